@@ -162,7 +162,8 @@ class KnownHealth implements OpenHealth {
       firstBytes: null,
       breakers: [],
     }),
-    isBusy: ({ inFlight }) => inFlight > 0,
+    isBusy: ({ inFlight, limitedUntilMs, breakers }, nowMs) =>
+      inFlight > 0 || nowMs < limitedUntilMs || breakers.some((each) => each.isTripped && nowMs < each.openUntilMs),
   });
 
   constructor(onChange: (change: BreakerChange) => void, toTell: CollectedNews | null) {

@@ -17,8 +17,8 @@ export interface KeyedState<T extends Kept> {
 
 export interface KeyedStateOptions<T extends Kept> {
   readonly create: (nowMs: number) => T;
-  /** Whether the entry has attempts in flight, whose end must find it. */
-  readonly isBusy: (kept: T) => boolean;
+  /** Whether the entry is needed although it is not used: its attempts are in flight, or its target rests. */
+  readonly isBusy: (kept: T, nowMs: number) => boolean;
   readonly max?: number;
   readonly idleMs?: number;
 }
@@ -57,7 +57,7 @@ export function openKeyedState<T extends Kept>({
     for (let looks = 0; looks < most && kept.size > 0 && (looks < LOOKS || kept.size >= max); looks++) {
       const [key, one] = nextLookedAt();
       const isUnused = nowMs - one.usedMs >= idleMs || (kept.size >= max && one.usedMs === one.lookedMs);
-      if (isUnused && !isBusy(one)) kept.delete(key);
+      if (isUnused && !isBusy(one, nowMs)) kept.delete(key);
       else one.lookedMs = one.usedMs;
     }
     if (kept.size >= max) kept.delete(nextLookedAt()[0]);

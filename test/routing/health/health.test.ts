@@ -328,6 +328,22 @@ describe("the state", () => {
     for (let at = 0; at < 50; at++) attempt(health, "success", 16 * 60_000, `new ${at}`);
     expect(health.snapshot(16 * 60_000).filter(({ key }) => key.startsWith("old"))).toHaveLength(0);
   });
+  test("[d7.5] of a target that rests, or whose breaker is open, is kept for as long as that lasts, although nothing calls it", () => {
+    const health = openHealth();
+    const long: BreakerSettings = { ...B, openMs: 60 * 60_000 };
+    health.end("asked to wait", B, "upstream_fault", 0, {
+      probe: health.begin("asked to wait", B, 0),
+      retryAfterMs: 60 * 60_000,
+    });
+    trip(health, 0, "open", long);
+    const blockedAt = (nowMs: number) => {
+      for (let at = 0; at < 50; at++) attempt(health, "success", nowMs, `new ${nowMs} ${at}`);
+      return [health.blockedReason("asked to wait", B, nowMs), health.blockedReason("open", long, nowMs)];
+    };
+    expect(blockedAt(59 * 60_000)).toEqual(["rate_limited", "open"]);
+    expect(blockedAt(61 * 60_000)).toEqual([null, null]);
+    expect(health.snapshot(61 * 60_000).map(({ key }) => key)).not.toContain("asked to wait");
+  });
   test("keeps its bound even when all of it is in use", () => {
     const state = openKeyedState<Kept>({
       create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs }),
