@@ -81,6 +81,16 @@ describe("a replica", () => {
     },
   );
 
+  test("[d4.2] a call has the limit of its own rule, also where the limit was changed and changed back since", () => {
+    const { sent, reserve } = openWorld();
+    const [lower, higher] = [100, 200].map((limit) => accountOf({ id: "changed", unit: "tokens", limit }));
+    const limits = [lower!, higher!, lower!].map((account) => {
+      reserve({ account, units: 1, force: false });
+      return sent.at(-1)!.accounts[0]![0];
+    });
+    expect(limits).toEqual([100, 200, 100]);
+  });
+
   test("many calls with many limits each go in messages of a bounded size", () => {
     const { replica, sent, pass } = openWorld();
     const wide = (call: number): readonly Need[] =>

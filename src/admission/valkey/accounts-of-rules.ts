@@ -54,14 +54,16 @@ export class AccountsOfRules {
     return this.#foundOf(rule).channel;
   }
 
-  /** `units` is what a call takes from the account, as far as is known. */
+  /**
+   * Returns the account with the limit of this rule: a call has the rules of its snapshot, and a limit may be changed and
+   * changed back. `units` is what a call takes from the account, as far as is known.
+   */
   accountOf({ rule, value: ownValue }: Account, units: number, now: Moment): ReplicaAccount {
     const { values, channel } = this.#foundOf(rule);
-    let account = values.get(ownValue);
-    if (account !== undefined) return account;
-    const value = values.size < MAX_VALUES ? ownValue : "";
-    account = values.get(value);
+    const isFull = values.size >= MAX_VALUES;
+    let account = values.get(ownValue) ?? (isFull ? values.get("") : undefined);
     if (account === undefined) {
+      const value = isFull ? "" : ownValue;
       account = newAccount(
         this.#options.keys.account(rule, value),
         this.#options.shapeOf(rule),
@@ -72,6 +74,7 @@ export class AccountsOfRules {
       values.set(value, account);
       channel.accounts.add(account);
     }
+    account.limit = rule.limit;
     return account;
   }
 
@@ -110,7 +113,6 @@ export class AccountsOfRules {
     found = this.#byKey.get(key);
     if (found === undefined)
       this.#byKey.set(key, (found = { channel: this.channelOf(rule.tenantId), values: new Map() }));
-    for (const account of found.values.values()) account.limit = rule.limit;
     this.#byRule.set(rule, found);
     return found;
   }
