@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import type { LimitStore } from "../../src/admission/limit-store.ts";
+import type { LimitStore, Need } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { openEarlierWorkers } from "../../src/admission/valkey/earlier-workers.ts";
 import { systemClock } from "../../src/core/clock.ts";
@@ -70,7 +70,14 @@ test("[d11.2 d13.2] what a dead worker had settled without its supervisor counts
   const earlier = openEarlierWorkers(folder, ledger);
   expect(earlier.isCharged()).toBe(false);
   const charged = Promise.withResolvers<void>();
-  await earlier.charge(limits, charged.resolve);
+  const needs: Need[] = [];
+  const reserve: LimitStore["reserve"] = (more) => {
+    needs.push(...more);
+    return limits.reserve(more);
+  };
+  await earlier.charge({ reserve }, charged.resolve);
+  // it is charged whatever is left, and by a limit of which nothing is leased
+  expect(new Set(needs.map(({ account, force }) => `${account.rule.limit} ${force}`))).toEqual(new Set(["0 true"]));
   await charged.promise;
   expect([await used(), earlier.isCharged(), limits.open()]).toEqual([20 + 100, true, 0]);
   // once

@@ -93,7 +93,10 @@ function unitsByAccount(
   return sums;
 }
 
-/** The store knows an account by these members; its limit is that of the next call. */
+/**
+ * The store knows an account by these members; its limit is that of the next call. By a limit of 0 everything is charged,
+ * because it is forced, and nothing is leased.
+ */
 function accountOf({ tenantId, id, kind, unit, window, value }: JournalledHold): Account {
   const rule: LimitRule = {
     tenantId,
@@ -104,7 +107,7 @@ function accountOf({ tenantId, id, kind, unit, window, value }: JournalledHold):
     window,
     projectId: null,
     scope: {},
-    limit: Number.MAX_SAFE_INTEGER,
+    limit: 0,
     mode: "audit",
     onStoreFailure: "closed",
     assumeOutputTokens: 0,
