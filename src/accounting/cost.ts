@@ -102,14 +102,13 @@ function addSearchUnits(sum: Adder, units: number, { searchUnit, prompt }: Rates
 }
 
 /**
- * Returns the cost that is reserved for a call (promise 4.2): its prompt, and `choices` answers of `outputBound` tokens
- * each, at the higher of the prices of text and reasoning, and the price of a request `requests` times. Extra costs of
+ * Returns the cost that is reserved for a call (promise 4.2): its prompt, `outputBound` generated tokens at the
+ * higher of the prices of text and reasoning, and the price of a request `requests` times. Extra costs of
  * audio, images and cache writes are charged when the call settles. Returns `null` when the price is not known.
  */
 export function costBound(
   promptTokens: number,
   outputBound: number,
-  choices: number,
   rates: Rates,
   searchUnits = 0,
   requests = 1,
@@ -117,7 +116,7 @@ export function costBound(
   const sum = new Sum(promptTokens);
   sum.add(requests, rates.request ?? FREE);
   sum.add(promptTokens, addSearchUnits(sum, searchUnits, rates));
-  sum.add(outputBound * choices, dearer(rates.completion, rates.reasoning, promptTokens));
+  sum.add(outputBound, dearer(rates.completion, rates.reasoning, promptTokens));
   return sum.nanoUsd();
 }
 

@@ -157,14 +157,14 @@ describe("[d4.2] the reserved cost of a call", () => {
   const rates: Rates = { ...NO_RATES, prompt: flat(1 * MILLION), completion: flat(10 * MILLION) };
   test("is that of the prompt and of the output bound of every answer", () => {
     const searches: Rates = { ...NO_RATES, searchUnit: flat(2 * MILLION) };
-    expect([costBound(100, 0, 1, searches, 3), costBound(100, 0, 1, searches)]).toEqual([6, null]);
-    expect([costBound(100, 50, 1, rates), costBound(100, 50, 3, rates), costBound(100, 50, 3, NO_RATES)]).toEqual([
+    expect([costBound(100, 0, searches, 3), costBound(100, 0, searches)]).toEqual([6, null]);
+    expect([costBound(100, 50, rates), costBound(100, 150, rates), costBound(100, 150, NO_RATES)]).toEqual([
       600,
       1600,
       null,
     ]);
-    expect(costBound(100, 50, 1, { ...rates, reasoning: flat(20 * MILLION), request: flat(7 * MILLION) })).toBe(1107);
-    expect(costBound(100, 50, 1, { ...rates, reasoning: flat(2 * MILLION) })).toBe(600);
+    expect(costBound(100, 50, { ...rates, reasoning: flat(20 * MILLION), request: flat(7 * MILLION) })).toBe(1107);
+    expect(costBound(100, 50, { ...rates, reasoning: flat(2 * MILLION) })).toBe(600);
   });
   test("is never exceeded by what text and reasoning use within the bound", () => {
     const count = fc.integer({ min: 0, max: 1_000_000 });
@@ -173,7 +173,7 @@ describe("[d4.2] the reserved cost of a call", () => {
       fc.property(count, count, count, rate, rate, rate, (prompt, completion, reasoning, a, b, c) => {
         const own: Rates = { ...NO_RATES, prompt: flat(a), completion: flat(b), reasoning: flat(c) };
         expect(costOf(usage(prompt, completion, {}, { reasoning_tokens: reasoning }), own)!).toBeLessThanOrEqual(
-          costBound(prompt, completion, 1, own)!,
+          costBound(prompt, completion, own)!,
         );
       }),
     );

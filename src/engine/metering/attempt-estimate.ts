@@ -55,7 +55,6 @@ export function costEstimate(request: ChatRequest, at: PricedTarget, prices: Cal
         : costBound(
             prompted,
             0,
-            1,
             { ...price.rates, request: null },
             searchUnitsOf(request, at.provider, at.target.model),
           ),
@@ -101,7 +100,7 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
     const price = prices.counted(request, at);
     // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
     const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
-    const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), 1, price.rates, units, requests);
+    const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), price.rates, units, requests);
     return cost === null ? null : { nanoUsd: Math.min(cost * n, Number.MAX_SAFE_INTEGER), priceId: price!.id };
   };
   return {
