@@ -6,6 +6,7 @@
 // `limit-errors.ts` (`refusalError`).
 import type { BudgetWindow, LimitRule, LimitWindow } from "../core/configured/limit.ts";
 
+/** Sub-buckets of a sliding window. */
 export const BUCKETS = 60;
 /** A window overlaps one more bucket, because its oldest bucket counts in full. */
 const RING = BUCKETS + 1;
@@ -45,11 +46,16 @@ export interface Count {
   marks: Set<string> | null;
 }
 
-const SLIDES_MS: Readonly<Record<string, number>> = { second: 1_000, minute: 60_000, hour: 3_600_000 };
+const SLIDES_MS: Readonly<Record<LimitWindow, number>> = {
+  second: 1_000,
+  minute: 60_000,
+  hour: 3_600_000,
+  day: DAY_MS,
+};
 
 /** The length of a window that slides; 0 for any other. A day slides for a limit and is a calendar day for a budget. */
 export function slidingLengthMs({ kind, window }: Pick<LimitRule, "kind" | "window">): number {
-  return kind === "budget" || window === null ? 0 : (SLIDES_MS[window] ?? DAY_MS);
+  return kind === "budget" || window === null ? 0 : SLIDES_MS[window as LimitWindow];
 }
 
 export function newCount(rule: Pick<LimitRule, "kind" | "window">): Count {
@@ -202,8 +208,8 @@ export interface KeptWindow {
 
 /** The date of a part whose units were charged at this time. */
 export function chargedAt(rule: Pick<LimitRule, "kind" | "window">, ms: number): number {
-  const { slidesMs, window } = newCount(rule);
-  return slidesMs === 0 ? periodAt(window, ms)[0] : ms + (slidesMs * RING) / BUCKETS;
+  const slidesMs = slidingLengthMs(rule);
+  return slidesMs === 0 ? periodAt(rule.window, ms)[0] : ms + (slidesMs * RING) / BUCKETS;
 }
 
 /** Whether what was charged to the bucket still counts. */
@@ -226,8 +232,7 @@ export function corrected(
   atMs: number,
   total: number,
 ): KeptWindow {
-  const { slidesMs } = newCount(rule);
-  if (slidesMs === 0) {
+  if (slidingLengthMs(rule) === 0) {
     const begins = chargedAt(rule, atMs);
     return parts.some(([of]) => of > begins) ? { parts } : { parts: [[begins, total]] };
   }

@@ -30,8 +30,6 @@ export type Timings = { readonly [Name in keyof typeof TIMINGS]: number };
 
 /** The store frees the slots of a replica after this time without a message from it. */
 export const SLOTS_FREED_MS = 3000;
-/** Sub-buckets of a sliding window. */
-export const BUCKETS = 60;
 /** Accounts with shorter windows are always reserved at the store, and need no allowance for the life of a lease. */
 export const MIN_LEASED_WINDOW_MS = 5000;
 /** A limit smaller than this many typical calls is always reserved at the store. */

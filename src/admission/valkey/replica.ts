@@ -2,7 +2,8 @@
 // otherwise the store is asked, and while the store cannot be reached the `on_store_failure` of each rule decides. It
 // has no socket and no timer: valkey.ts provides them, and test/admission/simulation replaces them.
 import type { Account, AccountReading, Need, Reservation, Shortage } from "../limit-store.ts";
-import type { LimitRule } from "../../core/configured/limit.ts";
+import type { BudgetWindow, LimitRule } from "../../core/configured/limit.ts";
+import { slidingLengthMs } from "../windows.ts";
 import {
   returnUnits,
   isLow,
@@ -67,13 +68,11 @@ const SWEEP_MS = 5000;
  */
 const RECEIVING_MS = 100;
 
-const WINDOWS_MS = { second: 1000, minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const;
-
-export function shapeOfRule({ kind, unit, window }: LimitRule): WindowShape {
-  if (unit === "concurrency" || window === null) return { kind: "slots", windowMs: 0 };
-  if (kind === "budget")
-    return { kind: window === "day" || window === "week" || window === "month" ? window : "total", windowMs: 0 };
-  return { kind: "slide", windowMs: WINDOWS_MS[window as keyof typeof WINDOWS_MS] };
+/** Concurrency has no window. */
+export function shapeOfRule(rule: LimitRule): WindowShape {
+  const windowMs = slidingLengthMs(rule);
+  if (windowMs > 0) return { kind: "slide", windowMs };
+  return { kind: rule.window === null ? "slots" : (rule.window as BudgetWindow), windowMs };
 }
 
 export class Replica implements ReservationOwner, CountsBesideLedger {

@@ -2,7 +2,8 @@
 // store's own clock, and once. https://valkey.io/topics/eval-intro/ Numbers are doubles, exact to 2^53; they are
 // written with %.0f, never by tostring. test/admission/simulation/store-model.ts does the same in TypeScript, and a
 // differential test compares the two.
-import { BUCKETS, MIN_LEASED_CALLS, MIN_LEASED_WINDOW_MS, SLOTS_FREED_MS, TIMINGS } from "./protocol.ts";
+import { BUCKETS } from "../windows.ts";
+import { MIN_LEASED_CALLS, MIN_LEASED_WINDOW_MS, SLOTS_FREED_MS, TIMINGS } from "./protocol.ts";
 
 /**
  * KEYS: epoch, replicas and group, then two for each account: its count and this replica's part of it. ARGV: the

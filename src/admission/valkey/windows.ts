@@ -1,7 +1,8 @@
 // Computes which bucket a moment falls into, and when a bucket has left the window; the store's script computes the
 // same. Windows slide over 60 buckets; calendar periods are UTC days, weeks from Monday, and months. Months:
 // https://howardhinnant.github.io/date_algorithms.html
-import { type AccountKind, BUCKETS, MIN_LEASED_WINDOW_MS } from "./protocol.ts";
+import { BUCKETS } from "../windows.ts";
+import { type AccountKind, MIN_LEASED_WINDOW_MS } from "./protocol.ts";
 
 const DAY_MS = 86_400_000;
 const MONTHS = 12;

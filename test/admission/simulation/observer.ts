@@ -2,7 +2,8 @@
 // limit allows in any window, and when units are charged at the store that were not used.
 import type { LimitRule } from "../../../src/core/configured/limit.ts";
 import type { Reservation } from "../../../src/admission/limit-store.ts";
-import { BUCKETS, TIMINGS } from "../../../src/admission/valkey/protocol.ts";
+import { TIMINGS } from "../../../src/admission/valkey/protocol.ts";
+import { BUCKETS } from "../../../src/admission/windows.ts";
 import { leavesAtMs } from "../../../src/admission/valkey/windows.ts";
 import type { StoreModel } from "./store-model.ts";
 

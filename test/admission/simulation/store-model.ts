@@ -4,7 +4,6 @@ import {
   type AccountAnswer,
   type AccountLine,
   type Answer,
-  BUCKETS,
   CLOSED,
   DIRECT,
   DONE,
@@ -18,6 +17,7 @@ import {
   STALE,
 } from "../../../src/admission/valkey/protocol.ts";
 import { bucketAt, leavesAtMs, type WindowShape } from "../../../src/admission/valkey/windows.ts";
+import { BUCKETS } from "../../../src/admission/windows.ts";
 
 export type StoreFault =
   | "guessing for the dead"
