@@ -39,8 +39,7 @@ export interface Health {
   begin(key: string, breaker: BreakerSettings, nowMs: number): number;
   /**
    * The attempt received its first content, which decides its latency. A probe thereby succeeds, however long the
-   * answer takes. `end` must then not receive `firstContentMs` again. `firstByteMs` is the time to the head of the
-   * response, where it came earlier.
+   * answer takes. `firstByteMs` is the time to the head of the response, where it came earlier.
    */
   answering(
     key: string,
@@ -51,8 +50,7 @@ export interface Health {
     firstByteMs?: number,
   ): void;
   /**
-   * The attempt ended. `firstContentMs` is the time from its beginning to its first content, on success. `retryAfterMs`
-   * says after a 429 for how long the target is not called; such an end does not count toward the breaker. `probe` is
+   * The attempt ended. `retryAfterMs` says after a 429 for how long the target is not called; such an end does not count toward the breaker. `probe` is
    * what `begin` returned; without it, the end of any attempt counts as that of the probe.
    */
   end(
@@ -60,7 +58,7 @@ export interface Health {
     breaker: BreakerSettings,
     outcome: Outcome,
     nowMs: number,
-    observed: { readonly firstContentMs?: number; readonly retryAfterMs?: number; readonly probe?: number },
+    observed: { readonly retryAfterMs?: number; readonly probe?: number },
   ): void;
   /** The number of attempts in flight. */
   inFlight(key: string): number;
@@ -220,11 +218,10 @@ class KnownHealth implements OpenHealth {
     settings: BreakerSettings,
     outcome: Outcome,
     nowMs: number,
-    { firstContentMs, retryAfterMs, probe }: Parameters<Health["end"]>[4],
+    { retryAfterMs, probe }: Parameters<Health["end"]>[4],
   ): void {
     const kept = this.#keys.of(key, nowMs);
     kept.inFlight = Math.max(0, kept.inFlight - 1);
-    if (firstContentMs !== undefined) kept.latency = measured(kept.latency, firstContentMs, nowMs);
     if (retryAfterMs !== undefined) {
       rest(kept, retryAfterMs, nowMs);
       this.#toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });

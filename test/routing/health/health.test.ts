@@ -234,7 +234,8 @@ describe("the latency", () => {
     const health = openHealth();
     for (const [nowMs, firstContentMs] of samples) {
       health.begin(KEY, B, nowMs);
-      health.end(KEY, B, "success", nowMs, { firstContentMs });
+      health.answering(KEY, B, nowMs, firstContentMs, 0);
+      health.end(KEY, B, "success", nowMs, {});
     }
     return health;
   };
@@ -360,7 +361,8 @@ describe("the state", () => {
     trip(health, 0, "due");
     health.begin("due", B, 1_500);
     health.begin("limited", B, 0);
-    health.end("limited", B, "client_fault", 0, { retryAfterMs: 9_000, firstContentMs: 50 });
+    health.answering("limited", B, 0, 50, 0);
+    health.end("limited", B, "client_fault", 0, { retryAfterMs: 9_000 });
     trip(health, 1_400, "broken again");
     expect(health.snapshot(1_500)).toEqual([
       { key: "fine", state: "closed", inFlight: 1, latencyMs: null, openUntilMs: null },

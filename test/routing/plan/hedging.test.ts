@@ -12,7 +12,7 @@ describe("a hedge", () => {
     const hedging = openHedging(health);
     expect(hedging.delayMs({ after: 700, maxExtra: 1 }, "k")).toBe(700);
     expect(hedging.delayMs(HEDGE, "k")).toBeNull();
-    for (let at = 1; at <= 100; at++) health.end("k", DEFAULT_BREAKER, "success", at, { firstContentMs: at });
+    for (let at = 1; at <= 100; at++) health.answering("k", DEFAULT_BREAKER, at, at, 0);
     expect(hedging.delayMs(HEDGE, "k")).toBe(95);
   });
   test("is never more than its share of the route's calls of the last five minutes", () => {

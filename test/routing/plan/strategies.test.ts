@@ -44,7 +44,8 @@ function shares(picks: number, pick: (at: number) => string): Readonly<Record<st
 
 function measured(health: Health, key: string, firstContentMs: number, nowMs = 0): void {
   health.begin(key, DEFAULT_BREAKER, nowMs);
-  health.end(key, DEFAULT_BREAKER, "success", nowMs, { firstContentMs });
+  health.answering(key, DEFAULT_BREAKER, nowMs, firstContentMs, 0);
+  health.end(key, DEFAULT_BREAKER, "success", nowMs, {});
 }
 
 describe("every strategy", () => {
@@ -163,8 +164,10 @@ function simulate(
   for (let nowMs = 0; nowMs < stretches.at(-1)![1]; nowMs += everyMs) {
     const due = inFlight.filter(({ endsMs }) => endsMs <= nowMs).toSorted((a, b) => a.endsMs - b.endsMs);
     if (due.length > 0) inFlight = inFlight.filter(({ endsMs }) => endsMs > nowMs);
-    for (const { key, tookMs, endsMs } of due)
-      health.end(key, DEFAULT_BREAKER, "success", endsMs, { firstContentMs: tookMs });
+    for (const { key, tookMs, endsMs } of due) {
+      health.answering(key, DEFAULT_BREAKER, endsMs, tookMs, 0);
+      health.end(key, DEFAULT_BREAKER, "success", endsMs, {});
+    }
     const { key } = ask("least_latency", candidates, { health, random, nowMs })!.candidate;
     health.begin(key, DEFAULT_BREAKER, nowMs);
     const tookMs = targets[key]!(nowMs) * (0.8 + 0.4 * random());
@@ -185,7 +188,8 @@ describe("least_latency", () => {
     expect(ask("least_latency", two, { health })).toEqual({ candidate: two[1]!, why: "not measured yet" });
     health.begin("fast", DEFAULT_BREAKER, 0);
     expect(ask("least_latency", two, { health })?.candidate.key).toBe("slow");
-    health.end("fast", DEFAULT_BREAKER, "success", 0, { firstContentMs: 90 });
+    health.answering("fast", DEFAULT_BREAKER, 0, 90, 0);
+    health.end("fast", DEFAULT_BREAKER, "success", 0, {});
     expect(ask("least_latency", two, { health })).toEqual({ candidate: two[1]!, why: "90 ms against 900 ms" });
   });
   test("measures the slower one again when its figure is old, and then seldom", () => {
