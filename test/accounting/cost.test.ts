@@ -133,6 +133,8 @@ describe("[d4.7] the price of a kind of token without its own price", () => {
 });
 
 test("[d4.7] a cost is the exact result, rounded up once, and within the range of safe integers", () => {
+  const rounded: Rates = { ...NO_RATES, prompt: flat(MILLION), completion: flat(1) };
+  expect(costOf(usage(Number.MAX_SAFE_INTEGER, 1, {}, {}, 0), rounded)).toBe(Number.MAX_SAFE_INTEGER);
   const tokens = fc.oneof(fc.integer({ min: 0, max: 10_000 }), fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER }));
   const rate = fc.oneof(fc.integer({ min: 0, max: 100 }), fc.integer({ min: 0, max: 1_000_000_000_000_000 }));
   fc.assert(
