@@ -87,7 +87,7 @@ export interface CountStore {
 
 /** The file in a data folder. */
 export interface LimitCounts extends CountStore {
-  /** The file was missing or empty, and `known` has not been called since: earlier counts are unknown. */
+  /** The file was missing or empty, and `markComplete` has not been called since: earlier counts are unknown. */
   readonly isNew: boolean;
   /** Marks the file as holding everything that was counted. */
   markComplete(): void;
