@@ -101,7 +101,7 @@ describe("[d13.2] a pool of workers", () => {
     process.kill(first.pid, "SIGCONT");
     await restarting;
     await until(() => ended.length === 2 && serving().length === 2);
-    expect(pool.workers.map(({ slot }) => slot).toSorted()).toEqual([0, 1]);
+    expect(pool.workers.map(({ slot }) => slot).toSorted((one, other) => one - other)).toEqual([0, 1]);
   });
 
   test("restarts one after the other; each new worker listens before the old one leaves", async () => {
