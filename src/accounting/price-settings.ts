@@ -103,8 +103,8 @@ function priceProblems(
     ),
     ...tiers.flatMap((tier, index) => ofFigures(["tiers", index], tier)),
     ...tiers.flatMap((tier, index) =>
-      (["prompt", "completion"] as const).flatMap((name) =>
-        tier[name] === undefined || price[name] !== undefined
+      RATE_NAMES.flatMap((name) =>
+        tier[name] === undefined || price[name] !== undefined || hasStandIn(name, price)
           ? []
           : [{ path: ["tiers", index, name], message: `also needs \`${name}\` for shorter prompts` }],
       ),
@@ -282,9 +282,7 @@ function ratesOf(document: PriceDocument): Rates {
       tier[name] === undefined ? [] : [{ above: tier.above_prompt_tokens, rate: exactDecimal(tier[name], digits) }],
     );
     if (text !== undefined) rates[RATE_OF[name]] = { base: exactDecimal(text, digits), tiers };
-    // below the tier, the rate that this one defaults to applies
-    else if (tiers.length > 0)
-      rates[RATE_OF[name]] = { base: exactDecimal(standIn(name, document) ?? "0", digits), tiers };
+    else if (tiers.length > 0) rates[RATE_OF[name]] = belowTiers(standIn(name, rates), tiers);
   }
   return rates;
 }
@@ -305,7 +303,20 @@ const INSTEAD: Readonly<Partial<Record<RateName, RateName>>> = {
   image_completion: "completion",
 };
 
-function standIn(name: RateName, document: PriceDocument): string | undefined {
+function hasStandIn(name: RateName, figures: Figures): boolean {
   const instead = INSTEAD[name];
-  return instead === undefined ? undefined : (document[instead] ?? standIn(instead, document));
+  return instead !== undefined && (figures[instead] !== undefined || hasStandIn(instead, figures));
+}
+
+/** Returns the rate that applies where this one is not set. */
+function standIn(name: RateName, rates: Rates): Rate | null {
+  const instead = INSTEAD[name];
+  return instead === undefined ? null : (rates[RATE_OF[instead]] ?? standIn(instead, rates));
+}
+
+/** Returns a rate that is set for longer prompts alone: for shorter ones, the rate applies that stands in for it. */
+function belowTiers(stand: Rate | null, tiers: Rate["tiers"]): Rate {
+  const [first] = tiers;
+  const shorter = (stand?.tiers ?? []).filter(({ above }) => above < first!.above);
+  return { base: stand?.base ?? 0, tiers: [...shorter, ...tiers] };
 }

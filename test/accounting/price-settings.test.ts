@@ -147,6 +147,22 @@ describe("figures", () => {
       { base: 2e9, tiers: [] },
     ]);
   });
+  test("a figure of a later tier alone follows, below it, the tiers of the figure that stands in for it", () => {
+    const { cacheRead, audioCacheRead } = ratesOf({
+      prompt: "1",
+      tiers: [
+        { above_prompt_tokens: 100, prompt: "3" },
+        { above_prompt_tokens: 200, cache_read: "0.5", prompt: "4" },
+        { above_prompt_tokens: 300, audio_cache_read: "0.25" },
+      ],
+    });
+    const shorter = [
+      { above: 100, rate: 3e9 },
+      { above: 200, rate: 5e8 },
+    ];
+    expect(cacheRead).toEqual({ base: 1e9, tiers: shorter });
+    expect(audioCacheRead).toEqual({ base: 1e9, tiers: [...shorter, { above: 300, rate: 25e7 }] });
+  });
   const WRONG: readonly (readonly [string, object, string])[] = [
     ["a number, which is a binary fraction", { prompt: 2.5 }, "prompt"],
     ["a negative one", { prompt: "-1" }, "prompt"],
@@ -170,6 +186,11 @@ describe("figures", () => {
       "a figure of a tier that shorter prompts have not",
       { prompt: "1", tiers: [{ above_prompt_tokens: 5, completion: "1" }] },
       "tiers.0.completion",
+    ],
+    [
+      "a figure of a tier for which nothing stands in where prompts are shorter",
+      { completion: "1", tiers: [{ above_prompt_tokens: 5, cache_read: "1" }] },
+      "tiers.0.cache_read",
     ],
     ["an invalid day", { prompt: "1", from: "2026-13-01" }, "from"],
     ["a day that the month does not have", { prompt: "1", from: "2026-02-30" }, "from"],
