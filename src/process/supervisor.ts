@@ -198,7 +198,7 @@ function ownCommand(): readonly string[] {
 function serveCounts(channel: WorkerChannel, { counting }: Records): void {
   channel.handle("limits_kept", async () => {
     const isKept = counting.kept?.() ?? (() => true);
-    while (!isKept()) await Bun.sleep(KEPT_POLL_MS);
+    while (!isKept() && !channel.isClosed) await Bun.sleep(KEPT_POLL_MS);
     return null;
   });
 }

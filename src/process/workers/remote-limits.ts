@@ -75,9 +75,15 @@ class RemoteLimits implements RemoteLimitStore {
       ]),
       ...(rules.length > 0 && { rules }),
     };
+    // It may be lost again before the reply to this request is read, because both can come in one frame.
+    let isLost = false;
+    this.#whenLost.set(id, () => (isLost = true));
     try {
-      return this.#answered(wire, needs, await this.#channel.request("reserve", wire));
+      const answer = this.#answered(wire, needs, await this.#channel.request("reserve", wire), () => isLost);
+      if ("need" in answer) this.#whenLost.delete(id);
+      return answer;
     } catch {
+      this.#whenLost.delete(id);
       return unavailable(needs[0]!);
     }
   }
@@ -121,7 +127,12 @@ class RemoteLimits implements RemoteLimitStore {
     this.#whenSent = null;
   }
 
-  #answered({ id, call }: ReserveWire, needs: readonly Need[], answer: ReservedWire): Reservation | Shortage {
+  #answered(
+    { id, call }: ReserveWire,
+    needs: readonly Need[],
+    answer: ReservedWire,
+    isLost: () => boolean,
+  ): Reservation | Shortage {
     if ("short" in answer) {
       const { short, status, fitsAtMs, exceedsLimit, unavailable: isUnavailable } = answer;
       return { need: needs[short]!, status: statusOf(status), fitsAtMs, exceedsLimit, unavailable: isUnavailable };
@@ -150,7 +161,10 @@ class RemoteLimits implements RemoteLimitStore {
       holder: this.#holder,
       settle: end,
       release: () => void end(needs.map(() => 0)),
-      whenLost: (listener) => void this.#whenLost.set(id, listener),
+      whenLost: (listener) => {
+        if (isLost()) return listener();
+        if (isOpen.includes(true)) this.#whenLost.set(id, listener);
+      },
     };
   }
 }

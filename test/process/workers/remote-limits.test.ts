@@ -26,6 +26,20 @@ test("[d13.2] a rule is sent before any other call names its number, also where 
   expect(used.toSorted((one, another) => one - another)).toEqual([100, 200]);
 });
 
+test("[d13.2] a reservation that is lost in the same message in which it is granted ends its call", async () => {
+  const { worker, supervisor } = openChannels();
+  const limits = openRemoteLimits(worker, "worker", () => {});
+  supervisor.handle("reserve", ({ id }) => {
+    // the reply leaves in the same turn
+    queueMicrotask(() => supervisor.notify("limit_lost", { id }));
+    return { accounts: [[1000, 100, 900, null, 100]], stamp: 1, run: "run" } as never;
+  });
+  const reservation = await reserved(limits, needOf(TOKENS, 100));
+  const lost = Promise.withResolvers<string>();
+  reservation.whenLost!(() => lost.resolve("lost"));
+  expect(await lost.promise).toBe("lost");
+});
+
 /** What makes a settlement leave. */
 const OCCASIONS: Readonly<Record<string, (limits: RemoteLimitStore) => void>> = {
   "at the end of the turn": () => {},
