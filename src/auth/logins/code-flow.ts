@@ -6,7 +6,7 @@ import type { ConsoleClient, LoginIssuer } from "../../core/configured/login.ts"
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
-import { discoveryDocument, issuerJson } from "./issuer-requests.ts";
+import { IssuerRefusal, issuerJson } from "./issuer-requests.ts";
 
 /** What a login that has begun has to be finished with. */
 export interface BegunLogin {
@@ -28,14 +28,15 @@ const FOREIGN: ReadonlySet<string> = new Set([
   "OAUTH_PARSE_ERROR",
 ]);
 
-/** Returns where to send the browser. Throws Error when the issuer cannot be asked. */
+/** Returns where to send the browser. `document` is the issuer's discovery document. */
 export async function beginLogin(
   issuer: ConsoleIssuer,
+  document: JsonObject,
   redirectUri: string,
   upstream: UpstreamClient,
 ): Promise<{ readonly login: BegunLogin; readonly address: string }> {
   const openId = await import("openid-client");
-  const configuration = await configurationOf(issuer, upstream, openId);
+  const configuration = configurationOf(issuer, document, upstream, openId);
   const login: BegunLogin = {
     issuer: issuer.name,
     state: openId.randomState(),
@@ -55,17 +56,19 @@ export async function beginLogin(
 
 /**
  * Exchanges what the browser brings back for the text of an ID token, whose signature is not verified yet. Throws
- * `invalid_token` when it does not belong to the login that was begun, and Error when the issuer cannot be asked.
+ * `invalid_token` when it does not belong to the login that was begun or the issuer refuses the code, and Error when the
+ * issuer cannot be asked.
  */
 export async function idTokenFor(
   broughtBack: URLSearchParams,
   { state, nonce, verifier }: BegunLogin,
   issuer: ConsoleIssuer,
+  document: JsonObject,
   redirectUri: string,
   upstream: UpstreamClient,
 ): Promise<string> {
   const openId = await import("openid-client");
-  const configuration = await configurationOf(issuer, upstream, openId);
+  const configuration = configurationOf(issuer, document, upstream, openId);
   const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier };
   try {
     const address = new URL(`${redirectUri}?${broughtBack.toString()}`);
@@ -73,18 +76,24 @@ export async function idTokenFor(
   } catch (thrown) {
     if (!(thrown instanceof openId.ClientError)) throw thrown;
     // Without a code, it wraps what a request of ours has thrown.
-    if (thrown.code === undefined) throw thrown.cause;
+    if (thrown.code === undefined) {
+      // https://www.rfc-editor.org/rfc/rfc6749#section-5.2
+      if (!(thrown.cause instanceof IssuerRefusal) || thrown.cause.status !== 400) throw thrown.cause;
+      throw new GatewayError("invalid_token", "The login is not valid: its issuer refuses the code.", {
+        cause: thrown,
+      });
+    }
     if (!FOREIGN.has(thrown.code)) throw thrown;
     throw new GatewayError("invalid_token", `The login is not valid: ${thrown.message}.`, { cause: thrown });
   }
 }
 
-async function configurationOf(
+function configurationOf(
   { issuer, algorithms, clockToleranceMs, console: client }: ConsoleIssuer,
+  document: JsonObject,
   upstream: UpstreamClient,
   openId: typeof OpenId,
-): Promise<OpenId.Configuration> {
-  const document = await discoveryDocument(issuer, upstream);
+): OpenId.Configuration {
   const configuration = new openId.Configuration(
     { ...document, issuer, id_token_signing_alg_values_supported: [...algorithms] },
     client.clientId,

@@ -9,6 +9,16 @@ const TIMEOUT_MS = 5_000;
 const MAX_ANSWER_BYTES = 1024 * 1024;
 const DISCOVERY = "/.well-known/openid-configuration";
 
+/** An issuer that has answered with another status than 200. */
+export class IssuerRefusal extends Error {
+  readonly status: number;
+  constructor(host: string, status: number) {
+    super(`${host} answered ${status}`);
+    this.name = "IssuerRefusal";
+    this.status = status;
+  }
+}
+
 /** Throws Error, whose message has nothing of the answer's body. */
 export async function issuerJson(request: UpstreamRequest, issuer: string, upstream: UpstreamClient): Promise<Json> {
   const limits = { connectTimeoutMs: TIMEOUT_MS, firstByteTimeoutMs: TIMEOUT_MS, betweenBytesTimeoutMs: TIMEOUT_MS };
@@ -17,7 +27,7 @@ export async function issuerJson(request: UpstreamRequest, issuer: string, upstr
       const response = await upstream.send(request, { ...limits, signal, partition: `issuer\n${issuer}` });
       if (response.status !== 200) {
         response.body.cancel();
-        throw new Error(`${new URL(request.url).host} answered ${response.status}`);
+        throw new IssuerRefusal(new URL(request.url).host, response.status);
       }
       return readDecoded(response.body, MAX_ANSWER_BYTES, (text) => JSON.parse(text) as Json);
     },

@@ -9,9 +9,11 @@ import { GatewayError, retryLater } from "../../core/errors.ts";
 import { compileGlob } from "../../core/text/glob.ts";
 import { type AccessToken, type Membership, UNRESTRICTED, PERMISSIONS } from "../../core/identity.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import { type IssuerKeys, KeysUnavailable, openIssuerKeys } from "./issuer-keys.ts";
+import { discoveryDocument } from "./issuer-requests.ts";
 
 const MAX_KNOWN = 10_000;
 /** A subject that can be part of an id unchanged; every other subject is hashed. */
@@ -28,6 +30,11 @@ export interface Logins {
    * Rejects as identify() does.
    */
   identifyFor(clientId: string, text: string, issuer: LoginIssuer, nowMs: number): Promise<AccessToken>;
+  /**
+   * Returns the discovery document of an issuer. It is asked for one at a time, however many visitors begin a login that
+   * they need not finish. Rejects with Error when it cannot be asked.
+   */
+  documentOf(issuer: LoginIssuer): Promise<JsonObject>;
 }
 
 interface Known {
@@ -46,6 +53,7 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   const known = new BoundedCache<string, Known>(MAX_KNOWN);
   const verifying = new Map<string, Promise<AccessToken>>();
   const keySets = new WeakMap<LoginIssuer, IssuerKeys>();
+  const documents = new WeakMap<LoginIssuer, Promise<JsonObject>>();
   const keysOf = (issuer: LoginIssuer): IssuerKeys => {
     let keys = keySets.get(issuer);
     if (keys === undefined) keySets.set(issuer, (keys = openIssuerKeys({ issuer, upstream, clock, onFault })));
@@ -68,6 +76,14 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   };
 
   return {
+    documentOf(issuer) {
+      let document = documents.get(issuer);
+      if (document === undefined) {
+        document = discoveryDocument(issuer.issuer, upstream).finally(() => documents.delete(issuer));
+        documents.set(issuer, document);
+      }
+      return document;
+    },
     async identifyFor(clientId, text, issuer, nowMs) {
       const jose = await import("jose");
       const payload = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);

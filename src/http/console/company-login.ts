@@ -39,11 +39,16 @@ export function offeredIssuers(snapshot: Pick<Snapshot, "logins">, { basePath }:
 export async function companyLoginBegun(
   url: URL,
   arrival: Arrival,
-  context: Pick<ConsoleContext, "snapshot" | "upstream" | "warn">,
+  context: Pick<ConsoleContext, "snapshot" | "logins" | "upstream" | "warn">,
 ): Promise<Response> {
   const issuer = issuerNamed(url.searchParams.get("issuer"), context.snapshot());
   const redirectUri = `${addressOf(arrival)}${OIDC_CALLBACK_PATH}`;
-  const { login, address } = await reachable(beginLogin(issuer, redirectUri, context.upstream), issuer, context);
+  const document = await reachable(context.logins.documentOf(issuer), issuer, context);
+  const { login, address } = await reachable(
+    beginLogin(issuer, document, redirectUri, context.upstream),
+    issuer,
+    context,
+  );
   const pending: Pending = { ...login, to: ownPath(url.searchParams.get("to"), arrival) };
   return redirected(address, [
     stateCookie(arrival, Buffer.from(JSON.stringify(pending)).toString("base64url"), LIVES_S),
@@ -88,7 +93,8 @@ async function verifiedIdentity(
   const { clock, logins, upstream, warn } = context;
   const redirectUri = `${addressOf(arrival)}${OIDC_CALLBACK_PATH}`;
   try {
-    const given = idTokenFor(broughtBack, pending, issuer, redirectUri, upstream);
+    const document = await reachable(logins.documentOf(issuer), issuer, context);
+    const given = idTokenFor(broughtBack, pending, issuer, document, redirectUri, upstream);
     const text = await reachable(given, issuer, context);
     const verified = await logins.identifyFor(issuer.console.clientId, text, issuer, clock.now());
     const snapshot = context.snapshot();

@@ -297,6 +297,21 @@ describe("a refused login", () => {
   });
 });
 
+test("[d14.2] visitors who begin logins at the same time ask the issuer for its document once", async () => {
+  const { logins } = gatewayOf().context;
+  const corp = configured();
+  const documents = await Promise.all(Array.from({ length: 20 }, () => logins.documentOf(corp)));
+  expect(new Set(documents).size).toBe(1);
+  expect(documents[0]!["issuer"]).toBe(issuer.url);
+  expect(issuer.asked).toEqual(["/.well-known/openid-configuration"]);
+  issuer.fail(500);
+  const outcomes = await Promise.allSettled([logins.documentOf(corp), logins.documentOf(corp)]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(issuer.asked).toHaveLength(2);
+  issuer.fail(null);
+  expect((await logins.documentOf(corp))["issuer"]).toBe(issuer.url);
+});
+
 describe("the issuer's keys", () => {
   test("rotate: a token with a new key causes another fetch, and one whose key was removed is refused", async () => {
     const gateway = gatewayOf();

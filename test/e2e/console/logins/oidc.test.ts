@@ -98,6 +98,8 @@ describe("a login at a company's issuer", () => {
     await failing(own, path);
     const mixed = browser();
     await failing(mixed, (await atIssuer(mixed)).replace(/iss=[^&]+/, "iss=https%3A%2F%2Fother.example"));
+    const guessing = browser();
+    await failing(guessing, (await atIssuer(guessing)).replace(/code=[^&]+/, "code=guessed"));
     issuer.codeFlow.claims = { groups: ["ai-users"], nonce: "another" };
     const late = browser();
     await failing(late, await atIssuer(late));
