@@ -9,6 +9,7 @@ import type { VendorObject } from "../../store/vendor-objects.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { collectHandedOut, type HandedOut } from "./handed-out.ts";
 import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
+import { STORED_FILE } from "./vendor-references.ts";
 
 const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
 
@@ -52,7 +53,7 @@ export class CallObjects {
 
   /**
    * Returns the target with the credentials that reach what the request names. `names` are the members that the target
-   * is sent; null stands for all. `isSent` says it of a path. Throws `unknown_reference` with the path where there is none.
+   * is sent, beside addresses of files, which every form has; null stands for all. `isSent` says it of a path. Throws `unknown_reference` with the path where there is none.
    */
   placedAt(
     resolved: Resolved,
@@ -63,7 +64,7 @@ export class CallObjects {
       return resolved;
     let { credentials } = resolved;
     for (const { path, name, id } of this.references) {
-      if (names?.has(name) === false || !isSent(path)) continue;
+      if ((name !== STORED_FILE && names?.has(name) === false) || !isSent(path)) continue;
       const there = this.#there(id, resolved);
       if (there.length === 0 && LEFT_OUT.has(name)) continue;
       if (this.#ours(id).length === 0) throw unknown(path, resolved);

@@ -4,6 +4,13 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isFilled } from "../../core/json.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
+import {
+  ADDRESS_MEMBERS,
+  isAddress,
+  mayNameStoredFile,
+  namesStoredFile,
+  STORED_THING_MEMBERS,
+} from "../../providers/stored-things.ts";
 import { parseJson } from "../../wire/json/json.ts";
 
 /**
@@ -15,9 +22,12 @@ const OBJECTS: ReadonlySet<string> = new Set(["prompt"]);
 /** Members with free contents of the caller or the model, in which names mean nothing. */
 const FREE: ReadonlySet<string> = new Set(["input_schema", "parameters", "metadata", "schema", "arguments"]);
 
-const ANY = new RegExp(
-  `"(?:${[...VENDOR_ID_MEMBERS, ...REFERENCE_TYPES, ...EMPTY_REFERENCE_TYPES.keys()].join("|")})"`,
-);
+const ID_MEMBERS: ReadonlySet<string> = new Set([...VENDOR_ID_MEMBERS, ...STORED_THING_MEMBERS]);
+
+/** The name of a reference that is the address of a file, in whatever member it stands. */
+export const STORED_FILE = "address of a file";
+
+const ANY = new RegExp(`"(?:${[...ID_MEMBERS, ...REFERENCE_TYPES, ...EMPTY_REFERENCE_TYPES.keys()].join("|")})"`);
 /** A letter or an underscore that is written as an escape, as no program does that has nothing to hide. */
 const ESCAPED_LETTER = /\\u00[5-7]/;
 const MAX_REFERENCES = 1000;
@@ -41,7 +51,7 @@ export function referencesOf({
   }
   // in a chat completion they stand only where a vendor's own forms do
   const mayHold =
-    blocks.size > 0 || vendorForms.length > 0 || Object.keys(extra).length > 0 || messages.some(hasCarriedTurn);
+    blocks.size > 0 || vendorForms.length > 0 || Object.keys(extra).length > 0 || messages.some(hasVendorsMembers);
   return mayHold ? referencesInText(source.text) : NONE;
 }
 
@@ -53,11 +63,12 @@ export function referencesInText(text: string): readonly VendorReference[] {
 }
 
 function mayRefer(text: string): boolean {
-  return ANY.test(text) || ESCAPED_LETTER.test(text);
+  return ANY.test(text) || ESCAPED_LETTER.test(text) || mayNameStoredFile(text);
 }
 
-function hasCarriedTurn(message: JsonObject): boolean {
-  return message["extra_content"] !== undefined;
+/** Whether a message has the turn of a vendor, or images of an earlier answer. */
+function hasVendorsMembers(message: JsonObject): boolean {
+  return message["extra_content"] !== undefined || message["images"] !== undefined;
 }
 
 function referencesIn(body: JsonObject): readonly VendorReference[] {
@@ -83,8 +94,9 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
   for (const [name, member] of Object.entries(value)) {
     if (FREE.has(name) || (isCall && name === "input")) continue;
     const at = path === "" ? name : `${path}.${name}`;
-    if (VENDOR_ID_MEMBERS.has(name) && (isObject(member) || !OBJECTS.has(name)))
+    if (ID_MEMBERS.has(name) && (isObject(member) || !OBJECTS.has(name)))
       for (const id of idsIn(member)) found.push({ path: at, name, id });
+    if (ADDRESS_MEMBERS.has(name)) addStoredFile(member, at, found);
     visit(member, at, found);
   }
 }
@@ -95,11 +107,14 @@ function isEmpty(value: JsonObject): boolean {
   return contents !== undefined && isFilled(value["id"]) && !contents.some((name) => isFilled(value[name]));
 }
 
-/** Where chat completions take an address in place of an id, the content is fetched like any other. */
-const ADDRESS = /^(?:https?|gs|s3|data):/i;
+function addStoredFile(member: Json | undefined, at: string, found: VendorReference[]): void {
+  const [address, path] = isObject(member) ? [member["url"], `${at}.url`] : [member, at];
+  if (typeof address === "string" && namesStoredFile(address)) found.push({ path, name: STORED_FILE, id: address });
+}
 
+/** Where chat completions take an address in place of an id, the content is fetched like any other. */
 function idsIn(member: Json | undefined): readonly string[] {
-  if (typeof member === "string") return member === "" || ADDRESS.test(member) ? [] : [member];
+  if (typeof member === "string") return member === "" || isAddress(member) ? [] : [member];
   if (Array.isArray(member)) return (member as readonly Json[]).map(textOf);
   return isObject(member) && member["id"] !== undefined && member["id"] !== null ? [textOf(member["id"])] : [];
 }

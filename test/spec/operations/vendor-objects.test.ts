@@ -8,6 +8,7 @@ import {
   type VendorObjects,
   OBJECT_LIFETIME_MS,
 } from "../../../src/engine/objects/vendor-objects.ts";
+import { referencesInText } from "../../../src/engine/objects/vendor-references.ts";
 import type { Permission } from "../../../src/core/identity.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import type { ProviderSettings } from "../../../src/core/snapshot.ts";
@@ -322,6 +323,89 @@ describe("a chat completion", () => {
     expect((await asked(memoryObjects(), body, { ...chat, permissions: ["vendor_objects"] })).status).toBe(200);
     const translated = { ...HELLO, ...READING, model: "openai:gpt-9" };
     expect((await asked(memoryObjects(), translated, { answer })).status).toBe(400);
+  });
+
+  test("[d12.15] names a vendor's files by address, cached prompts and stores of files only with the permission", async () => {
+    const uploaded = "https://generativelanguage.googleapis.com/v1beta/files/abc";
+    const block = (type: string, address: string): JsonObject => ({ type, [type]: { url: address } });
+    const part = (one: JsonObject): JsonObject => ({ messages: [{ role: "user", content: [one] }] });
+    const gemini = { model: "gemini:gemini-2.5-flash" };
+    const named: readonly (readonly [path: string, body: JsonObject])[] = [
+      ["messages[0].content[0].image_url.url", { ...gemini, ...part(block("image_url", "files/abc")) }],
+      ["messages[0].content[0].image_url.url", { ...gemini, ...part(block("image_url", uploaded)) }],
+      [
+        "messages[0].content[0].video_url.url",
+        { ...gemini, ...part(block("video_url", uploaded.replace("generativelanguage", "GenerativeLanguage"))) },
+      ],
+      ["messages[0].content[0].file.file_id", { ...gemini, ...part({ type: "file", file: { file_id: uploaded } }) }],
+      [
+        "messages[0].content[0].source.url",
+        { ...gemini, ...part({ type: "document", source: { type: "url", url: "files/abc" } }) },
+      ],
+      [
+        "messages[1].images[0].image_url.url",
+        {
+          ...gemini,
+          messages: [
+            { role: "user", content: "Draw" },
+            { role: "assistant", content: "Here", images: [block("image_url", "files/abc")] },
+            { role: "user", content: "Again" },
+          ],
+        },
+      ],
+      ["cachedContent", { ...gemini, messages: HELLO.messages, cachedContent: "cachedContents/abc" }],
+      [
+        "tools[0].file_search.file_search_store_names",
+        {
+          ...gemini,
+          messages: HELLO.messages,
+          tools: [{ type: "file_search", file_search: { file_search_store_names: ["fileSearchStores/abc"] } }],
+        },
+      ],
+      [
+        "messages[0].content[0].image_url.url",
+        { model: "moonshot:kimi-k2.6", ...part(block("image_url", "ms://file-1")) },
+      ],
+      [
+        "tools[0].retrieval.knowledge_id",
+        {
+          model: "zai:glm-4.6",
+          messages: HELLO.messages,
+          tools: [{ type: "retrieval", retrieval: { knowledge_id: "k-1" } }],
+        },
+      ],
+    ];
+    const providers = ["gemini", "moonshot", "zai"].map((id) =>
+      providerSettings({ id, family: id, baseUrl: `https://${id}.example/v1`, credentials: [storedKey("stored-key")] }),
+    );
+    const chat = { operation: CHAT_COMPLETIONS, providers };
+    for (const [path, naming] of named) {
+      const { status, code, param, sent } = await asked(memoryObjects(), naming, chat);
+      expect([status, code, param, sent.length]).toEqual([400, "unknown_reference", path, 0]);
+      expect((await asked(memoryObjects(), naming, { ...chat, permissions: ["vendor_objects"] })).sent).not.toEqual([]);
+    }
+    const open = { ...gemini, ...part(block("image_url", "https://images.example/files/abc.png")) };
+    expect((await asked(memoryObjects(), open, chat)).sent).not.toEqual([]);
+  });
+
+  test("[d12.15] is held to it where its address is written with escapes, and where another form is translated", async () => {
+    const providers = [
+      providerSettings({
+        id: "gemini",
+        family: "gemini",
+        baseUrl: "https://gemini.example/v1",
+        credentials: [storedKey("stored-key")],
+      }),
+    ];
+    const input = [{ role: "user", content: [{ type: "input_image", image_url: "files/abc" }] }];
+    const response = await asked(
+      memoryObjects(),
+      { model: "gemini:gemini-2.5-flash", input },
+      { operation: RESPONSES, providers },
+    );
+    expect([response.code, response.param]).toEqual(["unknown_reference", "input[0].content[0].image_url"]);
+    for (const written of ["files\\/abc", "files\\u002fabc", "m\\u0073://abc", "ms\\u003a//abc"])
+      expect(referencesInText(`{"image_url": "${written}"}`)).toHaveLength(1);
   });
 
   test("[d12.15] binds what it receives of a provider's own tools", async () => {

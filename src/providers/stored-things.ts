@@ -1,0 +1,49 @@
+// How chat completions name what lives in an account at a vendor, beside the members that the native forms have for it
+// (`native-forms.ts`): members that pass through, and addresses of files that only the account can read.
+
+/**
+ * Members of single vendors with ids of what their accounts store: cached prompts and stores of files of Gemini, and
+ * knowledge bases of Z.ai. https://ai.google.dev/api/generate-content, https://ai.google.dev/gemini-api/docs/file-search,
+ * https://docs.z.ai/guides/tools/retrieval
+ */
+export const STORED_THING_MEMBERS: readonly string[] = [
+  "cachedContent",
+  "cached_content",
+  "fileSearchStoreNames",
+  "file_search_store_names",
+  "knowledge_id",
+];
+
+/** Members of blocks and items that hold an address, as a text or as the `url` of an object. */
+export const ADDRESS_MEMBERS: ReadonlySet<string> = new Set([
+  "image_url",
+  "video_url",
+  "file_url",
+  "file_id",
+  "source",
+]);
+
+/** Addresses whose content anybody can fetch, or that have rules of their own: those of buckets. */
+const ADDRESS = /^(?:https?|gs|s3|data):/i;
+/** An address with a vendor's own scheme, such as ms://file-1 of Moonshot, or the name of a file of the Gemini API. */
+const OWN_ADDRESS = /^(?:[a-z][\w+.-]{0,30}:\/\/|files\/)/i;
+/** The host of the Gemini API, where addresses of files mean those of the account whose key is sent. */
+const FILES_HOST = /(?:^|[.-])generativelanguage(?:\.[a-z-]+)?\.googleapis\.com\.?$/;
+/** Finds in JSON what may be one of both, however its characters are escaped. */
+const MAY_BE_STORED =
+  /"(?!(?:https?|gs|s3|data):)(?:[a-z][\w+.-]{0,30}:(?:\\?\/){2}|files\\?\/)|generativelanguage|\\u00(?:2f|3a)/i;
+
+export function isAddress(text: string): boolean {
+  return ADDRESS.test(text);
+}
+
+/** Whether an address names a file that only the account at the vendor can read. */
+export function namesStoredFile(address: string): boolean {
+  if (!isAddress(address)) return OWN_ADDRESS.test(address);
+  return /^https?:/i.test(address) && URL.canParse(address) && FILES_HOST.test(new URL(address).hostname);
+}
+
+/** Whether the text of a body may have an address for which `namesStoredFile` is true. */
+export function mayNameStoredFile(text: string): boolean {
+  return MAY_BE_STORED.test(text);
+}
