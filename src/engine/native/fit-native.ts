@@ -96,13 +96,15 @@ function refusePrivileged(
   facts: NativeFacts,
   { written, configured }: ChatRequest,
   { privileged }: NativeForm,
-  { label }: Provider,
+  provider: Provider,
   { permissions, restrictions }: Principal,
 ): void {
+  const { label } = provider;
   const inTools = facts.tools.find((tool) => tool.privileged !== null);
   const path =
-    privileged.find((name) => facts.has(name) || (isSet(written!.added[name]) && configured?.has(name) !== true)) ??
-    (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
+    [...privileged, ...provider.privileged].find(
+      (name) => facts.has(name) || (isSet(written!.added[name]) && configured?.has(name) !== true),
+    ) ?? (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
   if (path === undefined || (permissions.has("byo_endpoint") && restrictions === null)) return;
   throw new GatewayError(
     "permission_required",

@@ -83,6 +83,34 @@ describe("what goes out", () => {
     }
   });
 
+  test("[d12.3] [d6.5] [d2.4] so do members by which a provider itself chooses, as in chat completions", async () => {
+    const providers = ["openrouter", "vercel"].map((id) =>
+      providerSettings({
+        id,
+        family: id,
+        baseUrl: `https://${id}.example/v1`,
+        credentials: [storedKey("stored-key")],
+        native: ["messages"],
+      }),
+    );
+    for (const [id, name] of [
+      ["openrouter", "models"],
+      ["openrouter", "provider"],
+      ["openrouter", "plugins"],
+      ["vercel", "models"],
+      ["vercel", "providerOptions"],
+    ] as const) {
+      const body = { ...ASKED, model: `${id}:claude-x`, [name]: { order: ["another"] } };
+      const statusOf = async (options: Parameters<typeof nativeGateway>[0]) => {
+        const { ask, sent } = gateway(ANSWER, {}, { providers, ...options });
+        return [(await ask(body)).status, sent.length];
+      };
+      expect([name, ...(await statusOf({}))]).toEqual([name, 403, 0]);
+      expect([name, ...(await statusOf({ permissions: ["byo_endpoint"] }))]).toEqual([name, 200, 1]);
+      expect((await gateway(ANSWER, {}, { providers }).ask({ ...body, [name]: null })).status).toBe(200);
+    }
+  });
+
   test("[d12.3] a tool that runs at the vendor needs the operator's consent, whatever its type; a tool of the client does not", async () => {
     const tools = (type: string) => ({
       ...ASKED,
