@@ -98,6 +98,11 @@ export interface ProviderDeclaration {
    * `byo_endpoint`.
    */
   readonly privileged: ReadonlySet<string>;
+  /**
+   * Pass-through names by which guards of the vendor are set. Where the configuration of a route sets one of them, a
+   * request may set none (promise 6.5). Absent where there are none.
+   */
+  readonly guards?: readonly string[];
 
   /**
    * The client's own HTTP headers that are forwarded with a chat completion, in lower case (promise 2.10). Only this

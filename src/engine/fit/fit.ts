@@ -30,7 +30,7 @@ import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } 
 import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import { describe, isObject, type Json } from "../../core/json.ts";
+import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { ADVISORY, COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
@@ -216,6 +216,27 @@ export function guardPassThrough(request: ChatRequest, provider: Provider, princ
         { param: name },
       );
   }
+}
+
+/**
+ * Throws `reserved_parameter` where the request sets a guard of the provider, and `params`, which the configuration has
+ * for the target, or an entry of the configuration on the way to it, sets one (promise 6.5).
+ */
+export function refuseOverwrittenGuards(
+  { extra, configured }: ChatRequest,
+  params: JsonObject,
+  { guards = [], label }: Provider,
+): void {
+  const { extra_body: inside } = params;
+  const isConfigured = (name: string): boolean =>
+    configured?.has(name) === true || Object.hasOwn(params, name) || (isObject(inside) && Object.hasOwn(inside, name));
+  if (!guards.some(isConfigured)) return;
+  const written = guards.find((name) => Object.hasOwn(extra, name) && configured?.has(name) !== true);
+  if (written !== undefined)
+    throw reservedParameter(
+      written,
+      `${written} cannot be set by a request here, because the configuration of the route sets the guard of ${label}. Leave it out.`,
+    );
 }
 
 function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatRequest {

@@ -2,6 +2,7 @@
 // be asked of the call that needs the translation.
 import type { ChatRequest, NativeCircumstance, SpokenOperation } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
+import { isObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
@@ -79,12 +80,15 @@ export function isSetToSpeak({ native }: ProviderSettings, operation: RecordedOp
 function editsOfSettings(
   request: ChatRequest,
   { parameters }: NativeForm,
-  { reserved }: Provider,
+  { reserved, guards }: Provider,
   { drop }: FitSettings,
 ): Pick<NativeTarget, "edits" | "dropped"> | null {
   const edits: JsonEdit[] = [];
   const dropped: string[] = [];
-  for (const [name, value] of Object.entries(request.written!.added)) {
+  const { extra_body: inside, ...others } = request.written!.added;
+  for (const [name, value] of Object.entries({ ...others, ...(isObject(inside) && inside) })) {
+    // the vendor reads its guards in the form of its own operation
+    if (guards?.includes(name) === true) return null;
     const path = parameters[name] ?? (FIELDS.has(name) || reserved.has(name) ? undefined : [name]);
     if (path !== undefined) edits.push({ path, value: value === null ? undefined : value });
     else if (!Object.hasOwn(GATEWAY, name)) return null;

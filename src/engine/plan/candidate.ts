@@ -24,7 +24,7 @@ import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
 import { requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
-import type { FitSettings } from "../fit/fit.ts";
+import { type FitSettings, refuseOverwrittenGuards } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
 import { type ReadyTarget, readyTarget } from "../ways/ready-target.ts";
@@ -221,7 +221,14 @@ export class PlannedCandidate implements RouteCandidate {
   }
 
   ready(): ReadyTarget {
-    return (this.#ready ??= readyTarget(this.#asked()));
+    return (this.#ready ??= this.#made());
+  }
+
+  #made(): ReadyTarget {
+    const asked = this.#asked();
+    const { brought, params } = this.target;
+    if (brought === undefined) refuseOverwrittenGuards(this.#request, params, asked.resolved.provider);
+    return readyTarget(asked);
   }
 
   isNative(): boolean {

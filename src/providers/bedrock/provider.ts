@@ -1,6 +1,5 @@
 // Amazon Bedrock's Converse API as a provider:
-// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html. An operator cannot configure a
-// guardrail yet. Once that setting exists, `guardrailConfig` becomes reserved where it is set.
+// https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 import type { BlockType } from "../../core/chat.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { AWS_REGION, awsSigner, type SigningScope } from "../credentials/aws-signature.ts";
@@ -47,6 +46,7 @@ export const bedrock: Provider = {
   cacheMarks: ({ model }) => cacheMarksOf(model),
   sameShape: false,
   reserved: RESERVED,
+  guards: ["guardrailConfig"],
   encodeRequest,
   native: (operation, model) => (operation === "messages" ? nativeMessagesOf(model) : null),
   // a Bedrock API key is sent as a bearer token: https://docs.aws.amazon.com/bedrock/latest/userguide/api-keys.html

@@ -16,6 +16,9 @@ export interface GeminiPlatform {
   readonly serviceTier: { readonly place: "member" | "header"; readonly name: string };
 }
 
+/** The JSON of Google's APIs has both forms of a name. */
+export const GEMINI_GUARDS: readonly string[] = ["safetySettings", "safety_settings"];
+
 export const AI_STUDIO: GeminiPlatform = {
   tools: {
     google_search: "googleSearch",

@@ -17,7 +17,7 @@ import { renamedFunctions } from "./encode-tools.ts";
 import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 import { GEMINI_2_0 } from "./models.ts";
-import { AI_STUDIO } from "./platform.ts";
+import { AI_STUDIO, GEMINI_GUARDS } from "./platform.ts";
 
 const DEFAULT_VERSION = "v1beta";
 
@@ -69,6 +69,7 @@ export const gemini: Provider = {
   sameShape: false,
   // encode-body.ts checks the output bound, number of answers and streaming, which are inside objects.
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),
+  guards: GEMINI_GUARDS,
   encodeRequest,
   joinedTexts: (request, target) => joinedTexts(request, target.model, AI_STUDIO),
   sign: keySigner({ header: "x-goog-api-key", prefix: "" }),

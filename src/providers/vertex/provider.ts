@@ -5,6 +5,7 @@ import type { MessageRole } from "../../core/chat.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { gemini } from "../gemini/provider.ts";
+import { GEMINI_GUARDS } from "../gemini/platform.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import type { Dialect } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
@@ -77,6 +78,7 @@ export const vertex: Provider = {
   cacheMarks: ({ model }) => (wireFormOf(model) === "claude" ? CLAUDE_MARKS : null),
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
+  guards: GEMINI_GUARDS,
   encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),
   joinedTexts: (request, target) => modelsLike(target.model).joinedTexts?.(request, target) ?? [],
   native: (operation, model) => (operation === "messages" && wireFormOf(model) === "claude" ? NATIVE_CLAUDE : null),

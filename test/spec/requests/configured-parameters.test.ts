@@ -2,6 +2,10 @@
 // what the caller writes does, and a target that the caller may not call in this way is skipped, also for a fallback.
 import { describe, expect, test } from "bun:test";
 import type { RouteFallback } from "../../../src/core/configured/route.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
+import type { Operation } from "../../../src/engine/operation.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { stubGateway } from "../../harness/in-process.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts, UPSTREAMS } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 
@@ -67,6 +71,75 @@ describe("parameters that select further models", () => {
     expect(await ask(gatewayOf(route), { models: ["x"] })).toEqual(["403 permission_required models"]);
     const gateway = withOpenBreaker(gatewayOf([{ name: "up3:m", params: { provider: IGNORE } }]));
     expect(await ask(gateway, { fallbacks: [{ model: "up1:m", provider: own }] })).toEqual(["200", ["up3", IGNORE]]);
+  });
+});
+
+describe("a guard of the vendor that the configuration sets", () => {
+  const OPERATORS = { guardrailIdentifier: "of-the-operator", guardrailVersion: "1" };
+  const STRICT = [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "BLOCK_LOW_AND_ABOVE" }];
+  const LAX = [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "BLOCK_NONE" }];
+  const providers = [
+    providerSettings({
+      id: "bedrock",
+      family: "bedrock",
+      baseUrl: "https://bedrock-runtime.eu-central-1.amazonaws.com",
+      credentials: [storedKey("stored-key")],
+      native: ["messages"],
+    }),
+    providerSettings({
+      id: "gemini",
+      family: "gemini",
+      baseUrl: "https://generativelanguage.googleapis.com/v1beta",
+      credentials: [storedKey("stored-key")],
+    }),
+  ];
+  const CLAUDE = "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0";
+  const gatewayWith = (name: string, params: JsonObject, parts: RouteParts = {}) =>
+    stubGateway({
+      permissions: ["byo_endpoint"],
+      providers,
+      snapshot: { routes: new Map([["r", routeOf("r", [{ name, params }], parts)]]) },
+    });
+  /** The outcome, and the members of the body that was sent, if one was. */
+  async function sentBy(gateway: ReturnType<typeof gatewayWith>, fields: object, operation?: Operation) {
+    const body = { ...(operation === undefined ? { route: "r" } : { model: "r", max_tokens: 9 }), messages: HELLO };
+    const response = await (operation === undefined
+      ? gateway.chat({ ...body, ...fields })
+      : gateway.call(operation, { ...body, ...fields }));
+    const code = /"code":"(\w+)"/.exec(await response.text())?.[1];
+    const [request] = gateway.sent;
+    if (request === undefined) return code;
+    return [request.url.replace(/^.*[:/]/, ""), JSON.parse(request.body) as JsonObject] as const;
+  }
+
+  test("[d6.5] is never overwritten by a request, in any of its names", async () => {
+    for (const params of [{ guardrailConfig: OPERATORS }, { extra_body: { guardrailConfig: OPERATORS } }]) {
+      expect(await sentBy(gatewayWith(CLAUDE, params), {})).toMatchObject(["converse", { guardrailConfig: OPERATORS }]);
+      for (const own of [{ guardrailIdentifier: "another" }, { trace: "enabled" }, null])
+        for (const fields of [{ guardrailConfig: own }, { extra_body: { guardrailConfig: own } }])
+          expect(await sentBy(gatewayWith(CLAUDE, params), fields)).toBe("reserved_parameter");
+    }
+    const gemini = () => gatewayWith("gemini:gemini-2.5-flash", { safetySettings: STRICT });
+    expect(await sentBy(gemini(), {})).toMatchObject(["generateContent", { safetySettings: STRICT }]);
+    for (const name of ["safetySettings", "safety_settings"])
+      expect(await sentBy(gemini(), { [name]: LAX })).toBe("reserved_parameter");
+    // a guard of the request's own stands where the configuration sets none
+    expect(await sentBy(gatewayWith("gemini:gemini-2.5-flash", {}), { safetySettings: LAX })).toMatchObject([
+      "generateContent",
+      { safetySettings: LAX },
+    ]);
+  });
+
+  test("[d6.5] [d12.3] holds for other operations too, whose calls are then translated", async () => {
+    for (const params of [{ guardrailConfig: OPERATORS }, { extra_body: { guardrailConfig: OPERATORS } }])
+      expect(await sentBy(gatewayWith(CLAUDE, params), {}, MESSAGES)).toMatchObject([
+        "converse",
+        { guardrailConfig: OPERATORS },
+      ]);
+    expect(await sentBy(gatewayWith(CLAUDE, { extra_body: { top_k: 5 } }), {}, MESSAGES)).toMatchObject([
+      "invoke",
+      { top_k: 5 },
+    ]);
   });
 });
 
