@@ -29,6 +29,9 @@ export function referenceNamesOf(form: NativeForm): ReadonlySet<string> {
   return REFERENCE_NAMES.get(form)!;
 }
 
+/** The members that need the permission `byo_endpoint`, in any of the forms. */
+export const PRIVILEGED_MEMBERS: ReadonlySet<string> = new Set([...FORMS.values()].flatMap((form) => form.privileged));
+
 /** The members that hold ids of things that live at a vendor, in any of the forms. */
 export const VENDOR_ID_MEMBERS: ReadonlySet<string> = new Set([...FORMS.values()].flatMap((form) => form.vendorIds));
 

@@ -335,6 +335,10 @@ describe("[d2.11] routes of maintainers", () => {
       vertex_project: "p",
       extra_body: { a: 1 },
       tools: [{ type: "mcp", server_label: "x", server_url: "https://a.example" }],
+      // the forms of vendors have members of their own for this
+      mcp_servers: [{ type: "url", name: "x", url: "https://a.example" }],
+      workspace_id: "w",
+      prompt: { id: "pmpt_1" },
     };
     for (const [name, value] of Object.entries(fields))
       for (const entry of [
@@ -349,6 +353,29 @@ describe("[d2.11] routes of maintainers", () => {
         await attempt("acme.site.maintainer", { targets: [{ model: "sandbox:echo", params: { temperature: 0.5 } }] }),
       ),
     ).toBe("done");
+  });
+});
+
+describe("[d12.15] routes of maintainers", () => {
+  test("[d12.15] name nothing that lives at a vendor, which their project has not received", async () => {
+    const fields: Readonly<Record<string, unknown>> = {
+      container: "container_of_another",
+      previous_response_id: "resp_of_another",
+      conversation: { id: "conv_of_another" },
+      cachedContent: "cachedContents/of-another",
+      tools: [{ type: "file_search", vector_store_ids: ["vs_of_another"] }],
+    };
+    const attempt = async (who: string, entry: object) =>
+      code(await world.send(who, "POST", `${A}/projects/site/routes?dry_run=true`, { name: "mine", ...entry }));
+    for (const [name, value] of Object.entries(fields))
+      for (const entry of [
+        { targets: [{ model: "sandbox:echo", params: { [name]: value } }] },
+        { targets: ["sandbox:echo"], fallbacks: [{ model: "sandbox:echo", [name]: value }] },
+        { targets: ["sandbox:echo"], mirror: { target: "sandbox:echo", params: { [name]: value } } },
+      ])
+        expect([name, await attempt("acme.site.maintainer", entry)]).toEqual([name, "403 insufficient_role"]);
+    const { container } = fields;
+    expect(await attempt("acme.admin", { targets: [{ model: "sandbox:echo", params: { container } }] })).toBe("done");
   });
 });
 

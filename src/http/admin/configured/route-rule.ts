@@ -1,11 +1,12 @@
 // What a route has to satisfy in its place: its models and fallbacks exist, its fallbacks form no cycle, and below the
 // role admin it names only models that the tenant has enabled and contains no addresses, credentials or headers of its
-// own (promise 2.11).
+// own, and nothing that lives at a vendor (promises 2.11 and 12.15).
 
 // Decides (records and configuration): May a change of a route be published? By: `routeRule`. Also:
 // `tested-changes.ts` (`requireTested`); the tests: `simulation/route-tests.ts` (`testResults`). Rule: Its form
 // and what it names, then its own tests, which an owner may override with a reason. The tests run before the
 // transaction, and again where something else was changed meanwhile.
+import { referencesInText } from "../../../engine/objects/vendor-references.ts";
 import { parseChatRequest } from "../../../engine/request/parse.ts";
 import { isEnabled } from "../../../auth/enabled-models.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
@@ -14,6 +15,7 @@ import { roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { insufficientRole } from "../../../core/refusals.ts";
 import { snapshotSeenBy } from "../../../core/snapshot.ts";
+import { PRIVILEGED_MEMBERS } from "../../../providers/native-forms.ts";
 import { compileFallback, type RouteScope, splitName } from "../../../routing/compile-routes.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../../routing/settings.ts";
@@ -136,9 +138,14 @@ function requirePermittedTargets(
       providerId === null
         ? undefined
         : dependencies.providers.get(snapshot.providers.get(providerId)?.family ?? providerId);
-    const widening = Object.keys(params).find((name) => family?.privileged.has(name) === true || name === "extra_body");
+    const widening = Object.keys(params).find(
+      (name) => family?.privileged.has(name) === true || PRIVILEGED_MEMBERS.has(name) || name === "extra_body",
+    );
     if (widening !== undefined)
       throw refused([...path, "params", widening], "selects further models or sets an address");
+    const [reference] = referencesInText(JSON.stringify(params));
+    if (reference !== undefined)
+      throw refused([...path, "params", ...reference.path.split(".")], "names something that lives at the vendor");
     if (bringsItsOwn(params)) throw refused([...path, "params"], "sets an address, a credential or headers");
   }
 }
