@@ -69,7 +69,7 @@ export async function handleCall(
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), snapshot);
     recorder.authorized(principal);
     const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
-    if (call.objects.references.length > 0) await call.objects.load();
+    if (call.objects.hasReferences) await call.objects.load();
     const asked = { call, request: sent, principal, headers: http.headers };
     const admitted = call.policies?.admit(callReach(operation, asked));
     if (isPending(admitted)) await admitted;

@@ -28,7 +28,6 @@ import { CallMeter } from "../metering/call-meter.ts";
 import { CallPrices } from "../metering/call-prices.ts";
 import type { ClientHead } from "../fit/caller-headers.ts";
 import { CallObjects } from "../objects/call-objects.ts";
-import { referencesOf } from "../objects/vendor-references.ts";
 import type { ReceivedCall } from "./received-call.ts";
 
 /** What the headers of the request ask for. */
@@ -87,7 +86,7 @@ export class Call {
     this.cors = received.cors;
     this.#headers = received.headers;
     this.#clientIp = received.clientIp;
-    this.objects = new CallObjects(referencesOf(sent), principal, context.objects);
+    this.objects = new CallObjects(sent, principal, context.objects);
     this.clientHead = { header: this.clientHeader, query: received.query };
     this.mayDebug = principal.permissions.has("debug");
     this.showsCost = showsCost;

@@ -12,7 +12,7 @@ import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, NativeOperation, FeatureHeader } from "../../providers/native-operation.ts";
 import type { Provider } from "../../providers/provider.ts";
 import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";
-import { factsOf, type NativeFacts } from "./native-facts.ts";
+import { addedMembers, factsOf, type NativeFacts } from "./native-facts.ts";
 import type { NativeTarget } from "./native-target.ts";
 
 /** Throws `permission_required` or `unsupported_parameter` with the path in the client's body. */
@@ -100,10 +100,11 @@ function refusePrivileged(
   { permissions, restrictions }: Principal,
 ): void {
   const { label } = provider;
+  const added = addedMembers(written!);
   const inTools = facts.tools.find((tool) => tool.privileged !== null);
   const path =
     [...privileged, ...provider.privileged].find(
-      (name) => facts.has(name) || (isSet(written!.added[name]) && configured?.has(name) !== true),
+      (name) => facts.has(name) || (isSet(added[name]) && configured?.has(name) !== true),
     ) ?? (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
   if (path === undefined || (permissions.has("byo_endpoint") && restrictions === null)) return;
   throw new GatewayError(

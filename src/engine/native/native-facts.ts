@@ -38,6 +38,12 @@ export function factsOf({ text, body: sent, replaced, held }: WrittenRequest, fo
   };
 }
 
+/** Returns the members that the entry of a target adds to a body, each by its own name. */
+export function addedMembers({ added }: WrittenRequest): JsonObject {
+  const { extra_body: inside, ...others } = added;
+  return { ...others, ...(isObject(inside) && inside) };
+}
+
 /** Whether the vendor keeps something of the answer, so that ids in it count. */
 export function storesAnswer(
   { form }: NativeOperation,

@@ -2,7 +2,6 @@
 // be asked of the call that needs the translation.
 import type { ChatRequest, NativeCircumstance, SpokenOperation } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
-import { isObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
@@ -11,6 +10,7 @@ import type { NativeForm, NativeOperation } from "../../providers/native-operati
 import type { Provider } from "../../providers/provider.ts";
 import type { FitSettings, TranslationReason } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
+import { addedMembers } from "./native-facts.ts";
 
 export interface NativeCall {
   readonly operation: RecordedOperation;
@@ -85,8 +85,7 @@ function editsOfSettings(
 ): Pick<NativeTarget, "edits" | "dropped"> | null {
   const edits: JsonEdit[] = [];
   const dropped: string[] = [];
-  const { extra_body: inside, ...others } = request.written!.added;
-  for (const [name, value] of Object.entries({ ...others, ...(isObject(inside) && inside) })) {
+  for (const [name, value] of Object.entries(addedMembers(request.written!))) {
     // the vendor reads its guards in the form of its own operation
     if (guards?.includes(name) === true) return null;
     const path = parameters[name] ?? (FIELDS.has(name) || reserved.has(name) ? undefined : [name]);

@@ -1,5 +1,6 @@
 // The ids of one call that name things at vendors: those that its request holds, which are taken only where the project
 // received them (promise 12.15), and those that its answer hands out, which are bound to the project.
+import type { ChatRequest } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { unknownReference } from "../../core/refusals.ts";
@@ -9,7 +10,7 @@ import type { VendorObject } from "../../store/vendor-objects.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { collectHandedOut, type HandedOut } from "./handed-out.ts";
 import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
-import { STORED_FILE } from "./vendor-references.ts";
+import { entryReferencesOf, referencesOf, STORED_FILE } from "./vendor-references.ts";
 
 const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
 
@@ -32,6 +33,8 @@ interface Watched {
 
 export class CallObjects {
   readonly references: readonly VendorReference[];
+  /** Those of the entries of the request, such as its fallbacks. */
+  readonly #ofEntries: readonly VendorReference[];
   readonly #principal: Principal;
   readonly #objects: VendorObjects | null;
   readonly #watched: Watched[] = [];
@@ -39,16 +42,29 @@ export class CallObjects {
   /** The gateway's own id of the answer, where its form has one in place of the vendor's; `null` where it has none. */
   answerId: string | null = null;
 
-  constructor(references: readonly VendorReference[], principal: Principal, objects: VendorObjects | null) {
-    this.references = references;
+  constructor(request: ChatRequest, principal: Principal, objects: VendorObjects | null) {
+    this.references = referencesOf(request);
+    this.#ofEntries = entryReferencesOf(request);
     this.#principal = principal;
     this.#objects = objects;
   }
 
-  /** Looks the references up. Called before the request is planned. */
+  get hasReferences(): boolean {
+    return this.references.length > 0 || this.#ofEntries.length > 0;
+  }
+
+  /**
+   * Looks the references up. Called before the request is planned. Throws `unknown_reference` where an entry names
+   * what the project has not received from any provider.
+   */
   async load(): Promise<void> {
     if (this.#objects !== null)
-      this.#bound = await this.#objects.find([...new Set(this.references.map(({ id }) => id))]);
+      this.#bound = await this.#objects.find([
+        ...new Set([...this.references, ...this.#ofEntries].map(({ id }) => id)),
+      ]);
+    if (this.#principal.permissions.has("vendor_objects")) return;
+    const foreign = this.#ofEntries.find(({ id, name }) => this.#ours(id).length === 0 && !LEFT_OUT.has(name));
+    if (foreign !== undefined) throw unknown(foreign.path, "a vendor");
   }
 
   /**
@@ -67,7 +83,7 @@ export class CallObjects {
       if ((name !== STORED_FILE && names?.has(name) === false) || !isSent(path)) continue;
       const there = this.#there(id, resolved);
       if (there.length === 0 && LEFT_OUT.has(name)) continue;
-      if (this.#ours(id).length === 0) throw unknown(path, resolved);
+      if (this.#ours(id).length === 0) throw unknown(path, resolved.provider.label);
       const isThere = (credential: string): boolean => there.some((one) => one.credential === credential);
       credentials = credentials.filter((stored) => isThere(fingerprint(stored)));
       if (resolved.credentials.length === 0 ? !isThere("") : credentials.length === 0) throw elsewhere(path, resolved);
@@ -138,10 +154,10 @@ export function isOwn({ credentials, target }: Resolved): boolean {
 const CURE =
   "Send the content itself, send a credential of your own, or use a token with the permission vendor_objects.";
 
-function unknown(path: string, { provider }: Resolved): GatewayError {
+function unknown(path: string, label: string): GatewayError {
   return unknownReference(
     path,
-    `${path} names something that lives at ${provider.label}, where the gateway's account has the things of all its projects, and this project has not received it through this gateway. ${CURE}`,
+    `${path} names something that lives at ${label}, where the gateway's account has the things of all its projects, and this project has not received it through this gateway. ${CURE}`,
   );
 }
 

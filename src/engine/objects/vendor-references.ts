@@ -55,6 +55,19 @@ export function referencesOf({
   return mayHold ? referencesInText(source.text) : NONE;
 }
 
+/** An entry with one of these goes to an address, or with a credential, of the caller's own. */
+const OWN: readonly string[] = ["api_key", "base_url", "api_base"];
+
+/** Returns the references of the parameters of the request's own entries: fallbacks and inline routes. */
+export function entryReferencesOf({ options: { fallbacks, modelList } }: ChatRequest): readonly VendorReference[] {
+  if (fallbacks.length === 0 && modelList === null) return NONE;
+  return [...fallbacks, ...(modelList ?? [])].flatMap(({ path, params }) =>
+    OWN.some((name) => isFilled(params[name]))
+      ? NONE
+      : referencesInText(JSON.stringify(params)).map((one) => ({ ...one, path: `${path}.${one.path}` })),
+  );
+}
+
 /** Returns the references of a body. */
 export function referencesInText(text: string): readonly VendorReference[] {
   if (!mayRefer(text)) return NONE;

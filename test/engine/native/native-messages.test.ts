@@ -108,6 +108,10 @@ describe("what goes out", () => {
       expect([name, ...(await statusOf({}))]).toEqual([name, 403, 0]);
       expect([name, ...(await statusOf({ permissions: ["byo_endpoint"] }))]).toEqual([name, 200, 1]);
       expect((await gateway(ANSWER, {}, { providers }).ask({ ...body, [name]: null })).status).toBe(200);
+      const entry = { model: `${id}:claude-x`, extra_body: { [name]: { order: ["another"] } } };
+      const { ask, sent } = gateway('{"error":{"message":"no"}}', { status: 500 }, { providers });
+      await ask({ ...ASKED, model: `${id}:claude-y`, x_gateway: { num_retries: 0, fallbacks: [entry] } });
+      expect([name, sent.length]).toEqual([name, 1]);
     }
   });
 

@@ -388,6 +388,28 @@ describe("a chat completion", () => {
     expect((await asked(memoryObjects(), open, chat)).sent).not.toEqual([]);
   });
 
+  test("[d12.15] [d3.4] names them no more in an entry of its fallbacks than by itself, in any form", async () => {
+    const entry = { model: "anthropic:claude-x", container: CONTAINER };
+    const chat = { model: "openai:gpt-9", messages: HELLO.messages, fallbacks: [entry] };
+    const form = { ...HELLO, x_gateway: { fallbacks: [entry] } };
+    for (const [naming, operation] of [
+      [chat, CHAT_COMPLETIONS],
+      [form, MESSAGES],
+    ] as const) {
+      const { code, param, sent } = await asked(memoryObjects(), naming, { operation });
+      expect([code, param?.replace("x_gateway.", ""), sent.length]).toEqual([
+        "unknown_reference",
+        "fallbacks[0].container",
+        0,
+      ]);
+      const allowed = await asked(memoryObjects(), naming, { operation, permissions: ["vendor_objects"] });
+      expect(allowed.sent).not.toEqual([]);
+      const objects = memoryObjects();
+      await asked(objects, MAKING);
+      expect((await asked(objects, naming, { operation })).sent).not.toEqual([]);
+    }
+  });
+
   test("[d12.15] is held to it where its address is written with escapes, and where another form is translated", async () => {
     const providers = [
       providerSettings({
