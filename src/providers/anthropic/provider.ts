@@ -9,10 +9,11 @@ import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { API_VERSION, encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { NATIVE_COUNT } from "./native-count.ts";
-import { NATIVE_MESSAGES } from "./native-messages.ts";
+import { MESSAGES_FORM, NATIVE_MESSAGES } from "./native-messages.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { factsOf } from "../claude/models.ts";
 import type { PricedTool } from "../../core/configured/hosted-tool.ts";
+import { GATEWAY } from "../../core/params.ts";
 
 /** The prices of tools that the vendor runs. Running code is billed by the hour and has none here. */
 const SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing";
@@ -46,6 +47,8 @@ export const anthropic: Provider = {
   cacheMarks: () => CLAUDE_MARKS,
   sameShape: false,
   reserved: RESERVED,
+  // a chat completion cannot pass the others through
+  privileged: new Set(MESSAGES_FORM.privileged.filter((name) => !RESERVED.has(name) && !Object.hasOwn(GATEWAY, name))),
   // The client's anthropic-version is not forwarded, because the version has to match the gateway's own encoding.
   clientHeaders: ["anthropic-beta"],
   encodeRequest,

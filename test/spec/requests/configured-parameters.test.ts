@@ -74,6 +74,26 @@ describe("parameters that select further models", () => {
   });
 });
 
+test("[d6.5] [d12.3] what needs the permission in the vendor's own form needs it in a chat completion too", async () => {
+  const providers = [
+    providerSettings({
+      id: "anthropic",
+      family: "anthropic",
+      baseUrl: "https://a.test",
+      credentials: [storedKey("k-1")],
+    }),
+  ];
+  const asked = (permissions: readonly "byo_endpoint"[], fields: object) =>
+    stubGateway({ providers, permissions }).chat({ model: "anthropic:claude-x", messages: HELLO, ...fields });
+  for (const name of ["workspace_id", "user_profile_id", "fallback_credit_token"])
+    for (const fields of [{ [name]: "x" }, { extra_body: { [name]: "x" } }]) {
+      const response = await asked([], fields);
+      const { error } = (await response.json()) as { error: JsonObject };
+      expect([response.status, error["code"], error["param"]]).toEqual([403, "permission_required", name]);
+      expect((await asked(["byo_endpoint"], fields)).status).not.toBe(403);
+    }
+});
+
 describe("a guard of the vendor that the configuration sets", () => {
   const OPERATORS = { guardrailIdentifier: "of-the-operator", guardrailVersion: "1" };
   const STRICT = [{ category: "HARM_CATEGORY_HARASSMENT", threshold: "BLOCK_LOW_AND_ABOVE" }];
