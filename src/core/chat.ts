@@ -184,6 +184,8 @@ export interface CallOptions {
   /** Credentials that the request contains, by form. */
   readonly credentials: ReadonlyMap<CredentialForm, { readonly stored: StoredCredential; readonly field: string }>;
   readonly settings: CallerSettings;
+  /** The client has put members into `extra_body`, which only an encoder of the gateway writes into a body. */
+  readonly hasExtraBody: boolean;
   /** The client used the deprecated `functions` form, so that its answer has that form too. */
   readonly legacyFunctions: boolean;
   /**

@@ -38,7 +38,7 @@ export function nativeAt(
   resolved: Resolved,
   { operation, settings, isAnswerGuarded, fit }: NativeCall,
 ): NativeTarget | TranslationReason {
-  const { offered } = request;
+  const { offered, options } = request;
   const { provider, target } = resolved;
   if (operation === "unserved") return "not_spoken";
   const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
@@ -46,6 +46,7 @@ export function nativeAt(
   if (circumstance === null || native === null) return "not_spoken";
   if (offered !== null) return "tool_servers";
   if (isAnswerGuarded) return "output_guard";
+  if (options.hasExtraBody) return "parameter";
   const settingEdits = editsOfSettings(request, native.form, provider, fit);
   if (settingEdits === null) return "parameter";
   const spoken = { operation, circumstance };

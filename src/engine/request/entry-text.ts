@@ -45,7 +45,7 @@ export function requestWithEntry(
         `${name} cannot be set per target in a call with tool servers; set it in the request itself.`,
       );
   }
-  const { model, route, fallbacks, modelList, legacyFunctions } = request.options;
+  const { model, route, fallbacks, modelList, hasExtraBody, legacyFunctions } = request.options;
   const configured = configuredNames(request, added, author);
   const isOfConversation = (path: string): boolean => path.startsWith("messages");
   const fresh: ChatRequest = {
@@ -63,7 +63,7 @@ export function requestWithEntry(
       ...request.vendorForms.filter(({ path }) => isOfConversation(path)),
       ...parsed.vendorForms.filter(({ path }) => !isOfConversation(path)),
     ],
-    options: { ...parsed.options, model, route, fallbacks, modelList, legacyFunctions },
+    options: { ...parsed.options, model, route, fallbacks, modelList, hasExtraBody, legacyFunctions },
     source: {
       text: whole,
       members,

@@ -220,6 +220,7 @@ function readOptions(
     ownPrice: parseOwnPrice(gateway),
     cache: parseCacheRequest(gateway["cache"]),
     ...parseRouting(gateway),
+    hasExtraBody: Object.keys((gateway["extra_body"] as JsonObject | undefined) ?? {}).length > 0,
     legacyFunctions,
     toolServers,
     maxToolRounds: (gateway["max_tool_rounds"] as number | undefined) ?? null,

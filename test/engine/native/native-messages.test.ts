@@ -50,6 +50,17 @@ describe("what goes out", () => {
     expect(sent[0]!.url).toBe("https://api.anthropic.com/v1/messages");
   });
 
+  test("[d12.4] members of extra_body are sent, by the translation, and an empty one changes nothing", async () => {
+    const chat =
+      '{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Hi"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}';
+    const { ask, sent } = gateway(chat);
+    expect((await ask({ ...ASKED, x_gateway: { extra_body: { unheard_of: { of: 1 } } } })).status).toBe(200);
+    expect((await ask({ ...ASKED, more: 1, x_gateway: { extra_body: {} } })).status).toBe(200);
+    const [translated, native] = sent.map(({ body }) => JSON.parse(body));
+    expect(translated).toMatchObject({ model: "claude-x", unheard_of: { of: 1 } });
+    expect(native).toEqual({ ...ASKED, model: "claude-x", more: 1 });
+  });
+
   test("[d12.3] version and beta features of the client go out in their order, and no other header of it", async () => {
     const { ask, sent } = gateway(ANSWER);
     await ask(ASKED, {
