@@ -180,10 +180,13 @@ for (const kind of kinds)
         name: "narrow",
         models: ["openai:*"],
         routes: ["chat"],
+        tools: ["docs__*"],
       });
       expect(made.status).toBe(201);
       const { id } = made.body;
       const at = new Date(nowMs).toISOString();
+      const { tokens } = (await world.send("acme.admin", "GET", `${AUDIT}/as_of?at=${at}`)).body;
+      expect(tokens.find((one: any) => one.id === id)).toMatchObject({ routes: ["chat"], tools: ["docs__*"], ip: [] });
       const has = async (query: string) =>
         (await world.send("acme.admin", "GET", `${AUDIT}/as_of?at=${at}&${query}`)).body.tokens.some(
           (one: any) => one.id === id,

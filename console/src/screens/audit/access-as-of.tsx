@@ -132,6 +132,8 @@ function Tokens({ tokens }: Pick<AccessAsOf, "tokens">) {
             <th scope="col">Permissions</th>
             <th scope="col">Models</th>
             <th scope="col">Routes</th>
+            <th scope="col">Tools</th>
+            <th scope="col">From</th>
           </tr>
         </thead>
         <tbody>
@@ -147,6 +149,8 @@ function Tokens({ tokens }: Pick<AccessAsOf, "tokens">) {
                 {visibleText(token.models.join(", ") || (token.routes.length === 0 ? "all" : "those of its routes"))}
               </td>
               <td>{visibleText(token.routes.join(", ") || "all")}</td>
+              <td>{visibleText(token.tools.join(", ") || "all")}</td>
+              <td>{visibleText(token.ip.join(", ") || "anywhere")}</td>
             </tr>
           ))}
         </tbody>

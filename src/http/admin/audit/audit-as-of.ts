@@ -36,6 +36,7 @@ const token = z.strictObject({
   permissions: z.array(z.enum(PERMISSIONS)),
   models: texts,
   routes: texts,
+  tools: texts,
   ip: texts,
   expires_at: time,
 });
@@ -156,6 +157,7 @@ function tokenOf(
     permissions: textsOf(value["permissions"]).flatMap((one) => PERMISSIONS.filter((known) => known === one)),
     models: textsOf(value["models"]),
     routes: textsOf(value["routes"]),
+    tools: textsOf(value["tools"]),
     ip: textsOf(value["ip"]),
     expiresAtMs: Date.parse(textOf(value["expires_at"])),
   };
