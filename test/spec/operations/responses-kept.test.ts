@@ -4,6 +4,8 @@ import type { DurableObject, DurableStore } from "../../../src/engine/keeping/du
 import { openLongBodyThread } from "../../../src/engine/long-bodies/long-body-thread.ts";
 import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import { compileContentLogs } from "../../../src/auth/settings/content-settings.ts";
+import { scopeSettings, toScopeSettings } from "../../../src/auth/settings/scope-settings.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/upstream.ts";
@@ -381,6 +383,42 @@ describe("in the mode on", () => {
     const response = await stub.respond({ ...OPENAI, input: "One.", store: true });
     expect(((await response.json()) as Record<string, any>)["store"]).toBe(false);
     expect(response.headers.get("x-gateway-response-kept-until")).toBe(new Date(START_MS + 3_600_000).toISOString());
+  });
+
+  test("[d11.3, d12.8] what a person has written under the name of a structural member is redacted in what is kept", async () => {
+    const kept: DurableObject[] = [];
+    const durable: DurableStore = {
+      keep: async (object) => void kept.push(object),
+      find: () => Promise.resolve(null),
+      remove: () => Promise.resolve(),
+    };
+    const { detectors } = compileContentLogs(
+      true,
+      [{ id: "default", tenantId: "default", name: "Default" }],
+      new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: { enabled: true } }))]]),
+      new Map(),
+    ).get("default")!;
+    const found = { ...snapshot(true), contentLogs: new Map([["default", { ...rules, isStored: true, detectors }]]) };
+    const address = "ann@example.org";
+    const mailing = {
+      type: "function",
+      name: "mail",
+      parameters: { type: "object", properties: { id: { type: "string", description: address } } },
+    };
+    const stub = keeping({ snapshot: found, durable });
+    const response = await stub.respond({
+      ...OPENAI,
+      input: [{ type: "message", id: "msg_1", role: "user", content: `To ${address}.` }],
+      metadata: { id: address, role: address },
+      tools: [mailing],
+      tool_choice: "none",
+    });
+    const { id, usage, output } = (await response.json()) as Record<string, any>;
+    const value = kept[0]!.value as Record<string, any>;
+    expect(JSON.stringify(value)).not.toContain(address);
+    expect(value["response"]).toMatchObject({ id, usage, object: "response", status: "completed" });
+    expect(value["response"].output.map((item: any) => item.id)).toEqual(output.map((item: any) => item.id));
+    expect(value["input"][0]).toMatchObject({ type: "message", id: "msg_1", role: "user", status: "completed" });
   });
 
   test("[d12.8] each scope can still say off, and store: false keeps nothing", async () => {

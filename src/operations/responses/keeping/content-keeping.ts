@@ -21,9 +21,17 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
       const [kept, ...items] = (await redactedForKeeping(values, guards, call.schedulerOfKept(tenantId))).map(
         (value, index) => withStructure(values[index]!, value),
       ) as readonly JsonObject[];
+      const { usage } = response;
       // carriers are sealed, also those that the client was shown
       const streamed = isStreamed === undefined ? {} : { isStreamed, ...(eventParts !== undefined && { eventParts }) };
-      const value: KeptResponse = { owner, response: kept!, input: items, hidden, hiddenInput, ...streamed };
+      const value: KeptResponse = {
+        owner,
+        response: { ...kept!, ...(usage !== undefined && { usage }) },
+        input: items,
+        hidden,
+        hiddenInput,
+        ...streamed,
+      };
       if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
       await durable.keep({
         tenantId,
@@ -49,8 +57,24 @@ const STRUCTURE: ReadonlySet<string> = new Set([
   "status",
   "created_at",
   "completed_at",
-  "usage",
   "model",
+]);
+
+/** Members with objects that have such members, and none whose name a person has chosen, as in metadata and schemas. */
+const STRUCTURED: ReadonlySet<string> = new Set([
+  "output",
+  "content",
+  "summary",
+  "annotations",
+  "outputs",
+  "results",
+  "tools",
+  "tool_choice",
+  "text",
+  "format",
+  "action",
+  "pending_safety_checks",
+  "acknowledged_safety_checks",
 ]);
 
 /** Redaction also replaces ids and numbers that look like those of persons: here they are put back. */
@@ -63,8 +87,9 @@ function withStructure(sent: Json, redacted: Json): Json {
   return Object.fromEntries(
     Object.entries(redacted).map(([name, value]) => {
       const before = sent[name];
-      if (before === undefined) return [name, value];
-      return [name, STRUCTURE.has(name) ? before : withStructure(before, value!)];
+      if (typeof before === "object" && before !== null)
+        return [name, STRUCTURED.has(name) ? withStructure(before, value!) : value];
+      return [name, before !== undefined && STRUCTURE.has(name) ? before : value];
     }),
   );
 }
