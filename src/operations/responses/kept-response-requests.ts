@@ -55,8 +55,8 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
   const { kept, id } = request;
   const found = await endedResponse(request, await openedIn(request, "remove"));
-  const { owner, eventParts = 0 } = found;
-  if (kept.kept !== null) await removeEvents(markedIn(kept), owner.tenantId, id, eventParts);
+  const { owner, isStreamed, eventParts = 0 } = found;
+  if (kept.kept !== null && isStreamed === true) await removeEvents(markedIn(kept), owner.tenantId, id, eventParts);
   await removeResponse(kept, found);
   return { id, object: "response", deleted: true };
 }

@@ -6,7 +6,7 @@ import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { RunMarks } from "../../../src/operations/responses/background/background-marks.ts";
 import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import type { Reader } from "../../../src/operations/responses/keeping/opened-responses.ts";
-import { retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
+import { deletedResponse, retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { projectToken } from "../../harness/in-process.ts";
 import { eventsOf } from "./responses-calls.ts";
 import { turnedClock } from "../../harness/time/turned-clock.ts";
@@ -88,6 +88,22 @@ test("[d8.3, d12.8] the events of a call whose process was killed end with an er
   expect(all[3]!["response"]).toMatchObject({ id: ID, status: "failed", error: { code: "interrupted" } });
   expect(await read("2")).toBe(text.slice(text.indexOf("event: response.failed")));
   expect(await read("3")).toBe("data: [DONE]\n\n");
+}, 60_000);
+
+test("[d12.8] a response whose process was killed leaves none of its events when it is deleted", async () => {
+  const { clock, marks, keep, reader } = twoGateways();
+  await keep("in_progress", { isStreamed: true });
+  await marks.runs();
+  for (const text of ["One", "Two"]) {
+    marks.brought(`event: response.output_text.delta\ndata: {"delta":"${text}"}\n\n`);
+    await marks.flush();
+  }
+  clock.turnTo(clock.now() + 60_000);
+  const { kept } = reader.kept;
+  const parts = () => [0, 1].map((part) => kept.find("default", `${ID}:events:${part}`) !== null);
+  expect(parts()).toEqual([true, true]);
+  expect(await deletedResponse({ ...reader, id: ID, query: () => undefined })).toMatchObject({ deleted: true });
+  expect(parts()).toEqual([false, false]);
 }, 60_000);
 
 test("[d2.6, d12.8] the events of a call that runs end with an error for a reader whose token or right ends, here and at another gateway", async () => {

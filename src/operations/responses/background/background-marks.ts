@@ -132,9 +132,13 @@ export async function eventsAt(
   return found === null ? null : (found.value as { readonly events: readonly string[] }).events;
 }
 
-/** Removes what `eventsAt` returns, with the texts of the answer. Throws `kept_store_unavailable`. */
-export async function removeEvents({ kept }: MarkedStores, tenantId: string, id: string, parts: number): Promise<void> {
-  for (let part = 0; part < parts; part++) await kept.remove(tenantId, nameOf(id, `events:${part}`));
+/**
+ * Removes what `eventsAt` returns, with the texts of the answer: the first `parts` of them, and those that a process has
+ * kept behind these before it died. Throws `kept_store_unavailable`.
+ */
+export async function removeEvents(stores: MarkedStores, tenantId: string, id: string, parts: number): Promise<void> {
+  for (let part = 0; part < parts || (await eventsAt(stores, tenantId, id, part)) !== null; part++)
+    await stores.kept.remove(tenantId, nameOf(id, `events:${part}`));
 }
 
 function nameOf(id: string, mark: string): string {
