@@ -126,6 +126,8 @@ export class StreamSession {
    */
   async holdHead(): Promise<Sending | null> {
     const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
+    // a stream that begins once the call is over is released where the call was settled
+    if (this.#isOver) throw withAttempts(this.#call.signal.reason, this.#call);
     if (sending === LATE) {
       this.#call.recorder.headSent();
       return null;
