@@ -7,6 +7,7 @@ import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
 import { parseEvent } from "../../providers/answers/sent-json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
+import { dataLines } from "../written-events.ts";
 import { eventText } from "./message-events.ts";
 
 /**
@@ -261,7 +262,7 @@ function merged(before: JsonObject, after: JsonObject): JsonObject {
   return { ...before, ...after, ...both("delta"), ...both("usage") };
 }
 
-/** Returns an event as the provider wrote its data; data of several lines has several fields. */
+/** Returns an event as the provider wrote its data. */
 function sentText(name: string, data: string): string {
-  return `event: ${name}\ndata: ${data.includes("\n") ? data.replaceAll("\n", "\ndata: ") : data}\n\n`;
+  return `event: ${name}\ndata: ${dataLines(data)}\n\n`;
 }

@@ -11,6 +11,7 @@ import { asGatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { parseJson } from "../../../wire/json/json.ts";
+import { dataOf } from "../../written-events.ts";
 import { liveEvents } from "./background-events.ts";
 import { BEAT_MS, RunMarks } from "./background-marks.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
@@ -111,7 +112,7 @@ class BackgroundWork {
     for await (const text of eventsOf(answer)) {
       brought(text);
       this.#marks.brought(text);
-      const event = parseJson(text.slice(text.indexOf("{"))) as JsonObject;
+      const event = parseJson(dataOf(text)!) as JsonObject;
       if (event["type"] === "error") code = event["code"];
       if (isObject(event["response"])) response = event["response"];
     }

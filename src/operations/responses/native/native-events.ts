@@ -16,6 +16,7 @@ import {
   PARTS_DONE,
 } from "../../../providers/responses/stream-grammar.ts";
 import type { SseEvent } from "../../../wire/sse.ts";
+import { dataLines } from "../../written-events.ts";
 import { carriersIn, HiddenReasoning } from "../keeping/hidden-reasoning.ts";
 import { type Keep, keepEdited, responseEdits } from "./native-answers.ts";
 import { itemsIn } from "./passed-item.ts";
@@ -237,13 +238,8 @@ export class NativeResponseEvents implements NativeEvents {
   }
 }
 
-/** Data of several lines has several fields. */
 function eventOf(type: string, before: string, number: string, after: string): string {
-  return `event: ${type}\ndata: ${withLines(before)}${number}${withLines(after)}\n\n`;
-}
-
-function withLines(text: string): string {
-  return text.includes("\n") ? text.replaceAll("\n", "\ndata: ") : text;
+  return `event: ${type}\ndata: ${dataLines(before)}${number}${dataLines(after)}\n\n`;
 }
 
 /** The change of an event that goes by another name. */
