@@ -84,6 +84,11 @@ export function unansweredCalls(messages: readonly Message[]): readonly Unanswer
 }
 
 /** Only the client can run calls of forms that are specific to a vendor. */
-function isRunnable({ id, function: called }: ToolCall): boolean {
-  return typeof id === "string" && isObject(called) && typeof called.arguments === "string";
+function isRunnable({ id, type, function: called }: Partial<ToolCall>): boolean {
+  return (
+    typeof id === "string" &&
+    (type ?? "function") === "function" &&
+    isObject(called) &&
+    typeof called.arguments === "string"
+  );
 }

@@ -51,6 +51,15 @@ describe("[d10.3] which calls wait for approval", () => {
     expect(await ownersOf(docs("never"), "always")).toEqual([true, true, true]);
   });
 
+  test("no call of a vendor's own form does, whatever stands under function", async () => {
+    for (const vendors of [{ arguments: "{}" }, { name: "docs__read", arguments: "{}" }]) {
+      const call = { id: "call_1", type: "custom", function: vendors, custom: { name: "mine", input: "x" } };
+      const messages = [USER, { role: "assistant", content: null, tool_calls: [call] }];
+      const session = await sessionWorld({ docs: docs() }).open({ messages, tools: [DOCS] });
+      expect(session.approved).toEqual([]);
+    }
+  });
+
   test("[d10.1] those under never do not, by the tool's name or the function's; the others do, whatever the settings say", async () => {
     expect(await ownersOf(docs("always"), { never: { tool_names: ["read"] } })).toEqual([false, true, true]);
     expect(await ownersOf(docs("never"), { never: { tool_names: ["docs__read", "a.b"] } })).toEqual([
