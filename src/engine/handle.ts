@@ -7,6 +7,7 @@ import type { CallOptions, ChatRequest } from "../core/chat.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
+import type { CallClock } from "./call/call-clock.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
 import { replayedCall } from "./call/call-notes.ts";
@@ -31,7 +32,7 @@ export async function handleCall(
   caller: AccessToken | null = null,
 ): Promise<Response> {
   const received = new ReceivedCall(operation, context, http, peers, caller === null);
-  const { snapshot, recorder, lifetime } = received;
+  const { snapshot, recorder, lifetime, clock } = received;
   let answer: Response;
   try {
     if (caller !== null) recorder.authenticated(caller);
@@ -45,7 +46,7 @@ export async function handleCall(
         context.clock.now(),
         recorder.authenticated,
       );
-    const token = isPending(known) ? await known : known;
+    const token = isPending(known) ? await clock.waiting(known) : known;
     const explains = asksToExplain(http.headers);
     const replayed = replayedCall(http.headers);
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
@@ -54,12 +55,12 @@ export async function handleCall(
 
     const { limits } = snapshot;
     const reading = readBody(http, limits, received.longBodyOf(token, explains));
-    const body = isPending(reading) ? await reading : reading;
+    const body = isPending(reading) ? await clock.waiting(reading) : reading;
     if (explains) requireExplainable(body);
     const { longRequests } = context;
     const parsing =
       longRequests === null || explains || body.length < LONG_BODY_BYTES || operation.refers?.(body) === true
-        ? parsedHere(operation, { token, address: received.clientIp, context, snapshot }, bodyText(body))
+        ? parsedHere(operation, { token, address: received.clientIp, context, snapshot }, bodyText(body), clock)
         : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation));
     const parsed = isPending(parsing) ? await parsing : parsing;
     const checked = withEntriesInTurns(parsed);
@@ -69,7 +70,7 @@ export async function handleCall(
     const principal = authorize(token, requestedScope(sent.options, http.headers, explains), snapshot);
     recorder.authorized(principal);
     const call = new Call(received, sent, principal, { isExplained: explains, showsCost });
-    if (call.objects.hasReferences) await call.objects.load();
+    if (call.objects.hasReferences) await clock.waiting(call.objects.load());
     const asked = { call, request: sent, principal, headers: http.headers };
     const admitted = call.policies?.admit(callReach(operation, asked));
     if (isPending(admitted)) await admitted;
@@ -99,10 +100,16 @@ export async function handleCall(
   return answer;
 }
 
-function parsedHere(operation: Operation, caller: FormCaller, text: string): MaybePromise<ChatRequest> {
+function parsedHere(
+  operation: Operation,
+  caller: FormCaller,
+  text: string,
+  clock: CallClock,
+): MaybePromise<ChatRequest> {
   const bounds = caller.snapshot.limits.body;
   if (operation.formFor === undefined) return operation.form.parse(text, bounds);
-  return whenReady(operation.formFor(caller, text), (form) => form.parse(text, bounds));
+  const form = operation.formFor(caller, text);
+  return whenReady(isPending(form) ? clock.waiting(form) : form, (found) => found.parse(text, bounds));
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

@@ -5,6 +5,7 @@
 import type { Framing } from "../../providers/stream-decoder.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
+import type { CallClock } from "../call/call-clock.ts";
 import type { AnswerStream } from "./answer-stream.ts";
 
 /** Makes the stream of an answer whose kind is not known before its beginning was read. `stream` makes it of either kind. */
@@ -12,13 +13,14 @@ export function streamByBeginning(
   response: UpstreamResponse,
   framing: Framing,
   maxBytes: number,
+  clock: CallClock,
   stream: (response: UpstreamResponse, isStream: boolean) => AnswerStream,
 ): AnswerStream {
   let known: AnswerStream | null = null;
   return {
     async next() {
       if (known === null) {
-        const { parts, isStream } = await readBeginning(response.body, framing, maxBytes);
+        const { parts, isStream } = await readBeginning(response.body, framing, maxBytes, clock);
         known = stream(
           { ...response, header: (name) => response.header(name), body: resumed(parts, response.body) },
           isStream,
@@ -40,13 +42,18 @@ interface Beginning {
 }
 
 /** A body whose first `maxBytes` bytes leave it open is an answer. Throws what the body throws. */
-async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: number): Promise<Beginning> {
+async function readBeginning(
+  body: UpstreamBody,
+  framing: Framing,
+  maxBytes: number,
+  clock: CallClock,
+): Promise<Beginning> {
   const isStreamAfter = BEGINNINGS[framing]?.();
   const parts: Uint8Array[] = [];
   if (isStreamAfter === undefined) return { parts, isStream: false };
   const decoder = new TextDecoder();
   for (let length = 0; length <= maxBytes;) {
-    const bytes = await body.read();
+    const bytes = await clock.waiting(body.read());
     if (bytes === null) break;
     parts.push(bytes);
     length += bytes.length;

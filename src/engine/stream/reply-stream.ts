@@ -110,7 +110,8 @@ async function tryStream(
       return new ResponseStream({ ...parts, withoutKeys, normalizer: fast }, call.clock);
     };
     if (!/^application\/json/i.test(open.response.header("content-type") ?? "")) return eventStream(open.response);
-    return streamByBeginning(open.response, resolved.provider.framing, maxEventBytes, (response, isStream) => {
+    const { framing } = resolved.provider;
+    return streamByBeginning(open.response, framing, maxEventBytes, call.clock, (response, isStream) => {
       if (isStream) return eventStream(response);
       passing?.translate();
       return jsonAnswerStream({ ...open, response }, resolved, call, writer, guarded, usage);
