@@ -99,7 +99,10 @@ export class ContentRecorder {
   }
 
   #takeCall(calls: ToolCall[], { id, type, function: called, ...rest }: JsonObject, index: number): void {
-    if (index > MAX_KEPT_CALLS) return;
+    if (index >= MAX_KEPT_CALLS) {
+      this.#isAnswerCut = true;
+      return;
+    }
     const known = calls[index] ?? { id: "", type: "function", function: { name: "", arguments: "" } };
     const more = isObject(called) ? called : {};
     const word = typeof type === "string" ? (type as ToolCall["type"]) : known.type;

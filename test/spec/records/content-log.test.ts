@@ -502,6 +502,25 @@ describe("what is kept", () => {
     }
   });
 
+  test("[d11.3] calls of one answer beyond the thousandth are left out, and the content says so", async () => {
+    const looking = new GuardScheduler(patientGuards(), { tenantId: "acme", signal: null });
+    const keptOf = async (count: number): Promise<CallContent> => {
+      const request = { messages: [{ role: "user", content: "?" }], params: {} } as unknown as ChatRequest;
+      const rules = { ...rulesOf({ enabled: true }).get("default")!, maxCharacters: 1_000_000 };
+      const keeper = new ContentRecorder(rules, null, request, looking);
+      const calls = Array.from({ length: count }, (_, at) => ({
+        id: `call_${at}`,
+        type: "function",
+        function: { name: "f", arguments: "{}" },
+      }));
+      keeper.answered({ choices: [{ index: 0, message: { tool_calls: calls }, finish_reason: "tool_calls" }] });
+      return keeper.content(0);
+    };
+    const [whole, cut] = [await keptOf(1000), await keptOf(1001)];
+    expect([whole.answers[0]!.toolCalls.length, whole.leftOut]).toEqual([1000, null]);
+    expect([cut.answers[0]!.toolCalls.length, cut.leftOut?.isAnswerCut]).toEqual([1000, true]);
+  });
+
   test("[d11.3] [d5.8] of a long request, whose conversation another thread holds, the same content is kept as of a short one, and the thread releases it afterwards", async () => {
     const thread = openLongBodyThread(longBodyProgram());
     const threads = openLongRequests(thread);
