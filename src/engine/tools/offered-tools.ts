@@ -41,15 +41,20 @@ export function offeredNames(
       names.set(place, plain[index]!);
       continue;
     }
-    const hash = createHash("sha256").update(place).digest("hex");
-    const shortened = HASH_LENGTHS.map(
-      (length) => `${inFunctionName(plain[index]!).slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
-    );
-    const name = shortened.find((one) => !used.has(one)) ?? hash;
+    const name = shortenedName(plain[index]!, place, used);
     used.add(name);
     names.set(place, name);
   }
   return names;
+}
+
+/** Returns a name for a function whose plain name is not valid or not unique: it ends in a hash of `key`. */
+export function shortenedName(plain: string, key: string, used: ReadonlySet<string>): string {
+  const hash = createHash("sha256").update(key).digest("hex");
+  const names = HASH_LENGTHS.map(
+    (length) => `${inFunctionName(plain).slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
+  );
+  return names.find((name) => !used.has(name)) ?? hash;
 }
 
 function inFunctionName(text: string): string {

@@ -304,8 +304,10 @@ function translatedFormat(format: Json | undefined, left: UntranslatedParts): Js
   }
 }
 
-/** Reasoning is shown as a summary wherever the provider shows it. */
-/** `hasDefaults`: members may be those that a named client sends by itself. */
+/**
+ * Reasoning is shown as a summary wherever the provider shows it. `hasDefaults`: members may be those that a named client
+ * sends by itself.
+ */
 function translatedReasoning(reasoning: Json | undefined, hasDefaults: boolean, left: UntranslatedParts): JsonObject {
   if (!isSet(reasoning)) return {};
   if (!isObject(reasoning)) throw invalid("reasoning", "an object", reasoning);

@@ -1,15 +1,13 @@
 // Translates tools to functions of chat completions: custom tools, the tools of namespaces and the client's search for
 // tools become functions with names that are valid and unique, and are restored in the answer.
-import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
 import { FUNCTION_NAME } from "../../../core/params.ts";
 import { invalid } from "../../../core/refusals.ts";
+import { shortenedName } from "../../../engine/tools/offered-tools.ts";
 import { type ClientTool, FREEFORM_TYPE } from "../request-memo.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 import type { ClientDeviationName } from "../../../core/configured/client-deviations.ts";
 
-const MAX_NAME = 64;
-const HASH_LENGTHS = [8, 16, 40] as const;
 /** Members that say how the vendor treats a tool, without which the answer means the same. */
 const ADVISORY: ReadonlySet<string> = new Set(["defer_loading", "server_description", "output_schema"]);
 const FUNCTION_MEMBERS: ReadonlySet<string> = new Set(["type", "name", "description", "parameters", "strict"]);
@@ -76,19 +74,12 @@ export class TranslatedTools {
     const known = this.#names.get(key);
     if (known !== undefined) return known;
     const plain = namespace === null ? name : `${namespace}__${name}`;
-    const valid = FUNCTION_NAME.test(plain) && !this.#used.has(plain) ? plain : this.#shortened(plain, key);
+    const valid = FUNCTION_NAME.test(plain) && !this.#used.has(plain) ? plain : shortenedName(plain, key, this.#used);
     this.#names.set(key, valid);
     this.#used.add(valid);
     if (kind !== "function" || namespace !== null || valid !== name)
       this.#clientTools.set(valid, { kind, name, namespace });
     return valid;
-  }
-
-  #shortened(plain: string, key: string): string {
-    const hash = createHash("sha256").update(key).digest("hex");
-    const readable = plain.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
-    const names = HASH_LENGTHS.map((length) => `${readable.slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`);
-    return names.find((name) => !this.#used.has(name)) ?? hash;
   }
 
   #addOne(tool: Json, place: Place): void {
