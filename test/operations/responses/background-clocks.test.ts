@@ -90,6 +90,24 @@ test("[d8.3, d12.8] the events of a call whose process was killed end with an er
   expect(await read("3")).toBe("data: [DONE]\n\n");
 }, 60_000);
 
+test("[d12.8] events of many megabytes that come together are kept in parts, and one that is too large takes none behind it along", async () => {
+  const { marks, keep, reader } = twoGateways();
+  await keep("in_progress", { isStreamed: true });
+  const events = ["a", "b", "c", "d", "e"].map((letter, number) => {
+    const delta = letter.repeat(letter === "c" ? 5_000_000 : 1_000_000);
+    return `event: response.output_text.delta\ndata: {"sequence_number":${number},"delta":"${delta}"}\n\n`;
+  });
+  const last = 'event: response.completed\ndata: {"type":"response.completed","sequence_number":5}\n\n';
+  for (const event of [...events, last]) marks.brought(event);
+  await marks.flush();
+  await keep("completed", { isStreamed: true });
+  const query = (name: string): string | undefined => ({ stream: "true" })[name];
+  const found = await retrievedResponse({ ...reader, id: ID, query });
+  const text = await new Response(found as ReadableStream<string>).text();
+  const shown = [...events.filter((_, number) => number !== 2), last].join("");
+  expect(text === `${shown}data: [DONE]\n\n`).toBe(true);
+}, 60_000);
+
 test("[d12.8] a response whose process was killed leaves none of its events when it is deleted", async () => {
   const { clock, marks, keep, reader } = twoGateways();
   await keep("in_progress", { isStreamed: true });

@@ -43,7 +43,7 @@ export async function* keptEvents(
       part += 1;
       for (const text of events) {
         last = text;
-        if (number++ > after) yield text;
+        if (number++ > after && text !== "") yield text;
       }
     }
     if (response !== null) {

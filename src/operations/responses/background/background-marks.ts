@@ -11,6 +11,11 @@ const LEASE_MS = 10_000;
 /** Clocks of gateways differ: a call whose time is over by the reader's clock runs if it says so again within this time. */
 const UNHEARD_MS = 5 * BEAT_MS;
 const LOOK_MS = BEAT_MS / 4;
+/**
+ * In characters: events that come together are kept in parts of no more, each of which a store takes. One event may be
+ * longer.
+ */
+const MOST_TOGETHER = 1024 * 1024;
 
 export interface MarkedStores {
   readonly kept: KeptStore<unknown>;
@@ -21,7 +26,7 @@ export class RunMarks {
   readonly #stores: MarkedStores;
   readonly #place: Pick<KeptOwner, "tenantId" | "projectId">;
   readonly #id: string;
-  #waiting: string[] = [];
+  readonly #waiting: string[] = [];
   /** The next part of the events that is kept. It stays the same until it is, because others may have read it already. */
   #part: readonly string[] = [];
   #parts = 0;
@@ -77,22 +82,33 @@ export class RunMarks {
 
   async #keepWaiting(): Promise<void> {
     while (this.#part.length + this.#waiting.length > 0) {
-      if (this.#part.length === 0) {
-        this.#part = this.#waiting;
-        this.#waiting = [];
-      }
+      if (this.#part.length === 0) this.#part = this.#waiting.splice(0, countTogether(this.#waiting));
       const events = this.#part;
-      const characters = events.reduce((sum, event) => sum + event.length, 0);
-      await this.#keep(`events:${this.#parts}`, { events }, 2 * characters);
+      const mark = `events:${this.#parts}`;
+      // readers count the events, also one that is too large to be kept
+      if (!(await this.#keep(mark, { events }, 2 * charactersIn(events))))
+        await this.#keep(mark, { events: events.map(() => "") }, 100);
       this.#part = [];
       this.#parts += 1;
     }
   }
 
-  async #keep(mark: string, value: object, bytes: number): Promise<void> {
+  /** Returns false for what is too large. */
+  async #keep(mark: string, value: object, bytes: number): Promise<boolean> {
     const ids = [nameOf(this.#id, mark)];
-    await this.#stores.kept.keep({ ...this.#place, ids, value, size: () => bytes });
+    return this.#stores.kept.keep({ ...this.#place, ids, value, size: () => bytes });
   }
+}
+
+/** Returns how many of the events, from the first on, are kept as one part: at least one. */
+function countTogether(events: readonly string[]): number {
+  let characters = 0;
+  const count = events.findIndex((event) => (characters += event.length) > MOST_TOGETHER);
+  return count === -1 ? events.length : Math.max(1, count);
+}
+
+function charactersIn(events: readonly string[]): number {
+  return events.reduce((sum, event) => sum + event.length, 0);
 }
 
 /**
@@ -121,7 +137,10 @@ export async function askToCancel({ kept }: MarkedStores, tenantId: string, id: 
   await kept.keep({ tenantId, projectId: null, ids: [nameOf(id, "cancel")], value: {}, size: () => 100 });
 }
 
-/** Returns one part of the events of a stream; `null` where there is none yet. Throws `kept_store_unavailable`. */
+/**
+ * Returns one part of the events of a stream, in which an empty text stands for an event that was too large to be kept;
+ * `null` where there is none yet. Throws `kept_store_unavailable`.
+ */
 export async function eventsAt(
   { kept }: MarkedStores,
   tenantId: string,
