@@ -6,6 +6,7 @@ import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { compileContentLogs } from "../../../src/auth/settings/content-settings.ts";
 import { scopeSettings, toScopeSettings } from "../../../src/auth/settings/scope-settings.ts";
+import { reportedStore } from "../../../src/engine/keeping/reported-store.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/upstream.ts";
@@ -326,6 +327,37 @@ test("[d12.3, d12.8] a provider that speaks the API is not asked to run a call i
   expect(stub.bodies()[0]).not.toHaveProperty("background");
   const kept = await stub.context.kept!.find("default", id);
   expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed", background: true });
+});
+
+test("[d12.8] streams alone find out that a store works again, which the first of them does not wait for", async () => {
+  const clock = { now: () => START_MS, monotonic: () => START_MS };
+  const objects = new KeptObjects(clock);
+  let isAway = true;
+  const back = Promise.withResolvers<void>();
+  const store = reportedStore(
+    {
+      untilMs: START_MS + 3_600_000,
+      isAway: false,
+      keep: (object) => (isAway ? Promise.reject(new Error("away")) : objects.keep(object)),
+      find: (tenantId, id) => objects.find(tenantId, id),
+      remove: (tenantId, id) => objects.remove(tenantId, id),
+      removeAll: (tenantId, projectId) => objects.removeAll(tenantId, projectId),
+      close: () => objects.close(),
+    },
+    (error) => (error === null ? back.resolve() : undefined),
+  );
+  const stub = keeping({ kept: store });
+  const warned = async (): Promise<string | null> => {
+    const response = await stub.respond({ ...OPENAI, input: "One.", stream: true });
+    await response.text();
+    return response.headers.get("x-gateway-warnings");
+  };
+  // the head of the first has left before its store fails
+  expect([await warned(), await warned()]).toEqual([null, "response_not_kept"]);
+  isAway = false;
+  expect(await warned()).toBe("response_not_kept");
+  await back.promise;
+  expect(await warned()).toBeNull();
 });
 
 test("[d12.8] a response in the background that is deleted leaves none of its events", async () => {

@@ -106,9 +106,11 @@ function ofStream(keeper: Keeper, keeping: Keeping, lifetime: ReadyCall["call"][
   return {
     isStored,
     keep(response, hidden = []) {
-      if (isAway) return;
       const keeps = keeping(response, hidden);
-      if (isPending(keeps)) lifetime.holdsUp(keeps.then(NOTHING, NOTHING));
+      if (!isPending(keeps)) return;
+      const over = keeps.then(NOTHING, NOTHING);
+      // a store that was away is asked again, because nobody else may ask it, but no client waits for it
+      if (!isAway) lifetime.holdsUp(over);
     },
     async told(answer) {
       tell(answer.headers, !isAway, keeper);
