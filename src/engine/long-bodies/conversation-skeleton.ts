@@ -17,8 +17,14 @@ type Members = Record<string, Json>;
 interface Role {
   readonly members: Members;
   readonly parts: Map<string, Members>;
-  readonly calls: Map<string, { readonly members: Members; readonly called: Members | null }>;
+  readonly calls: Map<string, CallMembers>;
   hasParts: boolean;
+}
+
+interface CallMembers {
+  readonly members: Members;
+  /** Those of the function; `null` where no call of the type has one. */
+  called: Members | null;
 }
 
 export function skeletonOf(messages: readonly Message[]): readonly Message[] {
@@ -58,9 +64,9 @@ export function skeletonOf(messages: readonly Message[]): readonly Message[] {
 function noteCall({ calls }: Role, call: JsonObject): void {
   const type = typeof call["type"] === "string" ? call["type"] : "function";
   if (type.length > MAX_NAME) return;
-  const known = entryOf(calls, type, () => ({ members: {}, called: {} as Members }));
+  const known = entryOf<CallMembers>(calls, type, () => ({ members: {}, called: null }));
   note(known.members, call);
-  if (isObject(call["function"])) note(known.called!, call["function"]);
+  if (isObject(call["function"])) note((known.called ??= {}), call["function"]);
 }
 
 function entryOf<T>(map: Map<string, T>, key: string, make: () => T): T {
