@@ -16,7 +16,7 @@ import {
   sendLong,
   sendNonStreaming,
 } from "../answer/reply-non-streaming.ts";
-import { isTextName, type MultiRoundAnswer, type RoundAccumulator } from "./multi-round-answer.ts";
+import { type MultiRoundAnswer, type RoundAccumulator } from "./multi-round-answer.ts";
 import type { AnswerEnd, CompletedRound, RoundSink, ToolRounds } from "./tool-rounds.ts";
 
 /** `opening` lists the tools. */
@@ -121,7 +121,7 @@ class JoinedBody {
     } = message;
     for (const name of ["content", "refusal", "reasoning_content"] as const) {
       const text = message[name];
-      if (typeof text === "string" && isTextName(name))
+      if (typeof text === "string")
         this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
     }
     this.#details.push(...round.details(details));
