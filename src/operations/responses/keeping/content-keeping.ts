@@ -73,6 +73,8 @@ const STRUCTURED: ReadonlySet<string> = new Set([
   "text",
   "format",
   "action",
+  "operation",
+  "outcome",
   "pending_safety_checks",
   "acknowledged_safety_checks",
 ]);
