@@ -55,6 +55,11 @@ describe("keys", () => {
     const { keys: made, projects } = planned({ ...teams({ ...TEAM, blocked: "t" }), ...keys(key({ team_id: "t-1" })) });
     expect([made, projects]).toEqual([[], []]);
   });
+  test("of a team that is not in the dump are left out, because the team bounds what they may call", () => {
+    const { keys: made, report } = planned(keys(key({ team_id: "t-9" })));
+    expect(made).toEqual([]);
+    expect(report.find(({ path }) => path.endsWith(".token"))?.note).toContain("is not in the dump");
+  });
   test("end when they expire there", () => {
     expect(planned(keys(key({ expires: "2026-07-01 10:00:00.5" }))).keys[0]?.expiresAtMs).toBe(
       Date.UTC(2026, 6, 1, 10, 0, 0, 500),
@@ -82,9 +87,28 @@ describe("models", () => {
     for (const own of ["{}", "{all-team-models}"])
       expect(restrictionsOf(own, "{chat}")).toEqual({ models: [], routes: ["chat"] });
   });
+  test("of a key hold as far as those of its team do", () => {
+    expect(restrictionsOf("{all-proxy-models}", "{chat}")).toEqual({ models: [], routes: ["chat"] });
+    expect(restrictionsOf("{chat,draw}", "{chat,embed}")).toEqual({ models: [], routes: ["chat"] });
+    expect(restrictionsOf("{openai/gpt-5,groq/*}", "{openai/*,groq/kimi}")).toEqual({
+      models: ["openai:gpt-5", "groq:kimi"],
+      routes: ["openai-gpt-5", "groq-kimi"],
+    });
+  });
+  test("of which the team has none are no token", () => {
+    const rows = { ...teams({ ...TEAM, models: "{chat}" }), ...keys(key({ team_id: "t-1", models: "{draw}" })) };
+    expect(planned(rows).keys).toEqual([]);
+  });
+  test("with a colon in their names restrict a key too", () => {
+    expect(restrictionsOf("{bedrock/anthropic.claude-v2:1}")).toEqual({
+      models: ["bedrock:anthropic.claude-v2:1"],
+      routes: ["bedrock-anthropic.claude-v2-1"],
+    });
+  });
   test("may be all", () => {
-    expect(restrictionsOf("{all-proxy-models}", "{chat}")).toEqual({ models: [], routes: [] });
-    expect(restrictionsOf("{}")).toEqual({ models: [], routes: [] });
+    for (const own of ["{}", "{all-proxy-models}", "{*}"])
+      for (const team of ["{}", "{all-proxy-models}", "{*}"])
+        expect(restrictionsOf(own, team)).toEqual({ models: [], routes: [] });
   });
 });
 

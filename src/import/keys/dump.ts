@@ -2,6 +2,7 @@
 // row: the tables that say who may call, with the rows and columns that have a value. Other tables are counted only.
 // https://www.postgresql.org/docs/current/sql-copy.html
 import { ConfigurationError } from "../../config/problem.ts";
+import { jsonIn } from "../../core/json.ts";
 import { type ForeignFile, type ForeignNode, NOTHING } from "../foreign-file.ts";
 
 export const KEYS = "LiteLLM_VerificationToken";
@@ -98,10 +99,13 @@ function plain(field: string): string {
   return field.replaceAll(/\\(.)/g, (_, letter: string) => ESCAPED[letter] ?? letter);
 }
 
-/** Arrays of texts are lists; numbers and booleans (`t`, `f`) stay texts, because the dump does not tell them apart. */
+/**
+ * Arrays of texts are lists, and JSON stays a text. So do numbers and booleans (`t`, `f`), because the dump does not tell
+ * them apart.
+ */
 function fieldOf(text: string, place: Pick<ForeignNode, "path" | "line" | "column">): ForeignNode {
-  const list = /^\{([^{}:]*)\}$/.exec(text)?.[1];
-  if (list === undefined) return { ...place, ...NOTHING, kind: "scalar", value: text };
+  const list = /^\{(.*)\}$/s.exec(text)?.[1];
+  if (list === undefined || jsonIn(text) !== undefined) return { ...place, ...NOTHING, kind: "scalar", value: text };
   const items = Array.from(list.matchAll(/"((?:[^"\\]|\\.)*)"|([^,]+)/g), ([, quoted, bare], index): ForeignNode => {
     const value = quoted === undefined ? bare! : quoted.replaceAll(/\\(.)/g, "$1");
     return { ...place, path: [...place.path, index], ...NOTHING, kind: "scalar", value };

@@ -107,9 +107,11 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
   const team = teams.get(textOf(members.get("team_id")) ?? "");
   const expiresAtMs = timeOf(members.get("expires"));
   const sha256 = hashOf(textOf(members.get("token")));
+  const own = textsOf(members.get("models"));
+  const allowed = allowedBy(own.includes(ALL_OF_THE_TEAM) ? [] : own, team?.models ?? []);
   const why = reasonAgainst(members, team, expiresAtMs, choices.nowMs, sha256);
-  if (why !== null || sha256 === null) {
-    report.without(row, why ?? "");
+  if (why !== null || sha256 === null || allowed === null) {
+    report.without(row, why ?? "the key and its team have no model in common");
     return null;
   }
   const projectId = team?.id ?? choices.projectId;
@@ -118,7 +120,6 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
   report.changed(members.get("token"), at, `the key is the project token ${name} of the project ${projectId}`);
   for (const column of ["key_alias", "team_id", "blocked", "expires"]) report.taken(members.get(column), at);
   report.without(members.get("key_name"), "only the end of a key stands there; a token has a name");
-  const own = textsOf(members.get("models"));
   for (const item of members.get("models")?.items.slice(MOST_NAMES) ?? [])
     report.without(item, `a token is restricted to at most ${MOST_NAMES} models and routes`);
   report.changed(members.get("models"), at, "names of models are routes, and provider/model is provider:model");
@@ -129,7 +130,7 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
     for (const column of RULE_COLUMNS)
       report.without(settings.get(column), "limits and budgets of a token can be set once its claim link is redeemed");
   const rules = choices.hasTokens ? rulesOf(settings, name, at, report) : [];
-  return { name, projectId, sha256, expiresAtMs, ...restrictions(own, team), rules };
+  return { name, projectId, sha256, expiresAtMs, ...restrictions(allowed), rules };
 }
 
 function reasonAgainst(
@@ -141,6 +142,8 @@ function reasonAgainst(
 ): string | null {
   if (isTrue(members.get("blocked"))) return "the key is blocked there";
   if (team?.isBlocked === true) return "the team of the key is blocked there";
+  if (team === undefined && members.has("team_id"))
+    return "its team, which bounds what the key may call, is not in the dump";
   if (expiresAtMs !== null && expiresAtMs <= nowMs) return "the key has expired";
   if (members.has("expires") && expiresAtMs === null) return "the time at which the key expires cannot be read";
   return sha256 === null ? "what stands there is neither a key nor its hash" : null;
@@ -170,16 +173,37 @@ const ALL_OF_THE_TEAM = "all-team-models";
 const ALL = "all-proxy-models";
 const MOST_NAMES = 100;
 
-/** Names of models as routes and as models. A key without models may call those of its team. */
-function restrictions(own: readonly string[], team: Team | undefined): Pick<PlannedKey, "models" | "routes"> {
-  const wanted = own.length === 0 || own.includes(ALL_OF_THE_TEAM) ? (team?.models ?? []) : own;
-  if (wanted.includes(ALL)) return { models: [], routes: [] };
+/** Whether the names of a key or of a team do not restrict it. */
+function areAll(names: readonly string[]): boolean {
+  return names.length === 0 || names.includes(ALL) || names.includes("*");
+}
+
+/**
+ * What a key may call: what its own names and those of its team both allow, because LiteLLM asks both. Empty for every
+ * model, and `null` for none.
+ */
+function allowedBy(own: readonly string[], ofTeam: readonly string[]): readonly string[] | null {
+  if (areAll(ofTeam)) return areAll(own) ? [] : own;
+  if (areAll(own)) return ofTeam;
+  const within = (names: readonly string[], others: readonly string[]): readonly string[] =>
+    names.filter((name) => others.some((other) => covers(other, name)));
+  const both = new Set([...within(own, ofTeam), ...within(ofTeam, own)]);
+  return both.size === 0 ? null : [...both];
+}
+
+/** Whether a name, which may end with `*`, stands for the other one too. */
+function covers(name: string, other: string): boolean {
+  return name === other || (name.endsWith("*") && other.startsWith(name.slice(0, -1)));
+}
+
+/** Names of models as routes and as models. */
+function restrictions(allowed: readonly string[]): Pick<PlannedKey, "models" | "routes"> {
   return {
-    models: wanted
+    models: allowed
       .filter((each) => each.includes("/"))
       .map((each) => each.replace("/", ":"))
       .slice(0, MOST_NAMES),
-    routes: [...new Set(wanted.map(nameOf))].slice(0, MOST_NAMES),
+    routes: [...new Set(allowed.map(nameOf))].slice(0, MOST_NAMES),
   };
 }
 
