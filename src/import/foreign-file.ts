@@ -104,8 +104,11 @@ interface Reading {
   values: number;
 }
 
-/** `keyOffset` is the place of a value that is not written: a key with nothing behind it. */
-function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): ForeignNode {
+/**
+ * `merges` counts the merge keys around a value, each of which is a level of its own. `keyOffset` is the place of a value
+ * that is not written: a key with nothing behind it.
+ */
+function read(given: Node | null, path: Path, reading: Reading, merges = 0, keyOffset = 0): ForeignNode {
   const offset = (given as ParsedNode | null)?.range?.[0] ?? keyOffset;
   const refuse = (message: string): never => {
     throw new ConfigurationError([reading.problemFrom(offset, path, message)]);
@@ -113,18 +116,18 @@ function read(given: Node | null, path: Path, reading: Reading, keyOffset = 0): 
   const node = isAlias(given) ? anchored(given, reading) : (given as ParsedNode | null);
   if (node === undefined) refuse("this alias has no anchor before it");
   if (reading.resolved.size > MAX_ALIASES) refuse(`the file holds more than ${MAX_ALIASES} aliases`);
-  if (path.length > MAX_DEPTH) refuse(`is nested more than ${MAX_DEPTH} levels deep`);
+  if (path.length + merges > MAX_DEPTH) refuse(`is nested more than ${MAX_DEPTH} levels deep`);
   reading.values += 1;
   if (reading.values > MAX_VALUES) refuse(`the file holds more than ${MAX_VALUES} values`);
   const { line, col } = reading.lines.linePos(offset);
   const place = { path, line: Math.max(line, 1), column: Math.max(col, 1) };
-  if (isMap(node)) return { ...place, ...NOTHING, kind: "mapping", members: membersOf(node, path, reading) };
+  if (isMap(node)) return { ...place, ...NOTHING, kind: "mapping", members: membersOf(node, path, reading, merges) };
   if (isSeq(node))
     return {
       ...place,
       ...NOTHING,
       kind: "list",
-      items: node.items.map((item, index) => read(item as Node | null, [...path, index], reading)),
+      items: node.items.map((item, index) => read(item as Node | null, [...path, index], reading, merges)),
     };
   return { ...place, ...NOTHING, kind: "scalar", value: isScalar(node) ? scalarOf(node.value, node.source) : null };
 }
@@ -154,6 +157,7 @@ function membersOf(
   map: { readonly items: readonly unknown[] },
   path: Path,
   reading: Reading,
+  merges: number,
 ): ReadonlyMap<string, ForeignNode> {
   const members = new Map<string, ForeignNode>();
   const merged: (Node | null)[] = [];
@@ -166,13 +170,14 @@ function membersOf(
       merged.push(...(isSeq(value) ? (value.items as (Node | null)[]) : [value ?? null]));
       continue;
     }
-    const node = read(value ?? null, [...path, name], reading, key?.range[0] ?? 0);
+    const node = read(value ?? null, [...path, name], reading, merges, key?.range[0] ?? 0);
     const earlier = members.get(name);
     if (earlier !== undefined) reading.replaced.push(earlier);
     members.set(name, node);
   }
   for (const each of merged)
-    for (const [name, node] of read(each, path, reading).members) if (!members.has(name)) members.set(name, node);
+    for (const [name, node] of read(each, path, reading, merges + 1).members)
+      if (!members.has(name)) members.set(name, node);
   return members;
 }
 

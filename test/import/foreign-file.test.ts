@@ -58,6 +58,8 @@ describe("what it refuses", () => {
   });
   test("several documents", () => expect(problemOf("a: 1\n---\nb: 2\n")).toContain("only one document"));
   test("an alias of itself", () => expect(problemOf("a: &a [*a]\n")).toContain("nested more than 64 levels deep"));
+  test("a mapping that merges itself", () =>
+    expect(problemOf("a: &a\n  <<: *a\n")).toContain("nested more than 64 levels deep"));
   test("aliases that make a short file long", () => {
     const levels = ["a0: &a0 [1,1,1,1,1,1,1,1,1,1]"];
     for (let level = 1; level < 7; level += 1)
