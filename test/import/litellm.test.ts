@@ -344,6 +344,22 @@ model_list:
     expect(section(result, "cache")).toEqual({ store: "valkey", url: "${file:/srv/dragoman/secrets/cache_url}" });
     expect(result.secrets).toEqual([{ name: "secrets/cache_url", text: "redis://:p%40ss@r:6379" }]);
   });
+  test("a password in plain text beside a host in a variable is encoded for the address", () => {
+    const result = made(
+      `${ONE}litellm_settings: {cache: true, cache_params: {type: redis, host: os.environ/H, port: 6379, password: "p@s s"}}\n`,
+    );
+    expect(section(result, "cache")).toMatchObject({
+      url: "redis://:${file:/srv/dragoman/secrets/cache_password}@${H:-localhost}:6379",
+    });
+    expect(result.secrets).toEqual([{ name: "secrets/cache_password", text: "p%40s%20s" }]);
+  });
+  test("the number of a database of Redis may stand in a variable, and is not said to be taken where it is none", () => {
+    const cacheOf = (db: string) =>
+      made(`${ONE}litellm_settings: {cache: true, cache_params: {type: redis, host: r, port: 6379, db: ${db}}}\n`);
+    expect(section(cacheOf("2"), "cache")).toMatchObject({ url: "redis://r:6379/2" });
+    expect(section(cacheOf("os.environ/DB"), "cache")).toMatchObject({ url: "redis://r:6379/${DB:-0}" });
+    expect(lineAt(cacheOf("first"), "litellm_settings.cache_params.db").outcome).toBe("without");
+  });
   test("the Redis in which proxies count together is the limit store", () => {
     const result = made(
       `${ONE}router_settings: {redis_host: os.environ/REDIS_HOST, redis_port: 6380, redis_password: os.environ/REDIS_PASSWORD}\n`,

@@ -38,22 +38,30 @@ export function valkeyAddress(
   const scheme = isOn(params?.members.get("ssl")) ? "rediss" : "redis";
   claims.taken(params?.members.get("ssl"), to);
   const number = named("db");
-  const db = numberOf(number);
   const host = part("host", "REDIS_HOST", "localhost");
   const port = part("port", "REDIS_PORT", "6379");
-  const end = db === null ? "" : `/${db}`;
-  claims.taken(number, to);
-  if (plain !== null && typeof host === "string" && typeof port === "string") {
+  const database = numberOf(number);
+  const databaseVariable = texts.variableOf(number);
+  const end =
+    databaseVariable === null
+      ? database === null
+        ? ""
+        : `/${database}`
+      : joined("/", texts.referenceTo(databaseVariable, "0"));
+  if (end === "") claims.without(number, "expected the number of a database");
+  else claims.taken(number, to);
+  if (plain !== null && typeof host === "string" && typeof port === "string" && typeof end === "string") {
     claims.changed(password, to, IN_A_FILE);
     const address = `${scheme}://:${encodeURIComponent(plain)}@${host}:${port}${end}`;
     return secrets.keep(to.replace(".", "_"), address);
   }
-  const secret = password === undefined ? null : texts.secret(password, `${to.split(".")[0]!}_password`);
-  if (secret === null) return joined(`${scheme}://`, host, ":", port, end);
-  claims.changed(
-    password,
-    to,
-    secret.how ?? "stands in one address together with the others, and has to be encoded for it",
-  );
-  return joined(`${scheme}://:`, secret.value, "@", host, ":", port, end);
+  const name = `${to.split(".")[0]!}_password`;
+  if (plain !== null) {
+    claims.changed(password, to, "it stands in a file of its own, encoded for the address");
+    return joined(`${scheme}://:`, secrets.keep(name, encodeURIComponent(plain)), "@", host, ":", port, end);
+  }
+  const variable = texts.variableOf(password);
+  if (variable === null) return joined(`${scheme}://`, host, ":", port, end);
+  claims.changed(password, to, "stands in one address together with the others, and has to be encoded for it");
+  return joined(`${scheme}://:`, texts.referenceTo(variable), "@", host, ":", port, end);
 }
