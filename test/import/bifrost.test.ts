@@ -187,8 +187,30 @@ test("the client's settings, plugins and tool servers", () => {
   expect(section(result, "settings")).toEqual({ drop_params: true });
   expect(section(result, "integrations")).toEqual({ otel: { type: "otlp", endpoint: "http://otel-collector:4318" } });
   expect(section(result, "tool_servers")).toEqual({
-    weather: { require_approval: "never", url: "http://localhost:8080/mcp" },
+    weather: { require_approval: "never", url: "http://localhost:8080/mcp", allowed_tools: [] },
   });
+});
+
+test("a tool server has the tools that Bifrost would run, which are none where it names none", () => {
+  const server = (name: string, more: object) => ({ name, connection_type: "http", http_url: "http://x/mcp", ...more });
+  const result = made({
+    providers: {},
+    mcp: {
+      client_configs: [
+        server("all", { tools_to_execute: ["*"] }),
+        server("one", { tools_to_execute: ["forecast"] }),
+        server("none", { tools_to_execute: [] }),
+        server("unsaid", {}),
+      ],
+    },
+  });
+  expect(section(result, "tool_servers")).toMatchObject({
+    all: { allowed_tools: ["*"] },
+    one: { allowed_tools: ["forecast"] },
+    none: { allowed_tools: [] },
+    unsaid: { allowed_tools: [] },
+  });
+  expect(lineAt(result, "mcp.client_configs[2].tools_to_execute").outcome).toBe("taken");
 });
 
 test("budgets and rate limits are said to be limits, and not people", () => {

@@ -39,8 +39,8 @@ function importServer(node: ForeignNode, context: ImportContext): void {
   if (isOff(enabled)) entry["enabled"] = false;
   claims.taken(enabled, isOff(enabled) ? `${at}.enabled` : at);
   const tools = members.get("tools_to_execute");
-  const allowed = textsOf(tools);
-  if (allowed.length > 0) entry["allowed_tools"] = allowed;
+  // https://docs.getbifrost.ai/mcp/filtering: without names, none can be used
+  entry["allowed_tools"] = textsOf(tools);
   claims.taken(tools, `${at}.allowed_tools`);
   draft.set("tool_servers", [id], entry);
   withoutMembers(members, OF_SERVERS, claims);
