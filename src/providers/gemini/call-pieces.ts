@@ -12,7 +12,7 @@ export interface OpenCall {
   readonly args: Container;
   size: number;
 }
-/** Objects without a prototype, so that no path can reach a prototype. */
+/** An object or a list of the arguments. A path reads and writes their own members only, and reaches no prototype. */
 type Container = Record<string, unknown> | unknown[];
 
 /** The bound for one tool call, in characters and steps of paths. */
@@ -48,15 +48,11 @@ function joinPart(part: Json, state: { open: OpenCall | null }): readonly Json[]
   if (isNew && !isPiece(part)) return [...ended, part];
   if (isNew) {
     const { willContinue: _more, partialArgs: _pieces, args, ...called } = call;
-    state.open = { part, called, args: isObject(args) ? bare(args) : bare({}), size: 0 };
+    state.open = { part, called, args: isObject(args) ? { ...args } : {}, size: 0 };
   }
   if (state.open === null) return [...ended, part];
   addPieces(state.open, call["partialArgs"]);
   return call["willContinue"] === true ? ended : [...ended, ...closeCall(state)];
-}
-
-function bare(members: JsonObject): Container {
-  return Object.assign(Object.create(null) as Record<string, unknown>, members);
 }
 
 function addPieces(open: OpenCall, pieces: Json | undefined): void {
@@ -88,8 +84,9 @@ function put(open: OpenCall, steps: readonly (string | number)[], piece: JsonObj
   let holder = open.args;
   for (let index = 0; index < steps.length - 1; index++) {
     const next = read(holder, steps[index]!);
-    if (typeof next === "object" && next !== null) holder = next as Container;
-    else holder = write(holder, steps[index]!, typeof steps[index + 1] === "number" ? [] : bare({})) as Container;
+    holder = isContainer(next)
+      ? next
+      : (write(holder, steps[index]!, typeof steps[index + 1] === "number" ? [] : {}) as Container);
   }
   const last = steps.at(-1)!;
   const there = read(holder, last);
@@ -104,17 +101,22 @@ function put(open: OpenCall, steps: readonly (string | number)[], piece: JsonObj
   );
 }
 
+function isContainer(value: unknown): value is Container {
+  return Array.isArray(value) || isObject(value);
+}
+
 function read(holder: Container, step: string | number): unknown {
-  return Array.isArray(holder) ? (typeof step === "number" ? holder[step] : undefined) : holder[step];
+  if (Array.isArray(holder)) return typeof step === "number" ? holder[step] : undefined;
+  return Object.hasOwn(holder, step) ? holder[step] : undefined;
 }
 
 /** Lists grow by one element at a time. A position beyond the end would create a list of empty elements. */
 function write(holder: Container, step: string | number, value: unknown): unknown {
-  if (!Array.isArray(holder)) holder[step] = value;
-  else if (typeof step === "number" && step <= holder.length) holder[step] = value;
-  else
+  if (Array.isArray(holder) && (typeof step !== "number" || step > holder.length))
     throw new MalformedAnswer(
       "The provider's stream holds a piece of a call for a place that its arguments do not have.",
     );
+  // an assignment to `__proto__` would set the prototype
+  Object.defineProperty(holder, step, { value, writable: true, enumerable: true, configurable: true });
   return value;
 }

@@ -47,6 +47,20 @@ describe("a call in pieces", () => {
       { index: 1, name: "clock", arguments: { zone: "UTC" } },
     ]);
   });
+  test("has its pieces in members of its own, whatever they are called", () => {
+    const frames = [
+      frameOf({ name: "run", args: { given: {} }, willContinue: true }),
+      piece("$.given.__proto__.polluted", { stringValue: "yes" }),
+      piece("$.__proto__.x", { numberValue: 1 }),
+      piece("$.rawJSON", { stringValue: "12" }, false),
+      { candidates: [{ index: 0, content: { parts: [] }, finishReason: "STOP" }] },
+    ];
+    const [call] = callsOf(frames) as readonly JsonObject[];
+    expect(JSON.stringify(call!["arguments"])).toBe(
+      '{"given":{"__proto__":{"polluted":"yes"}},"__proto__":{"x":1},"rawJSON":"12"}',
+    );
+    expect(({} as JsonObject)["polluted"]).toBeUndefined();
+  });
   test("ends with the next call, or with the answer, where its own end is missing", () => {
     const open = (name: string): JsonObject => frameOf({ name, willContinue: true });
     expect(
