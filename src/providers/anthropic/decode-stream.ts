@@ -100,7 +100,7 @@ class MessageStream implements StreamDecoder {
         return isObject(event["delta"]) ? this.#onDelta(event["delta"], event["index"], data.length) : NO_CHUNKS;
       case "content_block_start":
         return isObject(event["content_block"])
-          ? this.#onBlockStart(event["content_block"], event["index"])
+          ? this.#onBlockStart(event["content_block"], event["index"], data.length)
           : NO_CHUNKS;
       case "content_block_stop":
         return this.#endOpenBlock();
@@ -146,14 +146,19 @@ class MessageStream implements StreamDecoder {
       ...(isObject(message["usage"]) && { usage: usageOf(this.#usage), ...serviceTierOf(this.#usage) }),
     };
     // A turn that is continued after code ran at the vendor begins with blocks that are already complete.
-    return [first, ...objectsIn(content).flatMap((block) => [...this.#onBlockStart(block), ...this.#endOpenBlock()])];
+    return [first, ...objectsIn(content).flatMap((block) => this.#wholeBlock(block))];
   }
 
-  #onBlockStart(start: JsonObject, number?: Json): readonly ChatChunk[] {
+  #wholeBlock(block: JsonObject): readonly ChatChunk[] {
+    return [...this.#onBlockStart(block, undefined, JSON.stringify(block).length), ...this.#endOpenBlock()];
+  }
+
+  /** `size` is the number of characters that are kept of it. */
+  #onBlockStart(start: JsonObject, number: Json | undefined, size: number): readonly ChatChunk[] {
     if (this.#block !== NONE) this.#unended.add(this.#number);
     const ended = this.#endOpenBlock();
     this.#number = number;
-    this.#turn.begin(++this.#blockIndex, start);
+    this.#turn.begin(++this.#blockIndex, start, size);
     return [...ended, ...this.#chunks.releaseCall(), ...this.#openBlock(start)];
   }
 
@@ -213,7 +218,7 @@ class MessageStream implements StreamDecoder {
     if (kind === undefined || open === "other" || open === kind) return NO_CHUNKS;
     if (kind === "call") return refuseInputOfNoCall(textOrEmpty(delta["partial_json"]));
     const start = kind === "text" ? { type: kind, text: "" } : { type: kind, thinking: "", signature: "" };
-    return [...this.#endOpenBlock(), ...this.#onBlockStart(start, number)];
+    return [...this.#endOpenBlock(), ...this.#onBlockStart(start, number, 0)];
   }
 
   /** `size` is the number of characters that are kept of it. */
@@ -307,4 +312,9 @@ function toldUsage(usage: JsonObject): JsonObject {
     Object.entries(usage).filter(([name, value]) => value !== null && (tellsPrompt || !OF_PROMPT.includes(name))),
   );
 }
-const OF_PROMPT: readonly string[] = ["input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens"];
+const OF_PROMPT: readonly string[] = [
+  "input_tokens",
+  "cache_read_input_tokens",
+  "cache_creation_input_tokens",
+  "cache_creation",
+];

@@ -75,7 +75,7 @@ class ConverseStream implements StreamDecoder {
       case "messageStart":
         return [chunkOf({ role: "assistant" })];
       case "contentBlockStart":
-        return this.#onBlockStart(parseEventObject(sent));
+        return this.#onBlockStart(parseEventObject(sent), data.length);
       case "contentBlockStop":
         return this.#onBlockStop(parseEventObject(sent));
       case "messageStop":
@@ -101,10 +101,11 @@ class ConverseStream implements StreamDecoder {
     return NO_CHUNKS;
   }
 
-  #onBlockStart({ start, contentBlockIndex: index }: JsonObject): readonly ChatChunk[] {
+  /** `length` is that of the event's data. */
+  #onBlockStart({ start, contentBlockIndex: index }: JsonObject, length: number): readonly ChatChunk[] {
     const released = this.#chunks.releaseCall();
     if (!isObject(start)) return released;
-    this.#turn.begin(index, start);
+    this.#turn.begin(index, start, length);
     const { toolUse } = start;
     if (!isObject(toolUse)) return released;
     if (!isOfService(toolUse)) return [...released, ...this.#openCall(index, toolUse)];

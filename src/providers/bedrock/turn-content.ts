@@ -148,8 +148,14 @@ function addText(block: GrowingBlock, text: string): void {
 function addCitation(block: GrowingBlock, citation: JsonObject): void {
   const { text, citationsContent: cited } = block;
   delete block["text"];
-  if (isObject(cited)) (cited["citations"] as Json[]).push(citation);
-  else block["citationsContent"] = { content: [{ text: textOrEmpty(text) }], citations: [citation] };
+  const there = isObject(cited) ? cited["citations"] : undefined;
+  if (Array.isArray(there)) (there as Json[]).push(citation);
+  else
+    block["citationsContent"] = {
+      content: [{ text: textOrEmpty(text) }],
+      ...(isObject(cited) && cited),
+      citations: [citation],
+    };
 }
 
 function addReasoning(block: GrowingBlock, { text, signature, redactedContent }: JsonObject): void {

@@ -99,7 +99,9 @@ export class GrowingTurn {
     return [...(this.#blocks?.values() ?? [])];
   }
 
-  begin(index: Json | undefined, block: JsonObject): void {
+  /** `size` is the number of characters of the block, which may be whole when it begins. */
+  begin(index: Json | undefined, block: JsonObject, size: number): void {
+    this.#count(size);
     this.#blocks?.set(index, { ...block });
   }
 
@@ -110,8 +112,7 @@ export class GrowingTurn {
     size: number,
     add: (block: GrowingBlock, delta: JsonObject) => void,
   ): void {
-    this.#characters += size;
-    if (this.#characters > MAX_KEPT) this.#blocks = null;
+    this.#count(size);
     if (this.#blocks === null) return;
     const block = this.#blocks.get(index) ?? {};
     this.#blocks.set(index, block);
@@ -122,5 +123,10 @@ export class GrowingTurn {
   end(index: Json | undefined, finish: (block: GrowingBlock) => boolean): void {
     const block = this.#blocks?.get(index);
     if (block !== undefined && !finish(block)) this.#blocks = null;
+  }
+
+  #count(size: number): void {
+    this.#characters += size;
+    if (this.#characters > MAX_KEPT) this.#blocks = null;
   }
 }

@@ -269,11 +269,38 @@ describe("usage", () => {
       completion_tokens_details: { reasoning_tokens: 3 },
     });
   });
+  test("message_delta whose figures of the prompt are zero leaves those of message_start", () => {
+    const told = { input_tokens: 10, cache_creation_input_tokens: 6, cache_creation: { ephemeral_1h_input_tokens: 6 } };
+    const zero = { input_tokens: 0, cache_creation_input_tokens: 0, cache_creation: { ephemeral_1h_input_tokens: 0 } };
+    const last = {
+      type: "message_delta",
+      delta: { stop_reason: "end_turn" },
+      usage: { ...zero, output_tokens: 7 },
+    };
+    expect(assemble(chunksOf([start({ usage: told }), last, { type: "message_stop" }])).usage).toEqual({
+      prompt_tokens: 16,
+      completion_tokens: 7,
+      total_tokens: 23,
+      prompt_tokens_details: { cache_write_tokens: 6, cache_write_1h_tokens: 6 },
+    });
+  });
   test("usage without an end is counted and ends nothing", () => {
     expect(chunksOf([start(), { type: "message_delta", delta: {}, usage: { output_tokens: 4 } }]).at(-1)).toMatchObject(
       { choices: [], usage: { completion_tokens: 4 } },
     );
   });
+});
+
+test("a turn is not carried whose blocks are too long to be kept, also where they come whole", () => {
+  const result = (index: number, length: number): readonly object[] => [
+    open(index, { type: "web_search_tool_result", tool_use_id: "s", content: "x".repeat(length) }),
+    close(index),
+  ];
+  const carriedOf = (length: number) =>
+    chunksOf([start(), ...[0, 1, 2].flatMap((index) => result(index, length)), ...finish("end_turn")])
+      .flatMap(({ choices }) => choices)
+      .filter(({ delta: piece }) => piece?.extra_content !== undefined).length;
+  expect([carriedOf(1000), carriedOf(6 * 1024 * 1024)]).toEqual([1, 0]);
 });
 
 describe("broken streams", () => {

@@ -125,6 +125,21 @@ describe("further members of the answer", () => {
   });
 });
 
+test("a citation of a block that began without a list of them is carried", () => {
+  const citation = { title: "T", location: { documentChar: { documentIndex: 0, start: 0, end: 1 } } };
+  const chunks = streamed(
+    ["contentBlockStart", { start: { citationsContent: {} }, contentBlockIndex: 0 }],
+    ["contentBlockDelta", { delta: { text: "A" }, contentBlockIndex: 0 }],
+    ["contentBlockDelta", { delta: { citation }, contentBlockIndex: 0 }],
+    ["contentBlockStop", { contentBlockIndex: 0 }],
+    ["messageStop", { stopReason: "end_turn" }],
+  );
+  const carried = chunks.flatMap(({ choices }) => choices.flatMap(({ delta }) => delta?.extra_content ?? []));
+  expect(carried).toEqual([
+    { bedrock: { content: [{ citationsContent: { content: [{ text: "A" }], citations: [citation] } }] } },
+  ]);
+});
+
 describe("reasoning", () => {
   const content = [{ reasoningContent: { reasoningText: { text: "Hm." } } }, { text: "Yes." }];
   test("of models that do not sign is sent once, and nothing of it has to come back", () => {
