@@ -162,10 +162,13 @@ function figures(
   };
 }
 
-const TIERS: Readonly<Record<string, string>> = { standard: "default", priority: "priority" };
+const TIERS: ReadonlyMap<unknown, string> = new Map([
+  ["standard", "default"],
+  ["priority", "priority"],
+]);
 
 /** The tier that served the call, when OpenAI has a name for it. */
 export function serviceTierOf({ service_tier: tier }: JsonObject): { readonly service_tier?: string } {
-  const word = typeof tier === "string" ? TIERS[tier] : undefined;
+  const word = TIERS.get(tier);
   return word === undefined ? {} : { service_tier: word };
 }

@@ -17,48 +17,53 @@ const YOUTUBE = /^https?:\/\/((www|m)\.)?(youtube\.com|youtu\.be)\//i;
 
 /**
  * Follows the vendor's lists of input formats: .../docs/image-understanding, .../audio, .../video-understanding,
- * .../document-processing.
+ * .../document-processing. A map, because a file's extension may be a name that every object has.
  */
-const TYPE_OF_EXTENSION: Readonly<Record<string, string>> = {
-  png: "image/png",
-  jpg: "image/jpeg",
-  jpeg: "image/jpeg",
-  webp: "image/webp",
-  heic: "image/heic",
-  heif: "image/heif",
-  gif: "image/gif",
-  mp4: "video/mp4",
-  mpeg: "video/mpeg",
-  mpg: "video/mpg",
-  mov: "video/mov",
-  avi: "video/avi",
-  flv: "video/x-flv",
-  webm: "video/webm",
-  wmv: "video/wmv",
-  "3gp": "video/3gpp",
-  "3gpp": "video/3gpp",
-  wav: "audio/wav",
-  mp3: "audio/mp3",
-  aiff: "audio/aiff",
-  aac: "audio/aac",
-  ogg: "audio/ogg",
-  flac: "audio/flac",
-  m4a: "audio/m4a",
-  pdf: "application/pdf",
-  txt: "text/plain",
-  md: "text/md",
-  html: "text/html",
-  htm: "text/html",
-  css: "text/css",
-  csv: "text/csv",
-  xml: "text/xml",
-  rtf: "text/rtf",
-  json: "application/json",
-  js: "text/javascript",
-  py: "text/x-python",
-};
+const TYPE_OF_EXTENSION: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    png: "image/png",
+    jpg: "image/jpeg",
+    jpeg: "image/jpeg",
+    webp: "image/webp",
+    heic: "image/heic",
+    heif: "image/heif",
+    gif: "image/gif",
+    mp4: "video/mp4",
+    mpeg: "video/mpeg",
+    mpg: "video/mpg",
+    mov: "video/mov",
+    avi: "video/avi",
+    flv: "video/x-flv",
+    webm: "video/webm",
+    wmv: "video/wmv",
+    "3gp": "video/3gpp",
+    "3gpp": "video/3gpp",
+    wav: "audio/wav",
+    mp3: "audio/mp3",
+    aiff: "audio/aiff",
+    aac: "audio/aac",
+    ogg: "audio/ogg",
+    flac: "audio/flac",
+    m4a: "audio/m4a",
+    pdf: "application/pdf",
+    txt: "text/plain",
+    md: "text/md",
+    html: "text/html",
+    htm: "text/html",
+    css: "text/css",
+    csv: "text/csv",
+    xml: "text/xml",
+    rtf: "text/rtf",
+    json: "application/json",
+    js: "text/javascript",
+    py: "text/x-python",
+  }),
+);
 /** OpenAI's raw audio is 16-bit at 24 kHz. */
-const TYPE_OF_AUDIO: Readonly<Record<string, string>> = { pcm16: "audio/pcm;rate=24000", mpeg: "audio/mp3" };
+const TYPE_OF_AUDIO: ReadonlyMap<string, string> = new Map([
+  ["pcm16", "audio/pcm;rate=24000"],
+  ["mpeg", "audio/mp3"],
+]);
 
 /** Encodes one block as a part. `null` when the block is an empty text. Throws GatewayError with the block's path. */
 export function encodePart(block: ContentPart, path: string, platform: GeminiPlatform): JsonObject | null {
@@ -79,7 +84,7 @@ export function encodePart(block: ContentPart, path: string, platform: GeminiPla
       if (data.startsWith("data:")) return dataPart(data, `${path}.input_audio.data`);
       if (!/^[a-z0-9.+-]{1,32}$/i.test(format))
         throw invalid(`${path}.input_audio.format`, "the name of an audio format", format);
-      return inline(TYPE_OF_AUDIO[format] ?? `audio/${format.toLowerCase()}`, data);
+      return inline(TYPE_OF_AUDIO.get(format) ?? `audio/${format.toLowerCase()}`, data);
     }
     case "video_url": {
       const video = (block as VideoPart).video_url;
@@ -165,7 +170,7 @@ function typeOfExtension(uri: string): string | null {
   // The last label of a bare host is not an extension.
   return extension === undefined || /^[a-z]+:\/\/[^/]*$/i.test(uri)
     ? null
-    : (TYPE_OF_EXTENSION[extension.toLowerCase()] ?? null);
+    : (TYPE_OF_EXTENSION.get(extension.toLowerCase()) ?? null);
 }
 
 function dataPart(uri: string, path: string): JsonObject {

@@ -2,20 +2,21 @@
 // https://ai.google.dev/api/generate-content#FinishReason
 import type { FinishReason } from "../../core/chat.ts";
 
-const REASONS: Readonly<Record<string, FinishReason>> = {
-  STOP: "stop",
-  MAX_TOKENS: "length",
-  SAFETY: "content_filter",
-  RECITATION: "content_filter",
-  LANGUAGE: "content_filter",
-  BLOCKLIST: "content_filter",
-  PROHIBITED_CONTENT: "content_filter",
-  SPII: "content_filter",
-  IMAGE_SAFETY: "content_filter",
-  IMAGE_PROHIBITED_CONTENT: "content_filter",
-  IMAGE_RECITATION: "content_filter",
-  MODEL_ARMOR: "content_filter",
-};
+/** A map, because the reason that a server sends may be a name that every object has. */
+const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
+  ["STOP", "stop"],
+  ["MAX_TOKENS", "length"],
+  ["SAFETY", "content_filter"],
+  ["RECITATION", "content_filter"],
+  ["LANGUAGE", "content_filter"],
+  ["BLOCKLIST", "content_filter"],
+  ["PROHIBITED_CONTENT", "content_filter"],
+  ["SPII", "content_filter"],
+  ["IMAGE_SAFETY", "content_filter"],
+  ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
+  ["IMAGE_RECITATION", "content_filter"],
+  ["MODEL_ARMOR", "content_filter"],
+]);
 
 /**
  * Vertex's numbers (google.cloud.aiplatform.v1 Candidate.FinishReason). Its old servers send them; AI Studio has never
@@ -54,6 +55,6 @@ export function nativeFinish(value: unknown): string | null {
  * reason for function calls.
  */
 export function finishReason(native: string, hasCalls: boolean): FinishReason {
-  const reason = REASONS[native] ?? (WITHHELD.test(native) ? "content_filter" : "stop");
+  const reason = REASONS.get(native) ?? (WITHHELD.test(native) ? "content_filter" : "stop");
   return reason === "stop" && hasCalls ? "tool_calls" : reason;
 }

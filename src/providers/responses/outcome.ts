@@ -7,9 +7,6 @@ import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { isCount, mainTokenCount } from "../answers/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 
-/** Why a vendor stopped before the end; any other reason means a bound, too. */
-const REASONS: Readonly<Record<string, "length" | "content_filter">> = { content_filter: "content_filter" };
-
 /**
  * The finish reason of an answer that has ended. Throws StreamError for one that failed or was cancelled, and
  * MalformedAnswer for one that goes on elsewhere. `text` is that of the body or event.
@@ -25,7 +22,8 @@ export function finishOf(
   const reason = isObject(details) && typeof details["reason"] === "string" ? details["reason"] : null;
   if (status === "incomplete" || (status === undefined && reason !== null))
     return {
-      finish_reason: (reason === null ? undefined : REASONS[reason]) ?? "length",
+      // any other reason means a bound, too
+      finish_reason: reason === "content_filter" ? reason : "length",
       ...(reason !== null && { native_finish_reason: reason }),
     };
   return { finish_reason: hasCalls ? "tool_calls" : "stop" };

@@ -119,6 +119,7 @@ describe("the end", () => {
     ["OTHER", "stop"],
     ["NO_IMAGE", "stop"],
     ["A_NEW_WORD", "stop"],
+    ["constructor", "stop"],
     ["NEW_SAFETY_WORD", "content_filter"],
   ] as const)("%s becomes %s", (native, ours) => {
     expect(choiceOf([{ text: "x" }], { finishReason: native })).toMatchObject({

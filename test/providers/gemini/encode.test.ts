@@ -409,6 +409,9 @@ describe("messages", () => {
     expect(film("data:video/mp4;base64,QUJD")).toEqual({ inlineData: { mimeType: "video/mp4", data: "QUJD" } });
   });
   test("files and documents", () => {
+    expect(partOf({ type: "image_url", image_url: { url: "https://x.test/a.constructor" } })).toEqual({
+      fileData: { mimeType: "image/jpeg", fileUri: "https://x.test/a.constructor" },
+    });
     expect(partOf({ type: "file", file: { file_id: "https://x.test/a.pdf" } })).toEqual({
       fileData: { mimeType: "application/pdf", fileUri: "https://x.test/a.pdf" },
     });

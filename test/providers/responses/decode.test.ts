@@ -137,9 +137,10 @@ describe("an answer", () => {
   test("how it ended", () => {
     expect(plain(ANSWERS["cut by a bound"]!)).toMatchObject({ finish: "length", nativeFinish: "max_output_tokens" });
     expect(plain(ANSWERS["withheld by a filter"]!)).toMatchObject({ finish: "content_filter" });
-    expect(plain(responseOf([], { status: "incomplete", incomplete_details: null }))).toMatchObject({
-      finish: "length",
-    });
+    for (const details of [null, { reason: "constructor" }])
+      expect(plain(responseOf([], { status: "incomplete", incomplete_details: details }))).toMatchObject({
+        finish: "length",
+      });
     const failed = fault(() =>
       plain(responseOf([], { status: "failed", error: { code: "rate_limit_exceeded", message: "Slow down." } })),
     );
