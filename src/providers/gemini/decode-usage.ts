@@ -3,7 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
-import { mainTokenCount, tokenCount, usageOfText } from "../answers/token-count.ts";
+import { isCount, mainTokenCount, tokenCount, usageOfText } from "../answers/token-count.ts";
 
 /** `null` as long as there are no counts: Vertex sends only `trafficType` on all events but the last. */
 export function decodeUsage(metadata: Json | undefined): Usage | null {
@@ -21,7 +21,7 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   } = metadata;
   const usage: Usage = {
     ...usageOfText(promptTokens, completionTokens),
-    ...(typeof total === "number" && { total_tokens: total }),
+    ...(isCount(total) && { total_tokens: total }),
     prompt_tokens_details: {
       cached_tokens: tokenCount(metadata["cachedContentTokenCount"]),
       ...figure("audio_tokens", tokensOf("AUDIO", given) + tokensOf("AUDIO", read)),
