@@ -17,6 +17,14 @@ test("[d12.11] a count is that of the provider, which is asked with what the cli
   expect(record!.cost?.nanoUsd ?? 0).toBe(0);
 });
 
+test("[d12.11] what is no whole number of tokens is no count", async () => {
+  for (const count of ["-1", "1.5", '"9"']) {
+    const gateway = stubGateway({ upstream: cannedUpstream({ body: `{"input_tokens":${count}}` }) });
+    const response = await gateway.call(COUNT_TOKENS, { ...BODY, model: "anthropic:claude-sonnet-4-5" });
+    expect(response.status).toBe(502);
+  }
+});
+
 test("[d12.11] where the provider has no count there is none: 501, which clients do not repeat, and nothing is sent", async () => {
   const gateway = stubGateway();
   const response = await gateway.call(COUNT_TOKENS, { ...BODY, model: "groq:m" });

@@ -156,6 +156,13 @@ describe("the end", () => {
       "Model generated function call(s).",
     );
   });
+  test("a total that no count can be is that of the prompt and the answer, because what is beyond them is billed", () => {
+    for (const totalTokenCount of [-7, 1e300])
+      expect(
+        decode({ candidates: [{}], usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 2, totalTokenCount } })
+          .usage?.total_tokens,
+      ).toBe(3);
+  });
   test("[d8.9] what Google says of an answer beside its text is kept: the average log probability and the kind of traffic", () => {
     expect(choiceOf([{ text: "x" }], { avgLogprobs: -0.25 })["avg_logprobs"]).toBe(-0.25);
     const usageMetadata = { promptTokenCount: 1, totalTokenCount: 1, trafficType: "PROVISIONED_THROUGHPUT" };

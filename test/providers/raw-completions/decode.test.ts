@@ -246,6 +246,12 @@ describe("Ollama's generate", () => {
       usage: { prompt_tokens: 4, completion_tokens: 2, total_tokens: 6 },
     });
   });
+  test("figures that no count can be are not used", () => {
+    for (const eval_count of [-2, 1.5])
+      expect(
+        decoded("ollama-generate", line({ response: "Hi", done: true, prompt_eval_count: 4, eval_count })).usage,
+      ).toMatchObject({ prompt_tokens: 4, completion_tokens: Number.NaN });
+  });
   test("a stream ends with the line with done, and an old server's end without a reason is a stop", () => {
     expect(
       streamed("ollama-generate", [line({ response: "Hi" }), line({ done: true })]).map(
