@@ -123,9 +123,10 @@ export function during(
 /** A `like` condition in which the search text has no wildcards. Without a text, anything matches. */
 export function containing(columns: readonly string[], search: string | undefined): RawBuilder<boolean> {
   if (search === undefined) return ANY;
-  const pattern = `%${search.toLowerCase().replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+  const pattern = `%${search.replaceAll(/[\\%_]/g, (sign) => `\\${sign}`)}%`;
+  // the database changes the case of both: SQLite knows that of ASCII alone
   return sql<boolean>`(${sql.join(
-    columns.map((column) => sql`lower(coalesce(${sql.ref(column)}, '')) like ${pattern} escape '\\'`),
+    columns.map((column) => sql`lower(coalesce(${sql.ref(column)}, '')) like lower(${pattern}) escape '\\'`),
     sql` or `,
   )})`;
 }

@@ -192,6 +192,9 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           "odd",
         ]);
         expect((await store.listTenants({ limit: 5 }, { search: "a%e" })).data).toEqual([]);
+        await writes(store).createTenant({ id: "aether", name: "Äther & Œuvre" });
+        for (const search of ["Äther", "Ä", "THER & Œ"])
+          expect((await store.listTenants({ limit: 5 }, { search })).data.map(({ id }) => id)).toEqual(["aether"]);
         await writes(store).createToken(token("LLLLLLLLLLLL"));
         await writes(store).createToken({ ...token("EEEEEEEEEEEE"), expiresAtMs: 5 });
         await writes(store).createToken({ ...token("RRRRRRRRRRRR"), revokedAtMs: 5 });
