@@ -44,6 +44,9 @@ export function fromTexts(text: string): readonly string[] {
   return Array.isArray(values) ? values.filter((word): word is string => typeof word === "string") : [];
 }
 
+/** The text as every database can store it: PostgreSQL's type accepts neither NUL characters nor lone surrogates. */
+export const storable = (given: string): string => given.toWellFormed().replaceAll("\0", "\uFFFD");
+
 /** How a column keeps a member of a thing. */
 interface Column<Member, Value> {
   keep(member: Member): Value;

@@ -10,13 +10,13 @@ import {
 import type { CallRow, FoundRow } from "./call-schema.ts";
 import { timeOfKey, timeOfTrace } from "./call-keys.ts";
 import { NO_NAME } from "./call-names.ts";
-import { plain as plainText, tagsOf } from "./call-tags.ts";
+import { tagsOf } from "./call-tags.ts";
 import type { CacheOutcome } from "../../core/configured/cache.ts";
 import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { camelCase } from "../../core/text/camel-case.ts";
 import type { CallSummary, ToldColumns } from "./calls.ts";
-import { fromInteger } from "../columns.ts";
+import { fromInteger, storable } from "../columns.ts";
 
 /** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
 const MAX_WORD = 512;
@@ -108,7 +108,7 @@ function tagsText(record: Partial<CallRecord>): string {
 }
 
 function word(text: string | null | undefined): string {
-  return text == null || text === "" ? "" : plainText(text.length > MAX_WORD ? text.slice(0, MAX_WORD) : text);
+  return text == null || text === "" ? "" : storable(text.length > MAX_WORD ? text.slice(0, MAX_WORD) : text);
 }
 const flag = (value: boolean): number => (value ? 1 : 0);
 /** A figure reported by a provider may be anything. */

@@ -4,6 +4,7 @@
 import { isRawNumber, type JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
+import { storable } from "../columns.ts";
 
 export const TAG_KINDS = [
   "meta",
@@ -77,7 +78,7 @@ export function tagsOf(record: Partial<CallRecord>): readonly string[] {
   return [...tags]
     .filter((tag) => tag.length <= MAX_TAG)
     .slice(0, MAX_TAGS)
-    .map(plain);
+    .map(storable);
 }
 
 const NONE: readonly string[] = [];
@@ -105,9 +106,4 @@ function addMetadata(metadata: JsonObject, tags: Set<string>): void {
     else if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
       tags.add(tagOf("meta", `${name}=${value}`));
   }
-}
-
-/** PostgreSQL's text type accepts neither NUL characters nor lone surrogates. */
-export function plain(text: string): string {
-  return text.toWellFormed().replaceAll("\0", "\uFFFD");
 }

@@ -17,7 +17,7 @@ import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
 import { actionOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
-import { fromInteger, keptIn, rowOf, toInteger } from "../columns.ts";
+import { fromInteger, keptIn, rowOf, storable, toInteger } from "../columns.ts";
 import { type Schema, VERSION } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 
@@ -251,15 +251,18 @@ async function writeAudit(
     action: entry.action,
     outcome: entry.outcome,
     kind: entry.kind,
-    target_id: entry.targetId?.toWellFormed() ?? null,
-    target_name: entry.targetName?.toWellFormed() ?? null,
+    target_id: storableOrNull(entry.targetId),
+    target_name: storableOrNull(entry.targetName),
     tenant_id: entry.tenantId,
     project_id: entry.projectId ?? null,
     value_before: entry.before == null ? null : JSON.stringify(entry.before),
     value_after: entry.after == null ? null : JSON.stringify(entry.after),
-    note: (entry.note ?? (entry.isChange ? remark : null))?.toWellFormed() ?? null,
+    note: storableOrNull(entry.note ?? (entry.isChange ? remark : null)),
     version: entry.isChange && version !== null ? toInteger(version) : null,
     revision: entry.isChange ? revision : null,
   }));
   await addToChains(tx, rows);
 }
+
+/** What was refused may name anything. */
+const storableOrNull = (text: string | null | undefined): string | null => (text == null ? null : storable(text));

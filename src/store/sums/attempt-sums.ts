@@ -9,7 +9,7 @@ import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
 import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
 import { type AttemptSums, type AttemptsQuery, LATENCY_BOUNDS_MS } from "../calls/calls.ts";
-import { plain } from "../calls/call-tags.ts";
+import { storable } from "../columns.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 
 const HOUR_MS = 3_600_000;
@@ -43,7 +43,7 @@ export function askedIn(record: Partial<CallRecord>): readonly AskedAttempt[] {
     }));
 }
 
-const named = (text: string): string => plain(text.slice(0, MAX_NAME));
+const named = (text: string): string => storable(text.slice(0, MAX_NAME));
 
 export const namesOfAsked = (asked: readonly AskedAttempt[]): readonly string[] =>
   asked.flatMap(({ provider, model, code }) => [provider, model, code]);

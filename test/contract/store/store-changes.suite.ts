@@ -261,6 +261,14 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.findAudit(data[0]!.id)).toEqual(data[0]!);
       });
 
+      test("takes every text of what was refused, also one that no database stores", async () => {
+        const what = { action: "getUser", outcome: "refused", kind: "Users", tenantId: "acme" } as const;
+        await store.note(ANN, { ...what, targetId: "a\0b", targetName: "\ud800", note: "no \0" });
+        expect((await store.listAudit({ limit: 1 }, { outcome: "refused" })).data).toMatchObject([
+          { targetId: "a\uFFFDb", targetName: "\uFFFD", note: "no \uFFFD" },
+        ]);
+      });
+
       test("keeps refused attempts, beside no change and by themselves, and is filtered by time and outcome", async () => {
         const revision = await store.revision();
         await store.note(ANN, {
