@@ -182,6 +182,8 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
         .execute())
         await removeMembership(work, id, projectId);
       await removeViewsOf(work, id);
+      // Another user may take the id later, and must not see what was typed here.
+      await tx.deleteFrom("drafts").where("owner", "=", id).execute();
     },
   });
   return { createUser: create, changeUser: change, removeUser: remove };

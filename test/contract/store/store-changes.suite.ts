@@ -501,6 +501,19 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         ]);
       });
 
+      test("drafts go with their user: who takes the id later sees none of them", async () => {
+        const asks = { tenantId: "acme", projectId: null, owner: "zoe", kind: "policy" as const, name: "asks" };
+        const zoe = { id: "zoe", tenantId: "acme", name: "Zoe" };
+        await writes(store).createUser(zoe);
+        await store.drafts.saveDraft({ ...asks, text: "typed", base: null, savedAtMs: nowMs });
+        await store.drafts.saveDraft({ ...asks, owner: "ann", text: "typed", base: null, savedAtMs: nowMs });
+        await writes(store).removeUser("zoe");
+        await writes(store).createUser(zoe);
+        expect(await store.drafts.findDraft(asks)).toBeNull();
+        expect(await store.drafts.listDrafts(asks)).toEqual([]);
+        expect(await store.drafts.findDraft({ ...asks, owner: "ann" })).toMatchObject({ text: "typed" });
+      });
+
       test("under another key are named and stay; after a rotation the new key alone decrypts everything, earlier versions too", async () => {
         const { id } = await provider();
         await writes(store).changeResource("provider", id, (one) => ({
