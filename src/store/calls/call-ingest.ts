@@ -8,7 +8,7 @@ import { figuresOf } from "./call-columns.ts";
 import { type CallInserts, type Incoming, insertIncoming, KEYS_AT_ONCE, type Placed, type Tx } from "./call-insert.ts";
 import type { CallColumn } from "./call-column-types.ts";
 import { type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
-import { KEYS, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
+import { KEYS, loweredSum, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { inParts } from "../database/in-parts.ts";
@@ -133,13 +133,8 @@ async function takeOff(tx: Tx, table: SumTable, rows: readonly SumRow[]): Promis
       }),
       sql` and `,
     );
-    const lowered = sql.join(
-      SUM_COLUMNS.map(
-        (column, index) =>
-          sql`${sql.ref(column)} = case when ${sql.ref(column)} < ${sums[index]!} then 0 else ${sql.ref(column)} - ${sums[index]!} end`,
-      ),
-    );
-    await sql`update ${sql.table(table)} set ${lowered} where ${same}`.execute(tx);
+    const lowered = SUM_COLUMNS.map((column, index) => `"${column}" = ${loweredSum(column, sums[index]!)}`).join(", ");
+    await sql`update ${sql.table(table)} set ${sql.raw(lowered)} where ${same}`.execute(tx);
     await sql`delete from ${sql.table(table)} where ${same} and calls = 0`.execute(tx);
   }
 }

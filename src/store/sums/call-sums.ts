@@ -46,6 +46,15 @@ export function raisedSum(table: string, column: string): string {
   const most = isSigned ? `${more} > 0 and ${own}` : own;
   return `"${column}" = case when ${most} > ${MOST_OF_A_SUM} - ${more} then ${MOST_OF_A_SUM}${least} else ${own} + ${more} end`;
 }
+/** SQL that takes an amount from the existing sum, within the same limits. */
+export function loweredSum(column: string, less: bigint): string {
+  const least = column === SIGNED_SUM ? -MOST_OF_A_SUM : 0n;
+  const limited =
+    less < 0n
+      ? `"${column}" > ${MOST_OF_A_SUM + less} then ${MOST_OF_A_SUM}`
+      : `"${column}" < ${least + less} then ${least}`;
+  return `case when ${limited} else "${column}" - (${less}) end`;
+}
 /** The only figure that may be below 0. */
 const SIGNED_SUM: SumFigureName = "cache_saved_nano_usd";
 

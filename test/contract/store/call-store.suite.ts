@@ -255,6 +255,10 @@ function onceSuite(newStore: NewStore): void {
         ["gpt-4o", -5n],
         ["other", -2_000_000_000_001n],
       ]);
+      const traceId = newTraceId();
+      await calls.ingest([rowOf({ traceId }, false)]);
+      await calls.ingest([rowOf({ traceId })]);
+      expect((await totals(calls)).cacheSavedNanoUsd).toBe(-2_000_000_000_006n);
       const least = -Number.MAX_SAFE_INTEGER;
       await calls.ingest([row(least), row(least)]);
       await calls.ingest([row(least)]);
