@@ -121,9 +121,10 @@ export function explainingPostgres<T extends object>(queries: T, url: string): T
   return explaining(queries, (error) => explained(error, name));
 }
 
-/** The same object, whose errors pass through `explain`. */
+/** The same object, whose errors pass through `explain`, and so do those of the objects in it. */
 function explaining<T extends object>(store: T, explain: (error: unknown) => unknown): T {
   const wrapped = Object.entries(store).map(([name, method]: [string, unknown]) => {
+    if (typeof method === "object" && method !== null) return [name, explaining(method, explain)] as const;
     if (typeof method !== "function" || name === "watch") return [name, method] as const;
     const called = async (...values: unknown[]): Promise<unknown> => {
       try {

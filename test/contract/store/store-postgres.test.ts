@@ -1,6 +1,7 @@
 // The store in PostgreSQL through the suite of all stores, with a real server; and what only a server can get wrong.
 import { afterAll, describe, expect, test } from "bun:test";
 import pg from "pg";
+import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { writes } from "../../harness/store-writes.ts";
@@ -25,6 +26,29 @@ describe.skipIf(server === null)("with a server", () => {
   storeSuite("PostgreSQL", async () => placeAt(await server!.newDatabase()));
   storeChangesSuite("PostgreSQL", async () => placeAt(await newUrl!()));
   auditChainSuite("PostgreSQL", async () => placeAt(await newUrl!()));
+});
+
+test("a server that is not there is `unusable` for every part of the store", async () => {
+  const listener = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const { port } = listener;
+  listener.stop(true);
+  const { store } = openPostgresDatabase({
+    url: `postgresql://user@127.0.0.1:${port}/nothing`,
+    cipher: openSecretCipher([new Uint8Array(32)]),
+  });
+  const place = { tenantId: "acme", projectId: null, owner: "ann", kind: "policy", name: "asks" } as const;
+  for (const attempt of [
+    () => store.revision(),
+    () => store.sessions.findSession("hash"),
+    () => store.drafts.findDraft(place),
+  ])
+    expect(
+      await attempt().then(
+        () => null,
+        (error: unknown) => error,
+      ),
+    ).toMatchObject({ name: "StoreError", kind: "unusable" });
+  await store.close();
 });
 
 describe.skipIf(server === null)("a server that is unreachable, frozen or cut off", () => {
