@@ -1,6 +1,6 @@
 // What workers of a killed supervisor held in a shared limit store is charged by their journals. The store here is in memory.
 import { expect, test } from "bun:test";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import type { LimitStore, Need } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
@@ -84,6 +84,15 @@ test("[d11.2 d13.2] what a dead worker had settled without its supervisor counts
   expect(settledOfEarlier(folder).size).toBe(0);
   await openEarlierWorkers(folder, ledger).charge(limits, () => {});
   expect(await used()).toBe(120);
+});
+
+test("[d11.2 d13.2] a file without a number, as a power failure leaves it, says that nothing was applied", async () => {
+  const { folder, ledger, limits, used } = await killed();
+  truncateSync(join(folder, `worker-${HOLDER}.settled`), 0);
+  const charged = Promise.withResolvers<void>();
+  await openEarlierWorkers(folder, ledger).charge(limits, charged.resolve);
+  await charged.promise;
+  expect(await used()).toBe(10 + 20 + 100);
 });
 
 test("[d11.2 d13.2] what a worker holds that still runs counts as reserved, and when it has ended, as used", async () => {

@@ -92,9 +92,14 @@ export function settledOfEarlier(dataFolder: string): ReadonlyMap<string, number
   );
 }
 
-/** The number in such a file, which is removed only when everything of its worker is settled. */
+/**
+ * The number in such a file, which is removed only when everything of its worker is settled. It is 0 in a file without
+ * content, which a kill or a power failure leaves when the file was just made.
+ */
 export function settledIn(path: string): number {
-  return existsSync(path) ? readFileSync(path).readDoubleLE(0) : ALL_SETTLED;
+  if (!existsSync(path)) return ALL_SETTLED;
+  const bytes = readFileSync(path);
+  return bytes.length < Float64Array.BYTES_PER_ELEMENT ? 0 : bytes.readDoubleLE(0);
 }
 
 export function removeSettled(dataFolder: string, holder: string): void {
