@@ -292,7 +292,11 @@ export class JournalWriter {
   async #close(segment: Segment): Promise<void> {
     await segment.quiet;
     if (segment.zeroed > 0) this.#cut(segment);
-    this.#options.disk.close(segment.fd);
+    try {
+      this.#options.disk.close(segment.fd);
+    } catch {
+      // What was written has been synced, or reported as not synced.
+    }
   }
 
   readonly #syncSoon = (): void => {

@@ -183,6 +183,23 @@ describe("writing", () => {
     await journal.end();
   });
 
+  test("a file that cannot be closed holds up nobody", async () => {
+    const disk = testDisk();
+    const faults: string[] = [];
+    const journal = newJournal(newFolder(), { disk, segmentBytes: 1, onFault: (words) => faults.push(words) });
+    const close = disk.close.bind(disk);
+    disk.close = (fd) => {
+      close(fd);
+      throw Object.assign(new Error("EIO: i/o error, close"), { code: "EIO" });
+    };
+    for (let calls = 0; calls < 3; calls++) {
+      await journal.close(await opened(journal, aCall()), aCall());
+      await journal.synced();
+    }
+    await journal.end();
+    expect(faults).toEqual([]);
+  });
+
   test("a text that exceeds the size of an entry is cut and marked", async () => {
     const folder = newFolder();
     const journal = newJournal(folder);
