@@ -29,16 +29,21 @@ export async function pruneInRounds(round: () => Promise<number>, isEnding: () =
   }
 }
 
-/** Runs first `firstMs` after the start, by default a minute. Returns a function that ends it, which waits for a removal in progress. */
+/**
+ * Runs first `firstMs` after the start, by default a minute, and never beside itself. Returns a function that ends it,
+ * which waits for a removal in progress.
+ */
 export function everyHour(
   prune: (isEnding: () => boolean) => Promise<unknown>,
   onFault: (message: string) => void,
   firstMs = FIRST_MS,
 ): () => Promise<void> {
   let isEnding = false;
-  let running: Promise<unknown> = Promise.resolve();
+  let running: Promise<unknown> | null = null;
   const run = (): void => {
-    running = prune(() => isEnding).catch((error: unknown) => onFault(messageOf(error)));
+    running ??= prune(() => isEnding)
+      .catch((error: unknown) => onFault(messageOf(error)))
+      .finally(() => (running = null));
   };
   const first = setTimeout(run, firstMs);
   const timer = setInterval(run, EVERY_MS);

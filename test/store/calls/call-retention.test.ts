@@ -1,5 +1,5 @@
 // How long calls are kept: what is removed when, in rounds, and that the end of the process does not wait for all of them.
-import { expect, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import type { KeptSince } from "../../../src/store/calls/calls.ts";
 import { callsSection, pruneOld } from "../../../src/store/calls/call-retention.ts";
 import { everyHour } from "../../../src/store/database/pruning.ts";
@@ -51,4 +51,25 @@ test("closing stops it between two rounds", async () => {
     () => Promise.reject(new Error("away")),
     () => {},
   )();
+});
+
+test("[d11.3] a removal that takes longer than an hour has no other one beside it, and is waited for at the end", async () => {
+  jest.useFakeTimers();
+  try {
+    const removals: PromiseWithResolvers<void>[] = [];
+    const end = everyHour(
+      () => removals[removals.push(Promise.withResolvers<void>()) - 1]!.promise,
+      () => {},
+    );
+    jest.advanceTimersByTime(3 * 3_600_000);
+    expect(removals).toHaveLength(1);
+    let isOver = false;
+    const over = end().then(() => (isOver = true));
+    await Promise.resolve();
+    expect(isOver).toBe(false);
+    removals[0]!.resolve();
+    await over;
+  } finally {
+    jest.useRealTimers();
+  }
 });
