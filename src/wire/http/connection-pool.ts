@@ -184,6 +184,8 @@ export class ConnectionPool implements ConnectionOwner {
   #closeExpired(nowMs: number): void {
     this.#sweep = undefined;
     for (const connection of this.#idleByAge) if (connection.idleUntilMs <= nowMs) this.#closeIdle(connection);
+    // `acquire` leaves empty lists, because most of them are filled again at once
+    for (const [poolKey, idle] of this.#idle) if (idle.length === 0) this.#idle.delete(poolKey);
     if (this.#idleByAge.size > 0) this.#scheduleSweep();
   }
 }
