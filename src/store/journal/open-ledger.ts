@@ -158,27 +158,50 @@ async function adoptOthers(
   counts: JournalledCounts,
   met: Set<string>,
 ): Promise<void> {
-  const { folder: all, lock: take = lockFolder, counted, adopts = true } = options;
+  const { folder: all, counted, adopts = true } = options;
   if (!adopts) return;
   // The process that keeps the counts reads them from there first.
   if (counted?.keepsCounts() === false) return;
-  try {
-    for (const slot of slotsOf(all).filter((name) => name !== ownSlot)) {
-      const folder = join(all, slot);
-      const hasRows = segmentsOf(folder).length > 0;
-      if (!existsSync(lockPath(folder)) || !(hasRows || (!met.has(slot) && readState(folder) !== null))) continue;
-      const lock = take(folder);
-      if (lock === null) continue;
-      if (hasRows) options.log("info", "taking over rows of the ledger that another process left", { folder });
-      const other = await openJournal(options, folder, lock, counts);
-      const isShipped = await endJournal(other, options.log);
-      if (other.shipper.progress !== null) met.add(slot);
-      // The database takes no rows now. The next round tries again.
-      if (!isShipped && other.shipper.shipped === 0) return;
+  const told = async (folder: string, work: () => Promise<boolean>): Promise<boolean> => {
+    try {
+      return await work();
+    } catch (fault) {
+      options.log("error", "rows of the ledger that another process left cannot be taken over", {
+        folder,
+        error_detail: String(fault),
+      });
+      return true;
     }
+  };
+  await told(all, async () => {
+    for (const slot of slotsOf(all).filter((name) => name !== ownSlot))
+      if (!(await told(join(all, slot), () => adoptOther(options, slot, counts, met)))) return false;
+    return true;
+  });
+}
+
+/** Returns false when the database takes no rows now: the next round tries again. */
+async function adoptOther(
+  options: LedgerOptions,
+  slot: string,
+  counts: JournalledCounts,
+  met: Set<string>,
+): Promise<boolean> {
+  const { folder: all, lock: take = lockFolder } = options;
+  const folder = join(all, slot);
+  const hasRows = segmentsOf(folder).length > 0;
+  if (!existsSync(lockPath(folder)) || !(hasRows || (!met.has(slot) && readState(folder) !== null))) return true;
+  const lock = take(folder);
+  if (lock === null) return true;
+  try {
+    if (hasRows) options.log("info", "taking over rows of the ledger that another process left", { folder });
+    const other = await openJournal(options, folder, lock, counts);
+    const isShipped = await endJournal(other, options.log);
+    if (other.shipper.progress !== null) met.add(slot);
+    return isShipped || other.shipper.shipped > 0;
   } catch (fault) {
-    options.log("error", "rows of the ledger that another process left cannot be taken over", {
-      error_detail: String(fault),
-    });
+    // Whoever can read the folder, such as a newer version, may take it.
+    lock.release();
+    throw fault;
   }
 }

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { systemClock } from "../../../src/core/clock.ts";
 import { EntryEncoder, type JournalEntry, readEntry } from "../../../src/store/journal/journal-entry.ts";
 import { type JournalDisk, systemDisk } from "../../../src/store/journal/journal-disk.ts";
-import { lockPath, segmentPath, segmentsOf } from "../../../src/store/journal/journal-folder.ts";
+import { lockFolder, lockPath, segmentPath, segmentsOf } from "../../../src/store/journal/journal-folder.ts";
 import { inspectJournal, recordOfKilledCall } from "../../../src/store/journal/journal-recovery.ts";
 import { openingText } from "../../../src/store/journal/journal-row.ts";
 import type { LedgerSink } from "../../../src/store/journal/ledger.ts";
@@ -278,6 +278,23 @@ describe("a start after a crash", () => {
     const { ledger, told } = await start(folder, DOWN);
     await ledger.adopt();
     expect(told.filter((words) => words.startsWith("taking over rows"))).toHaveLength(2);
+    await ledger.end();
+  });
+
+  test("[d11.2] a journal of another process that cannot be read stays free for whoever can, and holds up no other one", async () => {
+    const folder = newFolder();
+    await crashed(folder, "1");
+    const { whole, inFlight } = await crashed(folder, "2");
+    const newer = segmentPath(join(folder, "1"), segmentsOf(join(folder, "1"))[0]!);
+    writeFileSync(newer, Buffer.concat([Buffer.from([0x1e, 0x44, 0x4a, 0x02]), readFileSync(newer).subarray(4)]));
+    const sink = testSink();
+    const { ledger, told } = await start(folder, sink);
+    await ledger.adopt();
+    expect([...sink.rows.keys()].toSorted()).toEqual([...whole, ...inFlight].toSorted());
+    expect(told).toContain("rows of the ledger that another process left cannot be taken over");
+    const lock = lockFolder(join(folder, "1"));
+    expect(lock).not.toBeNull();
+    lock?.release();
     await ledger.end();
   });
 
