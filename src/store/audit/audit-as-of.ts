@@ -29,7 +29,7 @@ const PAGE = 1000;
 export async function identitiesAsOf(reader: Reader, tenantId: string, ms: number): Promise<EarlierIdentities | null> {
   if (await reader.isAuditRemovedSince(chainOf(tenantId), ms)) return null;
   const states: Readonly<Record<Kind, States>> = { user: new Map(), membership: new Map(), token: new Map() };
-  await presentIdentities(reader, tenantId, states);
+  await presentIdentities(reader, tenantId, ms, states);
   let cursor: string | null = null;
   do {
     const page = await reader.listAudit({ limit: PAGE, cursor }, { tenantId, outcome: "done", fromMs: ms + 1 });
@@ -51,7 +51,12 @@ function takeBack(states: States, id: string, projectId: string | null, before: 
   else states.set(id, { id, projectId, value: before as JsonObject });
 }
 
-async function presentIdentities(reader: Reader, tenantId: string, states: Record<Kind, States>): Promise<void> {
+async function presentIdentities(
+  reader: Reader,
+  tenantId: string,
+  ms: number,
+  states: Record<Kind, States>,
+): Promise<void> {
   const put = (kind: Kind, id: string, projectId: string | null, value: JsonObject): void =>
     void states[kind].set(id, { id, projectId, value });
   await allPages(
@@ -64,7 +69,7 @@ async function presentIdentities(reader: Reader, tenantId: string, states: Recor
   );
   await allPages(
     (page) => reader.listTokens(page, { tenantId }),
-    (token) => put("token", token.id, token.projectId, auditedToken(token)),
+    (token) => put("token", token.id, token.projectId, auditedToken(token, ms)),
   );
 }
 

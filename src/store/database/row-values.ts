@@ -93,7 +93,8 @@ export function actorOf(
 // As the audit log shows them: with the names of the admin API, without secrets and their hashes.
 
 export const auditedMembership = ({ role }: Membership): JsonObject => ({ role });
-export function auditedToken(token: StoredToken): JsonObject {
+/** `nowMs` decides which of its secrets are live. */
+export function auditedToken(token: StoredToken, nowMs: number): JsonObject {
   const { kind, name, userId, role, permissions, models, routes, tools, ipRanges, secrets, expiresAtMs, revokedAtMs } =
     token;
   return {
@@ -106,7 +107,7 @@ export function auditedToken(token: StoredToken): JsonObject {
     routes,
     tools,
     ip: ipRanges,
-    live_secrets: secrets.length,
+    live_secrets: secrets.filter(({ retiresAtMs }) => retiresAtMs === null || retiresAtMs > nowMs).length,
     expires_at: isoOf(expiresAtMs),
     revoked_at: revokedAtMs === null ? null : isoOf(revokedAtMs),
   };

@@ -15,7 +15,7 @@ function typeOf({ action, before, after }: Change): "token.created" | "token.rot
   if (action === "create") return "token.created";
   const isRevoked = before?.["revoked_at"] != null;
   if (action === "remove" || (after?.["revoked_at"] != null && !isRevoked)) return isRevoked ? null : "token.revoked";
-  // Only a rotation changes the number of secrets and the end.
+  // Only a rotation changes the number of live secrets, or the end.
   return before?.["expires_at"] === after?.["expires_at"] && before?.["live_secrets"] === after?.["live_secrets"]
     ? null
     : "token.rotated";

@@ -31,8 +31,8 @@ function recordToken(
       name: (after ?? before)!.name,
       tenantId,
       projectId,
-      before: before && auditedToken(before),
-      after: after && auditedToken(after),
+      before: before && auditedToken(before, work.nowMs),
+      after: after && auditedToken(after, work.nowMs),
     },
     note,
   );

@@ -321,15 +321,31 @@ export function eventQueueSuite(name: string, create: () => Promise<QueuePlace>)
       await place.store.change(LOCAL_ACTOR, (writer) => writer.createToken(token("BBBBBBBBBBBB")));
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeToken("BBBBBBBBBBBB"));
       await place.store.change(LOCAL_ACTOR, (writer) => writer.removeToken("AAAAAAAAAAAA"));
+      // the end is that of its maker, and an earlier secret has retired
+      const secret = (byte: number, retiresAtMs: number | null) => ({
+        sha256: new Uint8Array(32).fill(byte),
+        retiresAtMs,
+      });
+      await place.store.change(LOCAL_ACTOR, (writer) =>
+        writer.createToken({ ...token("CCCCCCCCCCCC"), secrets: [secret(7, 1), secret(8, null)] }),
+      );
+      await place.store.change(LOCAL_ACTOR, (writer) =>
+        writer.changeToken("CCCCCCCCCCCC", (now) => ({
+          ...now,
+          secrets: [secret(8, Number.MAX_SAFE_INTEGER), secret(9, null)],
+        })),
+      );
       const told = (await queue.awaitingFanOut(100)).toSorted((a, b) => a.atMs - b.atMs);
       expect(
         told.map(({ type, data }) => `${type} ${data["token_id"] as string}`).toSorted((a, b) => (a < b ? -1 : 1)),
       ).toEqual([
         "token.created AAAAAAAAAAAA",
         "token.created BBBBBBBBBBBB",
+        "token.created CCCCCCCCCCCC",
         "token.revoked AAAAAAAAAAAA",
         "token.revoked BBBBBBBBBBBB",
         "token.rotated AAAAAAAAAAAA",
+        "token.rotated CCCCCCCCCCCC",
       ]);
       expect(told.every(({ tenantId, projectId }) => tenantId === "default" && projectId === "default")).toBe(true);
       // the bytes as hexadecimal digits, in base64 or as numbers; two digits alone would stand in an id now and then
