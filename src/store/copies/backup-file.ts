@@ -41,7 +41,7 @@ export interface BackupWriter {
   line(text: string): void;
   /** Writes the rest to the disk and closes the file. */
   end(): void;
-  /** Closes the file without an end: it is no backup. */
+  /** Closes the file without an end, if it is open: it is no backup. */
   abandon(): void;
 }
 
@@ -60,6 +60,7 @@ export function openBackupWriter(file: string, passphrase: string | null): Backu
   let lines: string[] = [];
   let bytes = 0;
   let number = 0;
+  let isOpen = true;
   const flush = (isLast: boolean): void => {
     const frame = frames.seal(Bun.zstdCompressSync(Buffer.from(lines.join("\n"))), number++, isLast);
     const head = Buffer.alloc(HEAD_BYTES);
@@ -80,9 +81,12 @@ export function openBackupWriter(file: string, passphrase: string | null): Backu
     end() {
       flush(true);
       fsyncSync(handle);
+      isOpen = false;
       closeSync(handle);
     },
-    abandon: () => closeSync(handle),
+    abandon() {
+      if (isOpen) closeSync(handle);
+    },
   };
 }
 

@@ -6,7 +6,8 @@
 // `stored-tables.ts` (`COPIED_TABLES`), `restore.ts`. Rule: All rows of the database as of one moment. Not in it: the
 // master key, the configuration file, and rows that are still in the ledger on disk.
 import { counted } from "../../core/text/counted.ts";
-import { renameSync, rmSync } from "node:fs";
+import { codeOf } from "../../core/thrown.ts";
+import { linkSync, renameSync, rmSync } from "node:fs";
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
@@ -84,13 +85,24 @@ export async function writeBackup(
       return { ...about, rows };
     });
     writer.end();
-    renameSync(unfinished, file);
+    placeAs(unfinished, file);
     return summary;
   } catch (error) {
     writer.abandon();
     rmSync(unfinished, { force: true });
     throw error;
   }
+}
+
+/** Gives the file its name, unless another file has got it meanwhile. Throws the system's error. */
+function placeAs(unfinished: string, file: string): void {
+  try {
+    linkSync(unfinished, file);
+  } catch (error) {
+    if (codeOf(error) === "EEXIST") throw error;
+    return renameSync(unfinished, file); // This file system has no second names.
+  }
+  rmSync(unfinished);
 }
 
 async function writeTable(

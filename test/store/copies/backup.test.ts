@@ -204,6 +204,20 @@ describe("[d15.3] the file", () => {
     );
   });
 
+  test("overwrites no file, also none that was made meanwhile, and leaves nothing behind then", async () => {
+    const place = await filledPlace("SQLite");
+    const file = newPath();
+    writeFileSync(file, "another's");
+    expect(
+      await failure(() =>
+        within(openToRead(place), (database) =>
+          writeBackup(database, { file, passphrase: null, program: "0.0.0", nowMs: 0 }),
+        ),
+      ),
+    ).toContain("EEXIST");
+    expect([readFileSync(file, "utf8"), existsSync(`${file}.unfinished`)]).toEqual(["another's", false]);
+  });
+
   test.each(KINDS)("is of one moment, while %s is changed", async (kind) => {
     const place = await filledPlace(kind);
     const file = newPath();
