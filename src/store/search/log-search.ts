@@ -50,7 +50,6 @@ interface Way {
 type FoundKey = Pick<FoundRow, "id"> & { readonly at_ms: bigint };
 
 export interface LogQuery {
-  readonly way: Way["by"];
   readonly key: ListKey;
   /** Where the search ends; `null` when the index answers every condition. */
   readonly end: RawBuilder<FoundKey> | null;
@@ -138,7 +137,6 @@ export function logQuery(page: PageRequest, numbered: NumberedFilter, isBounded 
   const matching = (end: readonly KeyPart[] | null): RawBuilder<unknown> =>
     sql`from ${way.from}${way.join?.to ?? sql``} where ${allOf([...within, ...(way.join === undefined ? [] : [way.join.by]), ...(end === null ? far : [keyBound(key, key.newestFirst ? ">=" : "<=", end)]), ...rest])}`;
   return {
-    way: way.by,
     key,
     end:
       (rest.length === 0 && !isBounded) || numbered.callKey !== undefined
