@@ -370,12 +370,30 @@ export class JournalShipper {
   /** Whether the row after this place is accepted, which means that the database itself works. */
   async #takesNext(offset: number): Promise<boolean> {
     try {
-      const { rows } = await this.#reader.read({ ...this.#place, offset }, 1);
-      if (rows.length === 0) return false;
-      await this.#ingest(rows);
+      const row = await this.#rowAfter({ ...this.#place, offset });
+      if (row === null) return false;
+      await this.#ingest([row]);
       return true;
     } catch {
       return false;
+    }
+  }
+
+  /** Returns the first row after this place, which may be in a later segment; `null` when there is none yet. */
+  async #rowAfter(place: JournalPlace): Promise<LedgerRow | null> {
+    const { folder, writtenTo } = this.#options;
+    // Damage is reported when the place itself gets there.
+    const ahead = new JournalReader({ folder, writtenTo, onDamage: () => {} });
+    try {
+      const later = segmentsOf(folder).filter((segment) => segment > place.segment);
+      for (const from of [place, ...later.map((segment) => ({ segment, offset: 0 }))]) {
+        const { rows, isSegmentOver } = await ahead.read(from, 1);
+        if (rows.length > 0) return rows[0]!;
+        if (!isSegmentOver) return null;
+      }
+      return null;
+    } finally {
+      await ahead.close();
     }
   }
 

@@ -128,9 +128,12 @@ describe("shipping", () => {
     await journal.end();
   });
 
-  test("a row that the database never takes is set aside, reported, and delays no other row", async () => {
+  test.each([
+    ["among others in its segment", {}],
+    ["at the end of its segment", { segmentBytes: 1 }],
+  ])("a row %s that the database never takes is set aside, reported, and delays no other row", async (_, options) => {
     const folder = newFolder();
-    const journal = newJournal(folder);
+    const journal = newJournal(folder, options);
     const sink = testSink();
     const ids = await recordCalls(journal, 5);
     const poison = ids[2]!;
