@@ -13,7 +13,7 @@ import type { ConfigurationScope } from "../records.ts";
 import { StoreError } from "../store-error.ts";
 
 const FORMAT = 1;
-/** The key of a tenant that was removed is not known for longer. */
+/** Keys that are older are forgotten with the next question for one, so that no key outlives its removed tenant for long. */
 const KNOWN_MS = 60_000;
 /** How often a batch is encrypted again with the key that its tenant has now. */
 const MOST_TRIES = 3;
@@ -72,10 +72,12 @@ interface OpenedKey extends ContentKey {
 
 export function openContentStore({ calls, writer = calls, cipher, now }: ContentStoreOptions): ContentStore {
   const keys = new Map<string, { readonly key: Promise<OpenedKey | null>; readonly askedMs: number }>();
+  const isFresh = ({ askedMs }: { readonly askedMs: number }): boolean => Math.abs(now() - askedMs) < KNOWN_MS;
   /** `null` when the tenant no longer exists. */
   const keyOf = (tenantId: string): Promise<OpenedKey | null> => {
     const known = keys.get(tenantId);
-    if (known !== undefined && Math.abs(now() - known.askedMs) < KNOWN_MS) return known.key;
+    if (known !== undefined && isFresh(known)) return known.key;
+    for (const [id, one] of keys) if (!isFresh(one)) keys.delete(id);
     const key = askKey(tenantId);
     keys.set(tenantId, { key, askedMs: now() });
     // the tenant may be created again at any time
