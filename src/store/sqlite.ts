@@ -65,5 +65,12 @@ function whileInPlace(store: Store, path: string): Store {
       requireFile();
       return await store.reencrypt();
     },
+    drafts: {
+      ...store.drafts,
+      async saveDraft(draft) {
+        requireFile();
+        await store.drafts.saveDraft(draft);
+      },
+    },
   };
 }

@@ -5,6 +5,7 @@ import { chmodSync, copyFileSync, mkdtempSync, renameSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
+import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { bunSqliteDialect } from "../../../src/store/database/bun-sqlite-dialect.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
@@ -249,9 +250,10 @@ describe("[d2.6] a SQLite file that disappears while it is in use is reported, b
   for (const [how, end] of Object.entries(ends))
     test(how, async () => {
       const file = newFile();
-      const store = await openSqliteStore({ file });
+      const store = await openSqliteStore({ file, cipher: openSecretCipher([new Uint8Array(32)]) });
       await store.migrate();
       await store.revision();
+      await writes(store).createTenant({ id: "acme", name: "Acme" });
       const calls = openSqliteCalls({ file });
       end(file);
       const error = await store.revision().then(
@@ -264,6 +266,11 @@ describe("[d2.6] a SQLite file that disappears while it is in use is reported, b
           () => null,
           (thrown: unknown) => thrown,
         );
+      const draft = { tenantId: "acme", projectId: null, owner: "ann", kind: "policy", name: "asks" } as const;
+      const saved = await store.drafts.saveDraft({ ...draft, text: "typed", base: null, savedAtMs: 1 }).then(
+        () => null,
+        (thrown: unknown) => thrown,
+      );
       const shipped = await calls.ingest([rowOf({})]).then(
         () => null,
         (thrown: unknown) => thrown,
@@ -272,6 +279,7 @@ describe("[d2.6] a SQLite file that disappears while it is in use is reported, b
       await store.close();
       // what would be confirmed and lost is refused, and calls wait in the ledger
       expect(changed).toMatchObject({ kind: "unusable" });
+      expect(saved).toMatchObject({ kind: "unusable" });
       expect(shipped).toMatchObject({ kind: "unusable" });
       expect(error).toMatchObject({ name: "StoreError", kind: "unusable" });
       expect((error as Error).message).toContain(`${file} was ${how}`);
