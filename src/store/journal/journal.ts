@@ -138,6 +138,8 @@ export class Journal implements Ledger, SettlementLedger {
   /** Entries that the disk did not take. */
   #waiting: WaitingRow[] = [];
   #probe: ReturnType<typeof setTimeout> | null = null;
+  /** The last try of a disk that was full. */
+  #trying: Promise<void> = Promise.resolve();
   #isEnded = false;
   #rows = 0;
   #unrecorded = 0;
@@ -301,6 +303,7 @@ export class Journal implements Ledger, SettlementLedger {
   async end(): Promise<void> {
     this.#isEnded = true;
     if (this.#probe !== null) clearTimeout(this.#probe);
+    await this.#trying;
     this.#retryWaiting();
     await this.#writer.close();
     this.#options.disk.remove(reservePath(this.#options.folder));
@@ -445,7 +448,10 @@ export class Journal implements Ledger, SettlementLedger {
       // can be removed.
       this.#writer.retire();
     }
-    if (!this.#isEnded) this.#probe ??= setTimeout(() => void this.#tryAgain(), this.#options.probeMs ?? PROBE_MS);
+    if (!this.#isEnded)
+      this.#probe ??= setTimeout(() => {
+        this.#trying = this.#tryAgain();
+      }, this.#options.probeMs ?? PROBE_MS);
   }
 
   async #tryAgain(): Promise<void> {

@@ -1,9 +1,9 @@
 // The journal on disk: what is written when, how a full or broken disk affects calls, and the life of segments.
 import { describe, expect, jest, test } from "bun:test";
-import { readFileSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import type { GatewayError } from "../../../src/core/errors.ts";
 import { systemDisk } from "../../../src/store/journal/journal-disk.ts";
-import { lockFolder, segmentPath, segmentsOf } from "../../../src/store/journal/journal-folder.ts";
+import { lockFolder, reservePath, segmentPath, segmentsOf } from "../../../src/store/journal/journal-folder.ts";
 import { cutTorn, inspectJournal, recordOfKilledCall } from "../../../src/store/journal/journal-recovery.ts";
 import { diskFull } from "./disk-room.ts";
 import {
@@ -365,6 +365,38 @@ describe("a full disk", () => {
       });
       await journal.end();
     }
+  });
+
+  test("the end waits for the reserve that is being made, and leaves none behind", async () => {
+    const disk = testDisk();
+    const folder = newFolder();
+    const begun = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    const made = Promise.withResolvers<void>();
+    const reserve = disk.reserve.bind(disk);
+    disk.reserve = async (...args) => {
+      begun.resolve();
+      await gate.promise;
+      await reserve(...args).finally(made.resolve);
+    };
+    const journal = newJournal(folder, { disk });
+    disk.room = 0;
+    journal.open(aCall());
+    await until(() => journal.refusal() !== null, "the fault");
+    disk.room = 1_000_000;
+    await begun.promise;
+    let isOver = false;
+    const over = journal.end().then(() => (isOver = true));
+    // others that end meanwhile, one after the other, take longer than this one would
+    for (let others = 0; others < 3; others++) {
+      const other = newJournal(newFolder());
+      await opened(other, aCall());
+      await other.end();
+    }
+    expect(isOver).toBe(false);
+    gate.resolve();
+    await Promise.all([over, made.promise]);
+    expect(existsSync(reservePath(folder))).toBe(false);
   });
 
   test("a disk that is full at the start refuses calls until there is room", async () => {
