@@ -3,9 +3,9 @@
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
-import type { CallOptions, ChatRequest } from "../core/chat.ts";
+import type { CallOptions } from "../core/chat.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";
-import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
+import { isPending, whenReady } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
 import type { CallClock } from "./call/call-clock.ts";
 import type { ChatContext } from "./call/context.ts";
@@ -100,12 +100,7 @@ export async function handleCall(
   return answer;
 }
 
-function parsedHere(
-  operation: Operation,
-  caller: FormCaller,
-  text: string,
-  clock: CallClock,
-): MaybePromise<ChatRequest> {
+function parsedHere(operation: Operation, caller: FormCaller, text: string, clock: CallClock) {
   const bounds = caller.snapshot.limits.body;
   if (operation.formFor === undefined) return operation.form.parse(text, bounds);
   const form = operation.formFor(caller, text);
