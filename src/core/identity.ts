@@ -16,7 +16,7 @@ export function roleAtLeast(role: Role, needed: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(needed);
 }
 
-/** The highest of the roles; `null` where there is none. */
+/** Returns the highest of the roles, or `null` if there are none. */
 export function highestRole(roles: readonly Role[]): Role | null {
   return roles.reduce<Role | null>((best, role) => (best === null || roleAtLeast(role, best) ? role : best), null);
 }

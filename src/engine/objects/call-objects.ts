@@ -68,8 +68,9 @@ export class CallObjects {
   }
 
   /**
-   * Returns the target with the credentials that reach what the request names. `names` are the members that the target
-   * is sent, beside addresses of files, which every form has; null stands for all. `isSent` says it of a path. Throws `unknown_reference` with the path where there is none.
+   * Returns the target with the credentials that reach what the request names. `names` lists the members that the target
+   * is sent, and null means all of them; addresses of files are always sent. `isSent` says whether the member at a path is
+   * sent. Throws `unknown_reference` with the path if no credential reaches what stands there.
    */
   placedAt(
     resolved: Resolved,

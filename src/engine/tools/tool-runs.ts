@@ -2,8 +2,8 @@
 // `x_gateway_mcp.calls` of its answer (promises 10.2, 10.4).
 
 // Decides (the answer): What becomes of a running tool when the client leaves? By: `ToolRuns`. Also:
-// `mcp/server-connection.ts`. Rule: Its server is told that the call was cancelled; the row is published at once, with the
-// run as `client_closed`. A background call goes on.
+// `mcp/server-connection.ts`. Rule: The tool server is told that the call was cancelled. The row of the call is published
+// at once and has the run with the code `client_closed`. A background call goes on.
 import type { ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";

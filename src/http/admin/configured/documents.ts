@@ -173,7 +173,7 @@ function providerRule({ families }: DocumentDependencies): DocumentRule {
   };
 }
 
-/** Variables and files belong to whoever runs the gateway or the command: a request has the values themselves. */
+/** Only the configuration file and `dragoman apply` expand variables and files. A request contains the values themselves. */
 function expansions(value: unknown, path: readonly (string | number)[]): readonly Finding[] {
   if (typeof value === "string")
     return EXPANSION.test(value)
