@@ -3,6 +3,7 @@
 // with a tokenizer costs fifty times as much.
 import type { ContentPart, Message, Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
+import { dataUriHead } from "../core/text/data-uri-head.ts";
 import { isTextType } from "../core/text/text-media.ts";
 
 export interface TokenTally {
@@ -61,8 +62,6 @@ export function estimatePrompt(messages: readonly Message[]): number {
   return fixed + tokensOf(counted);
 }
 
-/** https://www.rfc-editor.org/rfc/rfc2397 The head of an address may be long. */
-const DATA_URI = /^data:([^,]*),/i;
 /** Characters of base64 for each character of the text. */
 const BASE64 = 4 / 3;
 
@@ -75,7 +74,7 @@ function fileTokens(part: ContentPart): number {
     return isText ? textTokens(data.length / (type === "text" ? 1 : BASE64)) : 0;
   }
   const address = isObject(file) ? (file["file_data"] ?? file["file_id"]) : null;
-  const said = typeof address === "string" ? DATA_URI.exec(address)?.[1] : undefined;
+  const said = typeof address === "string" ? dataUriHead(address)?.type : undefined;
   if (said === undefined || !isTextType(said)) return 0;
   return textTokens((address as string).length / (/;\s*base64$/i.test(said) ? BASE64 : 1));
 }

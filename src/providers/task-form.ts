@@ -1,4 +1,5 @@
 // How a model does a task: an operation whose answer is a value for each of its inputs.
+import type { ToldUsage } from "./upstream-failure.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import type { Target } from "../core/target.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -27,17 +28,13 @@ export interface TaskForm<Value> {
   decode(body: string, context: DecodeContext): TaskAnswer<Value>;
 }
 
-export interface TaskAnswer<Value> {
+export interface TaskAnswer<Value> extends ToldUsage {
   /** One value for each input, in the order of the inputs, unless the operation says otherwise. */
   readonly values: readonly Value[];
-  /** What the provider counted; `null` where it tells nothing. */
-  readonly tokens: number | null;
   /** The provider's own figures, where the operation passes them on. */
   readonly usage?: JsonObject;
   /** The model that answered, as the provider reports it. */
   readonly model: unknown;
-  /** What the vendor says it bills, where it does not bill tokens. */
-  readonly searchUnits?: number;
 }
 
 /** The tasks of a provider. Each returns `null` for a model that does not do it. */

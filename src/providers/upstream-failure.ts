@@ -57,7 +57,10 @@ export class MalformedAnswer extends Error {
   }
 }
 
+/** What a provider tells of the usage of a task. */
 export interface ToldUsage {
+  /** What it counted; `null` where it tells nothing. */
   readonly tokens: number | null;
+  /** What the vendor says it bills, where it does not bill tokens. */
   readonly searchUnits?: number;
 }

@@ -4,6 +4,7 @@
 
 // Decides (the answer): When are guards asked, and what do findings do? By: `CallPolicies`. Rule: Before the first
 // attempt for the request; for each read of an answer.
+import { lazy } from "../../core/memoization.ts";
 import { BlockedText, noteUnsearched } from "../../guards/guarded-text.ts";
 import { RequestFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
@@ -69,9 +70,8 @@ export class CallPolicies {
   #prior: PriorMatches | null = null;
   /** What was found in a body that another thread holds; `null` when none was searched. */
   #heldFindings: HeldFindings | null = null;
-  #reach: Reach = () => null;
-  /** What `#reach` says; `null` until that is needed. */
-  #reached: { readonly targets: ReturnType<Reach> } | null = null;
+  /** What `reach` of `admit` says, which is asked at the first use. */
+  #reached: () => { readonly targets: ReturnType<Reach> } = () => ({ targets: null });
   /** The guards whose services are not asked; `null` until that is needed. */
   #spared: ReadonlySet<Policy> | null = null;
 
@@ -108,7 +108,7 @@ export class CallPolicies {
    */
   admit(reach: Reach): MaybePromise<void> {
     const { sent } = this.#call;
-    this.#reach = reach;
+    this.#reached = lazy(() => ({ targets: reach() }));
     this.rules();
     const guards = this.#guardsAnywhere();
     if (guards.length === 0) return;
@@ -226,7 +226,7 @@ export class CallPolicies {
   /** Returns the guards without those that have a service and are for targets which the call cannot reach. */
   #unspared(guards: readonly GuardPolicy[]): readonly GuardPolicy[] {
     if (!guards.some(asksForTargets)) return guards;
-    this.#spared ??= this.#sparedBy((this.#reached ??= { targets: this.#reach() }).targets);
+    this.#spared ??= this.#sparedBy(this.#reached().targets);
     const spared = this.#spared;
     return guards.filter((policy) => !spared.has(policy));
   }
@@ -234,7 +234,7 @@ export class CallPolicies {
   /** Returns the guards without those that are for targets which the call cannot reach. */
   #reachable(guards: readonly GuardPolicy[]): readonly GuardPolicy[] {
     if (guards.every(({ concernsTarget }) => concernsTarget === null)) return guards;
-    const targets = (this.#reached ??= { targets: this.#reach() }).targets;
+    const { targets } = this.#reached();
     if (targets === null) return guards;
     return guards.filter(({ concernsTarget }) => concernsTarget === null || targets.some(concernsTarget));
   }

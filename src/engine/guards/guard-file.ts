@@ -1,11 +1,10 @@
 // Searches files in a request. Data that decodes to text is searched as text, whatever its declared type, and data that
 // is declared as text is searched whatever bytes it has. Images, audio and PDF files are not searched.
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { dataUriHead } from "../../core/text/data-uri-head.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
 import { isTextName, isTextType } from "../../core/text/text-media.ts";
 
-/** https://www.rfc-editor.org/rfc/rfc2397 The head of an address may be long. */
-const DATA_URI = /^data:([^,]*),/i;
 /** The number of base64 characters by which text is distinguished from binary data. */
 const HEAD = 684;
 const BASE64 = /^[A-Za-z0-9+/_=\s-]*$/;
@@ -25,9 +24,9 @@ export interface FileGuard {
  * which may declare its type.
  */
 export function guardedFile(value: string, owner: JsonObject, guard: FileGuard): string {
-  const head = DATA_URI.exec(value);
+  const head = dataUriHead(value);
   if (head === null) return guardedBare(value, owner, guard);
-  const [before, type] = [head[0], head[1]!];
+  const { text: before, type } = head;
   const body = value.slice(before.length);
   if (/;\s*base64/i.test(type)) {
     // where the word does not end the head, some readers decode base64 and others do not
@@ -41,7 +40,7 @@ export function guardedFile(value: string, owner: JsonObject, guard: FileGuard):
 
 /** A file without a head, the address of one, or its id. */
 function guardedBare(value: string, owner: JsonObject, guard: FileGuard): string {
-  // text with spaces is no address, and may still be base64: whoever decodes that skips characters that do not belong to it
+  // Text with spaces is not an address, but it may be base64, because decoders skip characters that are not part of it.
   const hasSpaces = value.includes(" ");
   const shown = hasSpaces ? guard.text(value) : value;
   if (shown !== value) return shown;

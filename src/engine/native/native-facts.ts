@@ -40,6 +40,7 @@ export function factsOf({ text, body: sent, replaced, held }: WrittenRequest, fo
 
 /** Returns the members that the entry of a target adds to a body, each by its own name. */
 export function addedMembers({ added }: WrittenRequest): JsonObject {
+  if (added["extra_body"] === undefined) return added;
   const { extra_body: inside, ...others } = added;
   return { ...others, ...(isObject(inside) && inside) };
 }
