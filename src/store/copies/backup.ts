@@ -7,6 +7,7 @@
 // master key, the configuration file, and rows that are still in the ledger on disk.
 import { counted } from "../../core/text/counted.ts";
 import { codeOf } from "../../core/thrown.ts";
+import { randomBytes } from "node:crypto";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import type { Kysely } from "kysely";
 import { z } from "zod";
@@ -68,8 +69,8 @@ export async function writeBackup(
   { db, kind }: Database,
   { file, passphrase, program, nowMs }: BackupOptions,
 ): Promise<Omit<BackupSummary, "lastChange">> {
-  const unfinished = `${file}.unfinished`;
-  rmSync(unfinished, { force: true });
+  // two backups to one name at once have a file each, and the first that is whole gets the name
+  const unfinished = `${file}.${randomBytes(6).toString("hex")}.unfinished`;
   const writer = openBackupWriter(unfinished, passphrase);
   try {
     const columns = await columnsOf(db);

@@ -1,8 +1,8 @@
 // Backups of databases of both kinds: that all of it comes back, that any damage is found, and what becomes of access.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { sql } from "kysely";
 import { verifyBackup, writeBackup } from "../../../src/store/copies/backup.ts";
 import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
@@ -34,6 +34,9 @@ const PAIRS = KINDS.flatMap((from) => KINDS.map((to) => [from, to] as const));
 const openUsed = async (place: DatabasePlace): Promise<Database> =>
   "file" in place ? await openSqliteDatabase(place) : openPostgresDatabase({ url: place.url });
 const newPath = (): string => join(folder, `${++files}`);
+/** The names of what was left behind beside a file. */
+const namesBeside = (file: string): readonly string[] =>
+  readdirSync(folder).filter((name) => name.startsWith(`${basename(file)}.`));
 const newPlace = async (kind: Kind): Promise<DatabasePlace> =>
   kind === "SQLite" ? { file: join(newPath(), "dragoman.sqlite") } : { url: await newPostgres!() };
 /** Sessions and links that were not used do not come back. */
@@ -215,7 +218,24 @@ describe("[d15.3] the file", () => {
         ),
       ),
     ).toContain("EEXIST");
-    expect([readFileSync(file, "utf8"), existsSync(`${file}.unfinished`)]).toEqual(["another's", false]);
+    expect([readFileSync(file, "utf8"), namesBeside(file)]).toEqual(["another's", []]);
+  });
+
+  test("two at once to one name write files of their own, and one of them gets the name", async () => {
+    const places = [await filledPlace("SQLite"), await filledPlace("SQLite")];
+    const file = newPath();
+    const begun = places.map((place, index) =>
+      within(openToRead(place), (database) =>
+        writeBackup(database, { file, passphrase: null, program: `${index}.0.0`, nowMs: 0 }).then(({ program }) => [
+          program,
+          verifyBackup(file, null).program,
+        ]),
+      ),
+    );
+    const made = (await Promise.allSettled(begun)).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
+    expect(made).toHaveLength(1);
+    expect(made[0]![0]).toBe(made[0]![1]!);
+    expect(namesBeside(file)).toEqual([]);
   });
 
   test.each(KINDS)("is of one moment, while %s is changed", async (kind) => {
