@@ -23,6 +23,7 @@ export const cohere: Provider = {
   conversation,
   sameShape: false,
   reserved: RESERVED,
+  guards: ["safety_mode"],
   encodeRequest,
   sign: keySigner(BEARER),
   decodeResponse,

@@ -75,6 +75,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     sameShape: true,
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
+    ...(row.guards !== undefined && { guards: row.guards }),
     clientHeaders: row.clientHeaders ?? [],
     ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
     native: nativeOperations(row.native ?? {}, (parsed, text) => rules.errors.classifyParsed(200, parsed, text)),

@@ -62,6 +62,8 @@ export interface OpenAICompatibleRow
   readonly reserved?: readonly string[];
   /** Pass-through names that widen the choice of model or provider, or lead to an address. */
   readonly privileged?: readonly string[];
+  /** Pass-through names by which guards of the vendor are set (promise 6.5). */
+  readonly guards?: readonly string[];
   /**
    * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
    * reported. Its source is that of the cells when it names no other.

@@ -113,6 +113,27 @@ describe("a guard of the vendor that the configuration sets", () => {
       credentials: [storedKey("stored-key")],
     }),
   ];
+  const WITH_GUARDS: readonly (readonly [string, ...string[]])[] = [
+    ["cohere", "safety_mode"],
+    ["custom", "guardrails"],
+    ["litellm", "guardrails", "disable_global_guardrails"],
+    ["minimax", "mask_sensitive_info"],
+    ["mistral", "safe_prompt", "guardrails"],
+    ["nvidia", "guardrails"],
+    ["snowflake", "guardrails"],
+    ["together", "safety_model"],
+    ["zai", "sensitive_word_check"],
+  ];
+  providers.push(
+    ...WITH_GUARDS.map(([id]) =>
+      providerSettings({
+        id,
+        family: id,
+        baseUrl: "https://vendor.example/v1",
+        credentials: [storedKey("stored-key")],
+      }),
+    ),
+  );
   const CLAUDE = "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0";
   const gatewayWith = (name: string, params: JsonObject, parts: RouteParts = {}) =>
     stubGateway({
@@ -148,6 +169,12 @@ describe("a guard of the vendor that the configuration sets", () => {
       "generateContent",
       { safetySettings: LAX },
     ]);
+  });
+
+  test.each(WITH_GUARDS)("[d6.5] of %s is known by each of its names", async (id, ...guards) => {
+    for (const name of guards)
+      for (const written of guards)
+        expect(await sentBy(gatewayWith(`${id}:model`, { [name]: 1 }), { [written]: 2 })).toBe("reserved_parameter");
   });
 
   test("[d6.5] [d12.3] holds for other operations too, whose calls are then translated", async () => {

@@ -229,6 +229,7 @@ const snowflake: OpenAICompatibleRow = {
   lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
   cells: { image_url: native("base64 data, on Claude and OpenAI models") },
   inlines: ["image_url"],
+  guards: ["guardrails"],
   renames: { max_tokens: "max_completion_tokens" },
   models: [
     {

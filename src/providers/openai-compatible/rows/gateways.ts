@@ -164,6 +164,7 @@ const litellm: OpenAICompatibleRow = {
   conversation: openTable("https://docs.litellm.ai/docs/proxy/user_keys", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],
+  guards: ["guardrails", "disable_global_guardrails"],
   takesDeveloper: true,
 };
 

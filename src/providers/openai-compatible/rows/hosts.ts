@@ -100,6 +100,7 @@ const together: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList, logprobs: togetherLogprobs, top_logprobs: togetherTopLogprobs },
   dialect: { blocks: ["audio_url"], toolChoices: VENDOR_CHOICES },
   privileged: ["safety_model"],
+  guards: ["safety_model"],
 };
 
 /**
@@ -240,6 +241,8 @@ const nvidia: OpenAICompatibleRow = {
   label: "NVIDIA NIM",
   docs: "https://docs.api.nvidia.com/nim/reference/llm-apis",
   baseUrl: "https://integrate.api.nvidia.com/v1",
+  // of NeMo Guardrails, which stands before models: https://docs.nvidia.com/nemo/microservices/latest/guardrails/
+  guards: ["guardrails"],
   keyVariables: ["NVIDIA_API_KEY", "NVIDIA_NIM_API_KEY", "NIM_API_KEY"],
   verified: { source: "https://docs.api.nvidia.com/nim/reference/stepfun-ai-step-5-preview-infer", date: "2026-11-20" },
   rerank: {

@@ -320,6 +320,8 @@ const custom: OpenAICompatibleRow = {
   embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings/create", ...LIKE_OPENAI },
   conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
+  // of NeMo Guardrails and of proxies that follow LiteLLM
+  guards: ["guardrails"],
   takesDeveloper: true,
 };
 

@@ -128,6 +128,7 @@ export const mistral: OpenAICompatibleRow = {
     { models: THINKS, reads: ["reasoning_content", "reasoning"] },
   ],
   callIds: MISTRAL_CALL_IDS,
+  guards: ["safe_prompt", "guardrails"],
   dialect: {
     blocks: ["document_url", "thinking", "reference", "tool_reference"],
     tools: [
