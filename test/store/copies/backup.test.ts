@@ -234,7 +234,7 @@ describe("[d15.3] the file", () => {
     );
     const made = (await Promise.allSettled(begun)).flatMap((end) => (end.status === "fulfilled" ? [end.value] : []));
     expect(made).toHaveLength(1);
-    expect(made[0]![0]).toBe(made[0]![1]!);
+    expect(made[0]![0]).toBe(made[0]![1]);
     expect(namesBeside(file)).toEqual([]);
   });
 
