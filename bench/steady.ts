@@ -61,6 +61,8 @@ const FULL: Pace = { firstWarmUpS: 60, warmUpS: 10, rounds: 3, roundS: 6, aloneS
 const QUICK: Pace = { firstWarmUpS: 1, warmUpS: 1, rounds: 1, roundS: 1, aloneS: 1, restS: 0 };
 const CONNECTIONS = 32;
 const MINUTE_S = 60;
+/** For how long nginx is loaded after each minute. */
+const UNIT_S = 5;
 /** When less of the load's core was idle, wrk or the provider may have been the limit. */
 const LEAST_IDLE = 0.1;
 
@@ -88,6 +90,7 @@ interface Memory {
 }
 interface Minute {
   readonly cpuMicros: number;
+  readonly nginxMicros: number;
   readonly perSecond: number;
   readonly residentMb: number;
 }
@@ -173,7 +176,7 @@ async function measureAll(bench: Bench, pace: Pace, minutes: number): Promise<st
   const long: Minute[] = [];
   for (let minute = 0; minute < minutes; minute++) {
     tell(`minute ${minute + 1} of ${minutes} ...`);
-    long.push(await minuteOf(bench, gateway, cores));
+    long.push(await minuteOf(bench, { proxy, gateway }, cores));
   }
   return report(nginx, rows, memory, long);
 }
@@ -231,9 +234,16 @@ function mainSeconds(pid: number | null): number {
   return pid === null ? 0 : threadSeconds(pid).serving;
 }
 
-async function minuteOf(bench: Bench, gateway: Subject, cores: Cores): Promise<Minute> {
+/** nginx follows for some seconds, because a machine that others use as well is not equally fast in each minute. */
+async function minuteOf(
+  bench: Bench,
+  { proxy, gateway }: { readonly proxy: Subject; readonly gateway: Subject },
+  cores: Cores,
+): Promise<Minute> {
   const { cpuMicros, perSecond } = await load(bench, gateway, callOf(ROWS[0]!, gateway), cores, MINUTE_S);
-  return { cpuMicros, perSecond, residentMb: residentMb(gateway.pids[0]!) };
+  const megabytes = residentMb(gateway.pids[0]!);
+  const nginx = await load(bench, proxy, callOf(ROWS[0]!, proxy), cores, UNIT_S);
+  return { cpuMicros, perSecond, residentMb: megabytes, nginxMicros: nginx.cpuMicros };
 }
 
 function report(nginx: string, rows: readonly Measured[], memory: Memory, minutes: readonly Minute[]): string {
@@ -299,10 +309,12 @@ function targetsOf(rows: readonly Measured[], memory: Memory): readonly Target[]
 
 function minuteTable(minutes: readonly Minute[], figure: (value: number, digits?: number) => string): string {
   return figuresTable(
-    ["plain calls at full rate, minute", "CPU µs a call", "calls/s", "memory, MB"],
-    minutes.map(({ cpuMicros, perSecond, residentMb: megabytes }, index) => [
+    ["plain calls at full rate, minute", "nginx, CPU µs a call", "Dragoman", "times nginx", "calls/s", "memory, MB"],
+    minutes.map(({ nginxMicros, cpuMicros, perSecond, residentMb: megabytes }, index) => [
       String(index + 1),
+      figure(nginxMicros, 1),
       figure(cpuMicros, 1),
+      figure(cpuMicros / nginxMicros, 1),
       figure(perSecond),
       figure(megabytes),
     ]),
