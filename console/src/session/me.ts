@@ -62,6 +62,11 @@ export interface Me {
 
 export const isSignedIn = (one: Me | Visitor): one is Me => one.session !== null;
 
+/** Whose the session is: a user, or a token of a project, which belongs to no user. */
+export function readerOf({ tenant_id: tenant, user, token }: Me): string {
+  return JSON.stringify(user === null ? [tenant, "token", token?.id] : [tenant, "user", user.id]);
+}
+
 /** The names are only shown, so they are made visible once, here. */
 export function withVisibleNames(one: Me | Visitor): Me | Visitor {
   if (!isSignedIn(one)) return one;

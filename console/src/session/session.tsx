@@ -1,14 +1,14 @@
 // The session of the page: who is signed in, the request for a sign-in in place when the session ends, and signing out.
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type ReactNode, useCallback, useContext, useMemo, useRef, useState } from "react";
-import { type ApiError, createApi, send, type SignInCause } from "../api/api.ts";
+import { ApiError, createApi, send, type SignInCause } from "../api/api.ts";
 import { ApiContext } from "../api/use-api.tsx";
 import { ClockContext, clockOffset } from "../clock.ts";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { Starting } from "../shell/starting.tsx";
 import { LoginInPlace, LoginPage } from "./login.tsx";
-import { isSignedIn, type Me, type Visitor, withVisibleNames } from "./me.ts";
+import { isSignedIn, type Me, readerOf, type Visitor, withVisibleNames } from "./me.ts";
 
 interface Session {
   readonly me: Me;
@@ -55,7 +55,10 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         : {
             me,
             async signOut() {
-              await send("DELETE", "/session");
+              await send("DELETE", "/session").catch((thrown: unknown) => {
+                // a session that has ended is what was asked for
+                if (!(thrown instanceof ApiError) || thrown.status !== 401) throw thrown;
+              });
               queries.clear();
               queries.setQueryData(["me"], { session: null, logins: me.logins });
             },
@@ -71,12 +74,14 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   if (me === undefined) return <Starting />;
   if (session === null) return <LoginPage logins={me.logins} signedIn={(next) => queries.setQueryData(["me"], next)} />;
   const signedInAgain = (next: Me): void => {
-    const isSame = next.user?.id === session.me.user?.id && next.tenant_id === session.me.tenant_id;
     queries.setQueryData(["me"], next);
-    // Another reader must not see what the first one was shown.
-    if (!isSame) queries.removeQueries({ queryKey: ["read"] });
     setAsking(null);
-    waiting.current?.resolve();
+    if (readerOf(next) === readerOf(session.me)) waiting.current?.resolve();
+    else {
+      // Another reader must not see what the first one was shown, and sends nothing of theirs.
+      queries.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== "me" });
+      waiting.current?.reject(new Error("Somebody else has signed in, so nothing was changed."));
+    }
     waiting.current = null;
   };
   const giveUp = (): void => {
@@ -87,7 +92,9 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   return (
     <ApiContext value={api}>
       <SessionContext value={session}>
-        <ClockContext value={clockOffset(session.me.now, receivedMs)}>{children}</ClockContext>
+        <ClockContext key={readerOf(session.me)} value={clockOffset(session.me.now, receivedMs)}>
+          {children}
+        </ClockContext>
         {asking !== null && (
           <Modal
             title={asking === "ended" ? "Your session has ended" : "Sign in again to do this"}

@@ -1,11 +1,18 @@
 // Who is signed in, the choices of this browser, and signing out.
+import { useState } from "react";
 import { Menu } from "../components/menu.tsx";
+import { Problem } from "../components/problem.tsx";
 import { useMe, useSignOut } from "../session/session.tsx";
 import { PreferenceFields } from "./preference-fields.tsx";
 
 export function AccountMenu({ showShortcuts }: { readonly showShortcuts: () => void }) {
   const { user, token } = useMe();
   const signOut = useSignOut();
+  const [failure, setFailure] = useState<Error | null>(null);
+  const leave = (): void => {
+    setFailure(null);
+    signOut().catch((thrown: unknown) => setFailure(thrown as Error));
+  };
   const name = user?.name ?? token?.name ?? "session";
   return (
     <Menu
@@ -32,10 +39,11 @@ export function AccountMenu({ showShortcuts }: { readonly showShortcuts: () => v
             >
               Shortcuts
             </button>
-            <button type="button" className="quiet" onClick={() => void signOut()}>
+            <button type="button" className="quiet" onClick={leave}>
               Sign out
             </button>
           </div>
+          {failure !== null && <Problem what="You are still signed in." error={failure} />}
         </div>
       )}
     </Menu>

@@ -102,8 +102,9 @@ function Content({
   if (!mayOpen(me, scope, screen)) return <NotAllowed screen={screen} scope={scope} />;
   const id = path.slice(screen.path.length + 1);
   const Detail = id === "" ? undefined : DETAILS[screen.path];
-  if (id === "") return <screen.component key={`${scope.tenant}/${scope.project}`} />;
-  return Detail === undefined ? <Unknown path={path} /> : <Detail id={decoded(id)} key={id} />;
+  const place = `${scope.tenant}/${scope.project}`;
+  if (id === "") return <screen.component key={place} />;
+  return Detail === undefined ? <Unknown path={path} /> : <Detail id={decoded(id)} key={`${place}/${id}`} />;
 }
 
 /** What judges by itself needs at least a role in the project. */

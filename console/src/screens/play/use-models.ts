@@ -38,5 +38,7 @@ export function useModels(projectId: string | null): UseQueryResult<readonly Lis
       ).data,
     enabled: projectId !== null,
     staleTime: 60_000,
+    // those of another project are others
+    placeholderData: () => undefined,
   });
 }

@@ -183,6 +183,41 @@ consoleVisits("logging in", { gateway: withIssuer, others: () => [issuer!.url] }
     await page.getByRole("dialog", { name: "The token typed before" }).waitFor();
   });
 
+  test("[d14.2] somebody else who signs in in place sees nothing of what was shown, and sends nothing of what was typed", async () => {
+    await visits.admin("POST", "/tenants/default/users", { id: "other", role: "owner" });
+    const other = await visits.gateway.createToken("--personal", "--user", "other");
+    const { page, ...own } = await visiting("/default/default/tokens");
+    await own.signIn(visits.owner);
+    await page.getByRole("table").waitFor();
+    await page.keyboard.press("c");
+    await page.getByLabel("Name", { exact: true }).fill("of the first");
+    await endAllSessions(visits);
+    await page.keyboard.press("Enter");
+    const dialog = page.getByRole("dialog", { name: "Your session has ended" });
+    await dialog.getByLabel(TOKEN_FIELD).fill(other);
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Account of other" }).waitFor();
+    await page.getByRole("table").waitFor();
+    expect(await page.getByLabel("Name", { exact: true }).inputValue()).toBe("");
+    expect((await visits.read("/projects/default/tokens?search=of+the+first")).data).toEqual([]);
+  });
+
+  test("[d14.2] signing out ends a page whose session has ended already, and says when the gateway does not do it", async () => {
+    const { page, ...own } = await visiting("/default/default/tokens");
+    await own.signIn(visits.owner);
+    await page.getByRole("table").waitFor();
+    await page.route("**/console/api/session", (route) =>
+      route.fulfill({ status: 503, contentType: "application/json", body: '{"error":{"message":"Not now."}}' }),
+    );
+    await page.getByRole("button", { name: /^Account of/ }).click();
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("You are still signed in.").waitFor();
+    await page.unroute("**/console/api/session");
+    await endAllSessions(visits);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByLabel(TOKEN_FIELD).waitFor();
+  });
+
   test("People says which groups of a company login give which role", async () => {
     const { page, ...own } = await visiting("/default/-/people?tab=logins", {
       viewport: { width: 320, height: 800 },
