@@ -45,6 +45,8 @@ export function KeysProvider({ children }: { readonly children: ReactNode }) {
       const isLetter = !key.includes("+") && key.length === 1;
       if (isLetter && (!preferences.letters || isTyping(event.target))) return;
       if (document.querySelector("dialog:modal") !== null) return;
+      // the browser closes an open menu first
+      if (key === "Escape" && document.querySelector(":popover-open") !== null) return;
       const sequence = event.timeStamp - begun.atMs < SEQUENCE_MS ? `${begun.keys} ${key}` : key;
       const bindings = registry.all();
       const found = bindings.find(({ keys }) => keys === sequence) ?? bindings.find(({ keys }) => keys === key);

@@ -13,6 +13,7 @@ interface ListActions {
 /** `j` and `k` go through the rows; while a call is open they open the next one. */
 export function useListKeys(rows: readonly LoggedCall[], openId: string | null, actions: ListActions): void {
   const latest = useRef({ rows, openId, actions });
+  const { isOpen } = actions;
   useEffect(() => {
     latest.current = { rows, openId, actions };
   });
@@ -32,9 +33,9 @@ export function useListKeys(rows: readonly LoggedCall[], openId: string | null, 
     return [
       { keys: "j", label: "Next call", run: () => step(1) },
       { keys: "k", label: "Previous call", run: () => step(-1) },
-      { keys: "Escape", label: "Close the call", run: () => latest.current.actions.close() },
+      ...(isOpen ? [{ keys: "Escape", label: "Close the call", run: () => latest.current.actions.close() }] : []),
     ];
-  }, []);
+  }, [isOpen]);
   useKeys(bindings);
 }
 
