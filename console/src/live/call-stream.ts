@@ -53,7 +53,7 @@ export function eventsIn(text: string): { readonly events: readonly ServerEvent[
   const left = blocks.pop()!;
   const events = blocks.map((block) => {
     const fields = Map.groupBy(
-      block.split(/\r?\n/).map((line) => /^(\w+): ?(.*)$/.exec(line)),
+      block.split(/\r?\n/).map((line) => /^(\w+): ?(.*)$/s.exec(line)),
       (match) => match?.[1] ?? "",
     );
     const last = (name: string): string | null => fields.get(name)?.at(-1)?.[2] ?? null;

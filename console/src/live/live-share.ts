@@ -105,10 +105,12 @@ async function leadUntil(over: AbortSignal, { tab, place, channel, say, tellAll 
 
 function pause(ms: number, over: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    over.addEventListener("abort", () => {
+    const end = (): void => {
       clearTimeout(timer);
+      over.removeEventListener("abort", end);
       resolve();
-    });
+    };
+    const timer = setTimeout(end, ms);
+    over.addEventListener("abort", end);
   });
 }

@@ -6,15 +6,13 @@ import { type ApiError } from "../../api/api.ts";
 import type { LoggedCall, LogPage } from "../../api/types.ts";
 import { useApi } from "../../api/use-api.tsx";
 import { type LiveState, useLive } from "../../live/use-live.ts";
-import { newestFirst } from "./rows.ts";
+import { MOST_NEW, newestFirst, NOTHING, withBatch } from "./rows.ts";
 
 const EVERY_MS = 10_000;
 /** While the list is live: for calls that reached the database too late for the stream. */
 const SELDOM_MS = 60_000;
 /** While the list is live and filtered, each event leads to a request, but not more often. */
 const LIVE_EVERY_MS = 1000;
-const MOST_NEW = 100;
-const NOTHING: LogPage = { data: [], next_cursor: null, looked_to: null, token_names: {} };
 
 interface NewCallsQuery {
   /** Has the filter only. */
@@ -69,13 +67,7 @@ export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: New
   const readSoon = useThrottled(() => void refetch());
   const live = useLive(isOn && isLive, (batch) => {
     if (hasFilter) readSoon();
-    else
-      queries.setQueryData<LogPage>(streamedKey, (before = NOTHING) => ({
-        ...before,
-        data: [...before.data, ...batch.data],
-        token_names: { ...before.token_names, ...batch.token_names },
-        next_cursor: batch.more ? "more" : before.next_cursor,
-      }));
+    else queries.setQueryData<LogPage>(streamedKey, (before = NOTHING) => withBatch(before, batch));
   });
   useEffect(() => {
     // what has ended between the list and the stream
