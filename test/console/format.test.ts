@@ -1,5 +1,6 @@
 // How the console writes money, times and hostile text.
 import { expect, test } from "bun:test";
+import { percentText } from "../../console/src/format/count.ts";
 import { exactUsd, nanoUsd, shortUsd } from "../../console/src/format/money.ts";
 import { ageOf, dayAndMinute, duration, yearAndMinute } from "../../console/src/format/time.ts";
 import { shellQuoted } from "../../console/src/format/shell-quoted.ts";
@@ -33,6 +34,10 @@ test("an amount that is not zero is never shown as zero, and all digits are exac
   }
 });
 
+test("a share is told in percent, without the digits that binary fractions add", () => {
+  expect([0.07, 0.29, 0.0025, 1, 0].map(percentText)).toEqual(["7 %", "29 %", "0.25 %", "100 %", "0 %"]);
+});
+
 test("durations keep milliseconds, and ages say the largest unit", () => {
   expect([0.4, 9.96, 340.4, 1420, 12_345, 125_000].map(duration)).toEqual([
     "0.4 ms",
@@ -41,6 +46,13 @@ test("durations keep milliseconds, and ages say the largest unit", () => {
     "1.42 s",
     "12.3 s",
     "2 min 5 s",
+  ]);
+  expect([9.97, 999.7, 9996, 59_980, 60_000].map(duration)).toEqual([
+    "10 ms",
+    "1.00 s",
+    "10.0 s",
+    "1 min 0 s",
+    "1 min 0 s",
   ]);
   expect(ageOf(0, 3 * 60_000)).toBe("3 minutes ago");
   expect(ageOf(2 * 86_400_000, 0)).toBe("in 2 days");

@@ -29,6 +29,12 @@ test("a time that is typed is the moment that is shown", () => {
   expect([timeInZone("", "UTC"), timeInZone("soon", "UTC")]).toEqual([null, null]);
 });
 
+test("a year whose digits are still being typed comes back as it was typed", () => {
+  for (const zone of ["Europe/Berlin", "UTC"])
+    for (const typed of ["0002-11-26T10:00", "0020-11-26T10:00", "0202-02-28T10:00", "2026-11-26T10:00"])
+      expect(localTime(Date.parse(timeInZone(typed, zone)!), zone)).toBe(typed);
+});
+
 test("a moment is told in the zone of the page and in UTC", () => {
   expect(inAllZones(Date.UTC(2026, 6, 1, 12, 34), "Asia/Kolkata").split("\n")[0]).toBe(
     "1 Jul 2026 18:04:00 Asia/Kolkata",

@@ -6,9 +6,14 @@ export function wholeCount(count: number): string {
   return WHOLE.format(count);
 }
 
-/** At most four characters for narrow columns, such as `30.1K`. */
+/** For narrow columns, with at most one digit behind the point, such as `30.1K`. */
 export function shortCount(count: number): string {
   return SHORT.format(count);
+}
+
+/** Of a share from 0 to 1, such as `7 %` or `0.25 %`. */
+export function percentText(share: number): string {
+  return `${Number((share * 100).toPrecision(6))} %`;
 }
 
 /** Returns `1 call`, `2 calls`, `1,200 calls`. `many` is the plural where it is not the noun with an `s`. */

@@ -17,7 +17,10 @@ export function localMs(timeMs: number, zone: string): number {
   });
   const parts = new Map(format.formatToParts(timeMs).map(({ type, value }) => [type, Number(value)]));
   const part = (name: Intl.DateTimeFormatPartTypes): number => parts.get(name) ?? 0;
-  return Date.UTC(part("year"), part("month") - 1, part("day"), part("hour"), part("minute"), part("second"));
+  const time = new Date(0);
+  // unlike Date.UTC, it takes the years below 100 as they are
+  time.setUTCFullYear(part("year"), part("month") - 1, part("day"));
+  return time.setUTCHours(part("hour"), part("minute"), part("second"));
 }
 
 /** The first moment that has this local time; where clocks leave it out, the moment at which they do. */

@@ -10,6 +10,7 @@ import { Problem } from "../../components/problem.tsx";
 import { callAddress, gatewayAddress } from "../../console-path.ts";
 import { ageOf } from "../../format/time.ts";
 import { counted } from "../../format/count.ts";
+import { exactUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { KeyCaps } from "../../keyboard/key-caps.tsx";
@@ -203,7 +204,7 @@ function Shown({ call }: { readonly call: CallDetail }) {
             {Math.round(use.waited_ms)} ms
             {use.found === undefined ? "" : `, found ${visibleText(use.found.join(", "))}`}
             {use.failures === undefined ? "" : `, ${use.failures} without a verdict`}
-            {use.cost_nano_usd === undefined ? "" : `, cost $${use.cost_nano_usd / 1e9}`}
+            {use.cost_nano_usd === undefined ? "" : `, cost ${exactUsd(BigInt(use.cost_nano_usd))}`}
           </p>
         ))}
         {(record.warnings ?? []).map((warning) => (

@@ -7,7 +7,7 @@ import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
-import { wholeCount } from "../../format/count.ts";
+import { percentText, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
@@ -124,7 +124,7 @@ function lostOf({ figures }: Integration): number | null {
 
 function getsText({ only, sample, content, projects }: Integration): string {
   const calls = only === "errors" ? "failed calls" : "calls";
-  const share = sample === 1 ? "all" : `${sample * 100} % of the`;
+  const share = sample === 1 ? "all" : `${percentText(sample)} of the`;
   const of = projects === null ? "" : ` of ${projects.map(visibleText).join(", ")}`;
   return `${share} ${calls}${of}${content ? ", with what was said" : ""}`;
 }
