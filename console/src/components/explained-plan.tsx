@@ -1,6 +1,6 @@
 // What the gateway would do with a request now, and why: the answer of `x-gateway-explain`, for which nothing is sent to a provider.
 import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useId } from "react";
 import type { ApiError } from "../api/api.ts";
 import type { ExplainedTarget, Explanation } from "../api/explanation.ts";
 import { useApi } from "../api/use-api.tsx";
@@ -23,8 +23,9 @@ interface ExplainedPlanProps {
 /** Asks once; what the body becomes later does not ask again. Give it another key to ask anew. */
 export function ExplainedPlan({ body, projectId, replayed, renderHead, renderFoot }: ExplainedPlanProps) {
   const api = useApi();
+  const own = useId();
   const { data, error, refetch } = useQuery<Explanation, ApiError>({
-    queryKey: ["explanation"],
+    queryKey: ["explanation", own],
     queryFn: ({ signal }) =>
       api.send<Explanation>("POST", "/v1/chat/completions", {
         body,
