@@ -4,6 +4,8 @@ import { useLocation, useSearch } from "wouter";
 
 export interface UrlState {
   readonly get: (name: string) => string | null;
+  /** Those of these names that are set. */
+  readonly only: (names: readonly string[]) => URLSearchParams;
   /** Null removes. `replace` leaves no entry in the history, so that Back does not stop at each letter of a filter. */
   readonly set: (changes: Readonly<Record<string, string | null>>, options?: { readonly replace?: boolean }) => void;
   /** The query with the changes, for links. */
@@ -29,6 +31,7 @@ export function useUrlState(): UrlState {
     const now = new URLSearchParams(search);
     return {
       get: (name) => now.get(name),
+      only: (names) => new URLSearchParams(names.flatMap((name) => (now.has(name) ? [[name, now.get(name)!]] : []))),
       set: (changes, { replace = false } = {}) => navigate(path + changed(changes) + location.hash, { replace }),
       with: changed,
     };

@@ -1,5 +1,6 @@
-// Tabs of a part of a page. The chosen one is in the URL, under the name that the caller gives.
+// Tabs of a part of a page. The chosen one is in the URL.
 import { type KeyboardEvent, type ReactNode, useId, useRef } from "react";
+import { useUrlState } from "../url-state.ts";
 
 export interface Tab {
   readonly name: string;
@@ -14,6 +15,14 @@ interface TabsProps {
   readonly chosen: string;
   readonly choose: (name: string) => void;
   readonly children: ReactNode;
+}
+
+/** The name of the chosen tab: the first one, where the URL names none of them. */
+export function useTab(tabs: readonly Tab[]): readonly [chosen: string, choose: (name: string) => void] {
+  const url = useUrlState();
+  const first = tabs[0]!.name;
+  const chosen = tabs.find(({ name }) => name === url.get("tab"))?.name ?? first;
+  return [chosen, (name) => url.set({ tab: name === first ? null : name }, { replace: true })];
 }
 
 export function Tabs({ label, tabs, chosen, choose, children }: TabsProps) {

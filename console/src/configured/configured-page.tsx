@@ -4,14 +4,13 @@ import { useEffect } from "react";
 import { useRead } from "../api/use-api.tsx";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
-import { Tabs } from "../components/tabs.tsx";
+import { Tabs, useTab } from "../components/tabs.tsx";
 import { TimeText } from "../components/time-text.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
-import { useUrlState } from "../url-state.ts";
 import { NEW_NAME } from "./configured-operations.ts";
 import { DraftedEditor } from "./drafted-editor.tsx";
 import { VersionList } from "./object-versions.tsx";
@@ -34,7 +33,6 @@ export function ConfiguredPage({ noun, id }: { readonly noun: Noun; readonly id:
 
 function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string }) {
   const scope = useScope();
-  const state = useUrlState();
   const path = adminPath(scope, `/${noun.plural}/${encodeURIComponent(id)}`);
   const { data: object, error, refetch } = useRead<ConfiguredObject>(path, { keepsPrevious: false });
   useEffect(() => {
@@ -46,7 +44,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
     ...(noun.Comparison === undefined || object?.["mirror"] === undefined ? [] : [{ name: "mirror", label: "Mirror" }]),
     noun.isVersioned === true ? { name: "versions", label: "Versions" } : { name: "history", label: "History" },
   ];
-  const tab = state.get("tab") ?? "edit";
+  const [tab, choose] = useTab(tabs);
   return (
     <>
       <div className="title-row">
@@ -68,12 +66,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
       {object !== undefined && (
         <>
           <ReadOnlyReason noun={noun} object={object} />
-          <Tabs
-            label={`About ${object.name}`}
-            tabs={tabs}
-            chosen={tab}
-            choose={(name) => state.set({ tab: name === "edit" ? null : name }, { replace: true })}
-          >
+          <Tabs label={`About ${object.name}`} tabs={tabs} chosen={tab} choose={choose}>
             {tab === "edit" && <DefinitionTab noun={noun} object={object} path={path} />}
             {tab === "beside" && noun.Beside !== undefined && <noun.Beside object={object} />}
             {tab === "mirror" && noun.Comparison !== undefined && <noun.Comparison path={path} />}

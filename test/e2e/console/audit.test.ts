@@ -65,6 +65,14 @@ consoleVisits("the audit log in the console", {}, (visits) => {
       expect(await page.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
     });
 
+  test("a link with a time or a tab that there is not shows its page nevertheless", async () => {
+    const { page } = await signedIn("/default/-/audit?tab=as-of&at=soon");
+    await page.getByText("It is not known.").waitFor();
+    await page.goto(`${visits.gateway.url}/console/default/-/people?tab=constructor`);
+    await page.getByRole("tab", { name: "Users", selected: true }).waitFor();
+    await page.getByRole("table", { name: "Users of the tenant" }).waitFor();
+  });
+
   test("the page of a token has its history", async () => {
     const { page, ...own } = await signedIn("/default/default/tokens");
     await page.getByRole("link", { name: "audited" }).click();

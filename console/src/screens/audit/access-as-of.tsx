@@ -24,12 +24,7 @@ export function AccessAsOfView() {
   const scope = useScope();
   const state = useUrlState();
   const at = state.get("at");
-  const query = new URLSearchParams(
-    ["at", ...NARROWING.map(([name]) => name)].flatMap((name) => {
-      const value = state.get(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  );
+  const query = state.only(["at", ...NARROWING.map(([name]) => name)]);
   const path = at === null ? null : `${adminPath(scope, "/audit/as_of")}?${query.toString()}`;
   const { data, error, refetch, isPlaceholderData } = useRead<AccessAsOf>(path);
   return (
@@ -59,14 +54,14 @@ export function AccessAsOfView() {
 
 function Question({ state }: { readonly state: UrlState }) {
   const zone = useZone();
-  const at = state.get("at");
+  const atMs = Date.parse(state.get("at") ?? "");
   return (
     <div className="form-row audit-filter">
       <label className="field">
         Time ({zone})
         <input
           type="datetime-local"
-          value={at === null ? "" : localTime(Date.parse(at), zone)}
+          value={Number.isNaN(atMs) ? "" : localTime(atMs, zone)}
           onChange={(event) => state.set({ at: timeInZone(event.target.value, zone) }, { replace: true })}
         />
       </label>

@@ -61,11 +61,7 @@ function useAuditRows() {
   const scope = useScope();
   const api = useApi();
   const state = useUrlState();
-  const chosen = FILTER_NAMES.flatMap((name) => {
-    const value = state.get(name);
-    return value === null ? [] : [[name, value]];
-  });
-  const path = `${adminPath(scope, "/audit")}?${new URLSearchParams(chosen).toString()}`;
+  const path = `${adminPath(scope, "/audit")}?${state.only(FILTER_NAMES).toString()}`;
   const query = useInfiniteQuery<
     TenantAuditList,
     ApiError,
@@ -95,7 +91,7 @@ interface NewEntriesProps {
 
 /** New rows never move what somebody reads: they are shown when asked for. */
 function NewEntries({ path, newest, show }: NewEntriesProps) {
-  const { data } = useRead<TenantAuditList>(`${path}&limit=1`, { everyMs: LOOK_MS });
+  const { data } = useRead<TenantAuditList>(`${path}&limit=1`, { everyMs: LOOK_MS, keepsPrevious: false });
   const [first] = data?.data ?? [];
   const areThere = first !== undefined && first.id !== newest;
   return (

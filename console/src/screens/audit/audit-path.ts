@@ -5,16 +5,10 @@ import { NARROWING } from "./access-as-of.tsx";
 import { FILTER_NAMES } from "./audit-filter.tsx";
 
 export function pathOf(view: string, scope: Scope, state: UrlState): string {
-  const chosen = (names: readonly string[]): readonly (readonly [string, string])[] =>
-    names.flatMap((name) => {
-      const value = state.get(name);
-      return value === null ? [] : [[name, value] as const];
-    });
-  const written = (base: string, query: readonly (readonly [string, string])[]): string =>
-    adminPath(scope, base) +
-    (query.length === 0 ? "" : `?${new URLSearchParams(query.map((pair) => [...pair])).toString()}`);
+  const written = (base: string, query: URLSearchParams): string =>
+    adminPath(scope, base) + (query.size === 0 ? "" : `?${query.toString()}`);
   if (view === "check") return adminPath(scope, "/audit/verify");
-  if (view !== "as-of") return written("/audit", chosen(FILTER_NAMES));
+  if (view !== "as-of") return written("/audit", state.only(FILTER_NAMES));
   const at = state.get("at") ?? new Date().toISOString();
-  return written("/audit/as_of", [["at", at], ...chosen(NARROWING.map(([name]) => name))]);
+  return written("/audit/as_of", new URLSearchParams([["at", at], ...state.only(NARROWING.map(([name]) => name))]));
 }

@@ -1,7 +1,7 @@
 // `/audit`: who has changed, read or tried what; whether the log is intact; and who could call what at a time in the past.
 import { CONSOLE_PATH } from "../../console-path.ts";
 import { AsCode } from "../../components/as-code.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
@@ -23,14 +23,9 @@ export function AuditScreen() {
     ...(may(me, scope, "read*AuditAsOf") ? [{ name: "as-of", label: "Access at a time" }] : []),
     ...(may(me, scope, "verify*Audit") ? [{ name: "check", label: "Check" }] : []),
   ];
-  const chosen = tabs.find(({ name }) => name === state.get("tab"))?.name ?? "entries";
+  const [chosen, choose] = useTab(tabs);
   const View = VIEWS[chosen as keyof typeof VIEWS];
-  const range = new URLSearchParams(
-    ["from", "to"].flatMap((name) => {
-      const value = state.get(name);
-      return value === null ? [] : [[name, value]];
-    }),
-  ).toString();
+  const range = state.only(["from", "to"]).toString();
   return (
     <>
       <div className="title-row">
@@ -46,12 +41,7 @@ export function AuditScreen() {
         )}
         <AsCode path={pathOf(chosen, scope, state)} />
       </div>
-      <Tabs
-        label="About the audit log"
-        tabs={tabs}
-        chosen={chosen}
-        choose={(name) => state.set({ tab: name === "entries" ? null : name }, { replace: true })}
-      >
+      <Tabs label="About the audit log" tabs={tabs} chosen={chosen} choose={choose}>
         <View />
       </Tabs>
     </>

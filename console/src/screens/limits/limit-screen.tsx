@@ -5,7 +5,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { NEW_NAME } from "../../configured/configured-operations.ts";
 import { NewObject } from "../../configured/object-editor.tsx";
 import { ObjectTab } from "../../configured/object-tab.tsx";
@@ -62,13 +62,12 @@ function NewLimit() {
 
 function OneLimit({ id }: { readonly id: string }) {
   const scope = useScope();
-  const url = useUrlState();
   const path = adminPath(scope, `/limit_states/${encodeURIComponent(id)}`);
   const { data: limit, error, refetch } = useRead<LimitDetail>(path, { everyMs: EVERY_MS, keepsPrevious: false });
   useEffect(() => {
     document.title = `${limit?.name ?? id} · Limits and budgets · Dragoman`;
   }, [limit?.name, id]);
-  const tab = url.get("tab") ?? "state";
+  const [tab, choose] = useTab(TABS);
   return (
     <>
       <div className="title-row">
@@ -93,12 +92,7 @@ function OneLimit({ id }: { readonly id: string }) {
       )}
       {limit === undefined && error === null && <Pending what="The limit" lines={8} />}
       {limit !== undefined && (
-        <Tabs
-          label={`About ${limit.name}`}
-          tabs={TABS}
-          chosen={tab}
-          choose={(name) => url.set({ tab: name === "state" ? null : name }, { replace: true })}
-        >
+        <Tabs label={`About ${limit.name}`} tabs={TABS} chosen={tab} choose={choose}>
           {tab === "state" && (
             <>
               <LimitFill limit={limit} />

@@ -1,11 +1,10 @@
 // `/people`: in a tenant its users with their roles and the sessions of the console, in a project who has which role there.
 import { AsCode } from "../../components/as-code.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { useUrlState } from "../../url-state.ts";
 import { CompanyLoginList } from "./company-logins.tsx";
 import { ProjectRoles } from "./project-roles.tsx";
 import { SessionList } from "./session-list.tsx";
@@ -20,9 +19,13 @@ const VIEWS = {
 export function PeopleScreen() {
   const scope = useScope();
   const me = useMe();
-  const state = useUrlState();
-  const tab = state.get("tab") ?? "users";
-  const { View, path } = VIEWS[tab as keyof typeof VIEWS] ?? VIEWS.users;
+  const tabs = [
+    { name: "users", label: "Users" },
+    ...(may(me, scope, "list*Sessions") ? [{ name: "sessions", label: "Sessions" }] : []),
+    ...(may(me, scope, "list*Logins") ? [{ name: "logins", label: "Company logins" }] : []),
+  ];
+  const [tab, choose] = useTab(tabs);
+  const { View, path } = VIEWS[tab as keyof typeof VIEWS];
   if (scope.project !== null)
     return (
       <div className="people">
@@ -33,23 +36,13 @@ export function PeopleScreen() {
         <ProjectRoles tenant={scope.tenant ?? me.tenant_id} project={scope.project} />
       </div>
     );
-  const tabs = [
-    { name: "users", label: "Users" },
-    ...(may(me, scope, "list*Sessions") ? [{ name: "sessions", label: "Sessions" }] : []),
-    ...(may(me, scope, "list*Logins") ? [{ name: "logins", label: "Company logins" }] : []),
-  ];
   return (
     <div className="people">
       <div className="title-row">
         <h1>People</h1>
         <AsCode path={adminPath(scope, path)} />
       </div>
-      <Tabs
-        label="About people"
-        tabs={tabs}
-        chosen={tab}
-        choose={(name) => state.set({ tab: name === "users" ? null : name }, { replace: true })}
-      >
+      <Tabs label="About people" tabs={tabs} chosen={tab} choose={choose}>
         <View tenant={scope.tenant!} />
       </Tabs>
     </div>

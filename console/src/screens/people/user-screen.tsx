@@ -5,14 +5,13 @@ import { useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { useUrlState } from "../../url-state.ts";
 import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { SessionList } from "./session-list.tsx";
@@ -25,11 +24,10 @@ const TABS = [
 
 export function UserScreen({ id }: { readonly id: string }) {
   const me = useMe();
-  const url = useUrlState();
   const { tenant } = useScope();
   const scope: Scope = { tenant: tenant ?? me.tenant_id, project: null };
   const isAllowed = may(me, scope, "readUser");
-  const tab = TABS.find(({ name }) => name === url.get("tab"))?.name ?? "about";
+  const [tab, choose] = useTab(TABS);
   const path = adminPath(scope, `/users/${encodeURIComponent(id)}`);
   const { data: user, error, refetch } = useRead<User>(isAllowed ? path : null, { keepsPrevious: false });
   return (
@@ -51,12 +49,7 @@ export function UserScreen({ id }: { readonly id: string }) {
       {error !== null && <Problem what="The user could not be read." error={error} retry={() => void refetch()} />}
       {isAllowed && user === undefined && error === null && <Pending what="The user" />}
       {user !== undefined && (
-        <Tabs
-          label="About the user"
-          tabs={TABS}
-          chosen={tab}
-          choose={(name) => url.set({ tab: name === "about" ? null : name }, { replace: true })}
-        >
+        <Tabs label="About the user" tabs={TABS} chosen={tab} choose={choose}>
           {tab === "about" && <About user={user} scope={scope} />}
           {tab === "sessions" && (
             <SessionList

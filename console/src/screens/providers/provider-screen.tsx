@@ -6,13 +6,12 @@ import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { NEW_NAME } from "../../configured/configured-operations.ts";
 import { NewObject } from "../../configured/object-editor.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopeContext, ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
-import { useUrlState } from "../../url-state.ts";
 import { DrainButton, Drains } from "./drain-provider.tsx";
 import { ProviderCapabilities } from "./provider-capabilities.tsx";
 import { ProviderDefinition } from "./provider-definition.tsx";
@@ -42,14 +41,13 @@ export function ProviderScreen({ id }: { readonly id: string }) {
 
 function OneProvider({ id: key }: { readonly id: string }) {
   const scope = useScope();
-  const url = useUrlState();
   const path = adminPath(scope, "/provider_health");
   const { data, error, refetch } = useRead<ProviderHealths>(path, { everyMs: EVERY_MS });
   const provider = data?.data.find(({ id }) => id === key);
   useEffect(() => {
     document.title = `${key} · Providers · Dragoman`;
   }, [key]);
-  const tab = url.get("tab") ?? "state";
+  const [tab, choose] = useTab(TABS);
   return (
     <>
       <div className="title-row">
@@ -72,17 +70,12 @@ function OneProvider({ id: key }: { readonly id: string }) {
         <Drains drains={provider.drains} asOfMs={Date.parse(data.as_of)} />
       )}
       {data !== undefined && (
-        <Tabs
-          label={`About ${key}`}
-          tabs={TABS}
-          chosen={tab}
-          choose={(name) => url.set({ tab: name === "state" ? null : name }, { replace: true })}
-        >
+        <Tabs label={`About ${key}`} tabs={TABS} chosen={tab} choose={choose}>
           {tab === "state" &&
             (provider === undefined ? <NotEnabled id={key} /> : <ProviderState provider={provider} counted={data} />)}
           {tab === "capabilities" && <ProviderCapabilities id={key} targets={provider?.targets ?? []} />}
           {(tab === "edit" || tab === "history") && (
-            <ScopeContext value={{ tenant: scope.tenant ?? null, project: null }}>
+            <ScopeContext value={{ tenant: scope.tenant, project: null }}>
               <ProviderDefinition id={key} tab={tab} />
             </ScopeContext>
           )}

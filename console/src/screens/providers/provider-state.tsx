@@ -84,7 +84,7 @@ export function ProviderState({ provider, counted: since }: ProviderStateProps) 
                 {provider.routes.map(({ name, project_id: project }) => (
                   <li key={`${project ?? ""} ${name}`}>
                     <ScopedLink
-                      {...(project !== null && { scope: { tenant: scope.tenant ?? null, project } })}
+                      {...(project !== null && { scope: { tenant: scope.tenant, project } })}
                       to={`/routes/${encodeURIComponent(name)}`}
                     >
                       {visibleText(name)}

@@ -2,10 +2,9 @@
 // the gateway says of itself.
 import type { ComponentType } from "react";
 import { AsCode } from "../../components/as-code.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { adminPath, type Scope, titleOf } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
-import { useUrlState } from "../../url-state.ts";
 import { AboutTab } from "./about-tab.tsx";
 import { ConsoleTab } from "./console-tab.tsx";
 import { GeneralTab } from "./general-tab.tsx";
@@ -37,8 +36,8 @@ const TABS: readonly SettingsTab[] = [
 
 export function SettingsScreen() {
   const scope = useScope();
-  const state = useUrlState();
-  const chosen = TABS.find(({ name }) => name === state.get("tab")) ?? TABS[0]!;
+  const [tab, choose] = useTab(TABS);
+  const chosen = TABS.find(({ name }) => name === tab)!;
   const codePath = chosen.path(scope);
   return (
     <>
@@ -46,12 +45,7 @@ export function SettingsScreen() {
         <h1>Settings of {titleOf(scope)}</h1>
         {codePath !== null && <AsCode path={codePath} />}
       </div>
-      <Tabs
-        label="Settings"
-        tabs={TABS}
-        chosen={chosen.name}
-        choose={(name) => state.set({ tab: name === TABS[0]!.name ? null : name }, { replace: true })}
-      >
+      <Tabs label="Settings" tabs={TABS} chosen={tab} choose={choose}>
         <chosen.component />
       </Tabs>
     </>

@@ -7,7 +7,7 @@ import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -17,7 +17,6 @@ import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { useUrlState } from "../../url-state.ts";
 import { SecretOnce } from "./secret-once.tsx";
 import { belongsTo, LastCall, narrowingOf, TokenState } from "./token-facts.tsx";
 
@@ -28,8 +27,7 @@ const TABS = [
 
 export function TokenScreen({ id }: { readonly id: string }) {
   const scope = useScope();
-  const url = useUrlState();
-  const tab = url.get("tab") === "history" ? "history" : "about";
+  const [tab, choose] = useTab(TABS);
   const path = adminPath(scope, `/tokens/${encodeURIComponent(id)}`);
   const { data: token, error, refetch } = useRead<ListedToken>(path, { keepsPrevious: false });
   return (
@@ -46,12 +44,7 @@ export function TokenScreen({ id }: { readonly id: string }) {
       {token === undefined && error === null && <Pending what="The token" />}
       {token !== undefined && (
         <>
-          <Tabs
-            label="About the token"
-            tabs={TABS}
-            chosen={tab}
-            choose={(name) => url.set({ tab: name === "about" ? null : name }, { replace: true })}
-          >
+          <Tabs label="About the token" tabs={TABS} chosen={tab} choose={choose}>
             {tab === "history" ? (
               <TargetHistory kind="token" targetId={token.id} what="token" />
             ) : (
