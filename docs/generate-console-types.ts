@@ -11,7 +11,6 @@ const READ_BY_SCREENS = [
   "NewCalls",
   "ViewList",
   "CallDetail",
-  "LoggedCallDetail",
   "Usage",
   "CallHistogram",
   "CallFacets",

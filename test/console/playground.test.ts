@@ -1,6 +1,7 @@
 // The parts of the playground that need no browser: the request and its form, what a stream says, faults, links and costs.
 import { describe, expect, test } from "bun:test";
-import { NO_ANSWER, splitEvents, withData } from "../../console/src/screens/play/chat-run.ts";
+import { NO_ANSWER, withData } from "../../console/src/screens/play/chat-run.ts";
+import { eventsIn } from "../../console/src/live/call-stream.ts";
 import { faultOf, withFault } from "../../console/src/screens/play/faults.ts";
 import {
   forTarget,
@@ -14,7 +15,7 @@ import {
   writtenRequest,
 } from "../../console/src/screens/play/play-request.ts";
 import { fragmentOf, requestIn } from "../../console/src/screens/play/share.ts";
-import { costOf, perMillion } from "../../console/src/screens/play/token-cost.ts";
+import { perMillion } from "../../console/src/screens/play/token-cost.ts";
 
 describe("the request", () => {
   const body = {
@@ -87,19 +88,35 @@ describe("an answer", () => {
     let rest = "";
     let answer = NO_ANSWER;
     for (const sign of stream) {
-      const split = splitEvents(rest + sign);
-      rest = split.rest;
-      for (const data of split.data) answer = withData(answer, data);
+      const read = eventsIn(rest + sign);
+      rest = read.left;
+      for (const { data } of read.events) answer = withData(answer, data);
     }
     expect(rest).toBe("");
     expect(answer).toEqual({
       text: "Hello",
       reasoning: "",
-      toolCalls: [{ id: "c1", name: "add", arguments: '{"a":1}' }],
+      toolCalls: [{ index: 0, id: "c1", name: "add", arguments: '{"a":1}' }],
       finishReason: "tool_calls",
       usage: { completion_tokens: 3 },
       error: null,
     });
+  });
+
+  test("keeps the calls of functions in the order in which they begin, whatever their numbers are", () => {
+    const parts = [
+      { index: 4_000_000_000, id: "c1", function: { name: "add", arguments: "{" } },
+      { index: 1, id: "c2", function: { name: "sum", arguments: "{}" } },
+      { index: 4_000_000_000, function: { arguments: "}" } },
+    ];
+    const answer = parts.reduce(
+      (before, part) => withData(before, JSON.stringify({ choices: [{ index: 0, delta: { tool_calls: [part] } }] })),
+      NO_ANSWER,
+    );
+    expect(answer.toolCalls).toEqual([
+      { index: 4_000_000_000, id: "c1", name: "add", arguments: "{}" },
+      { index: 1, id: "c2", name: "sum", arguments: "{}" },
+    ]);
   });
 
   test("is read from a whole body, and from an error", () => {
@@ -120,15 +137,9 @@ test("a link carries any text, and none that browsers would cut", () => {
   expect(fragmentOf("x".repeat(600_000))).toBe("");
 });
 
-test("prices of a token that are less than a nano-dollar are multiplied exactly, and rounded up once", () => {
+test("prices of a token that are less than a nano-dollar are multiplied exactly, and rounded up", () => {
   expect(perMillion("0.0000025")).toBe("$2.50");
   expect(perMillion("0.00000000015")).toBe("$0.00015");
-  expect(costOf([{ tokens: 3, perToken: "0.0000000001" }])).toBe(1n);
-  expect(
-    costOf([
-      { tokens: 1000, perToken: "0.0000025" },
-      { tokens: 10, perToken: "0.00001" },
-    ]),
-  ).toBe(2_600_000n);
-  expect(costOf([{ tokens: 1, perToken: "free" }])).toBeNull();
+  expect(perMillion("0.0000000000000001")).toBe("$0.000000001");
+  expect(perMillion("free")).toBe("an unknown price");
 });

@@ -162,6 +162,36 @@ describe.skipIf(program === null)("the page of a call", () => {
     expect(new URL(page.url()).pathname).toBe("/console/default/default/play");
   });
 
+  test("in the playground each of two requests has its own plan, which is asked for anew, and its cost as the record has it", async () => {
+    const { page } = await signedIn(
+      "/default/default/play?model=sandbox:echo&beside=sandbox:fail-500&tab=plan",
+      reader,
+    );
+    const target = (pane: string, name: string) =>
+      page.getByRole("region", { name: `Answer of ${pane}` }).getByRole("heading", { name: `1. ${name}` });
+    await page.getByRole("button", { name: "Explain", exact: true }).click();
+    await target("sandbox:echo", "sandbox:echo").waitFor();
+    await target("sandbox:fail-500", "sandbox:fail-500").waitFor();
+    await page.getByLabel("Model or route").fill("sandbox:slow-10");
+    await page.getByRole("button", { name: "Explain", exact: true }).click();
+    await target("sandbox:slow-10", "sandbox:slow-10").waitFor();
+    await page.getByLabel("Compare with").selectOption("");
+    await page.getByRole("button", { name: /^Send/ }).click();
+    await page.getByRole("tab", { name: "Cost" }).click();
+    await page.getByText(/was charged|no cost was charged/).waitFor();
+    await page.goto(`${page.url().split("?")[0]}?tab=unknown`);
+    expect(await page.getByRole("tab", { selected: true }).textContent()).toBe("Answer");
+  });
+
+  test("a request that is pasted on the page of the playground takes the place of the one there", async () => {
+    const { page } = await signedIn("/default/default/play?model=sandbox:echo", reader);
+    await page.getByRole("heading", { name: "Playground" }).waitFor();
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type('{"model":"sandbox:echo","messages":[{"role":"user","content":"Pasted here"}]}');
+    await page.keyboard.press("Enter");
+    await page.getByLabel("Text of message 1").filter({ hasText: "Pasted here" }).waitFor();
+  });
+
   test("a call that still runs has a page, which fills itself when it has ended", async () => {
     const made = await signedIn("/default/default/calls", reader);
     const stop = new AbortController();

@@ -1,6 +1,6 @@
 // The cost of a call as a sum that can be checked with a pencil.
 import type { CallCost as CostSum, CallDetail } from "../../api/types.ts";
-import { CostTable } from "../../components/cost-table.tsx";
+import { TableBox } from "../../components/table-box.tsx";
 import { counted, wholeCount } from "../../format/count.ts";
 import { exactUsd, nanoUsd } from "../../format/money.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -72,28 +72,50 @@ function chargedOf({
 }
 
 function Sum({ cost }: { readonly cost: CostSum }) {
-  const rows = cost.attempts.flatMap(({ provider, model, parts }, at) =>
-    parts.map(({ what, units, usd_per_million: perMillion, usd }) => ({
-      key: `${at} ${what}`,
-      what: (
-        <>
-          {what.replaceAll("_", " ")}
-          {cost.attempts.length > 1 && <small> at {visibleText(`${provider}:${model}`)}</small>}
-        </>
-      ),
-      units,
-      perMillion: dollars(perMillion),
-      amount: `$${usd}`,
-    })),
-  );
   return (
-    <CostTable label="The cost as a sum" rows={rows} sum={`$${cost.cost_usd}`}>
+    <TableBox label="The cost as a sum">
+      <table>
+        <caption className="unseen">The cost as a sum</caption>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            {["Amount", "Price per million", "Cost"].map((head) => (
+              <th key={head} scope="col" className="number">
+                {head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {cost.attempts.flatMap(({ provider, model, parts }, at) =>
+            parts.map(({ what, units, usd_per_million: perMillion, usd }) => (
+              <tr key={`${at} ${what}`}>
+                <th scope="row" className="wrap">
+                  {what.replaceAll("_", " ")}
+                  {cost.attempts.length > 1 && <small> at {visibleText(`${provider}:${model}`)}</small>}
+                </th>
+                <td className="number">{wholeCount(units)}</td>
+                <td className="number">{dollars(perMillion)}</td>
+                <td className="number">${usd}</td>
+              </tr>
+            )),
+          )}
+        </tbody>
+        <tfoot>
+          <tr>
+            <th scope="row" colSpan={3} className="wrap">
+              Sum, rounded up to a whole nano-dollar
+            </th>
+            <td className="number">${cost.cost_usd}</td>
+          </tr>
+        </tfoot>
+      </table>
       {cost.attempts.map(({ price_id: id, provider, model }, at) => (
         <p key={at} className="hint in-box">
           Price of {visibleText(`${provider}:${model}`)}: {visibleText(id)}
         </p>
       ))}
-    </CostTable>
+    </TableBox>
   );
 }
 

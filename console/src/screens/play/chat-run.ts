@@ -9,6 +9,8 @@ export interface RunEvent {
 }
 
 export interface ToolCallText {
+  /** As the answer counts its calls; numbers may be left out. */
+  readonly index: number;
   readonly id: string | null;
   readonly name: string;
   readonly arguments: string;
@@ -89,25 +91,16 @@ function withToolCalls(calls: readonly ToolCallText[], parts: Json | undefined):
   for (const [position, part] of (parts as readonly Json[]).entries()) {
     const { index, id, function: called } = object(part);
     const at = typeof index === "number" ? index : position;
-    const before = next[at] ?? { id: null, name: "", arguments: "" };
-    next[at] = {
+    const known = next.findIndex((call) => call.index === at);
+    const before = next[known] ?? { id: null, name: "", arguments: "" };
+    next[known < 0 ? next.length : known] = {
+      index: at,
       id: word(id) ?? before.id,
       name: before.name + (word(object(called)["name"]) ?? ""),
       arguments: before.arguments + (word(object(called)["arguments"]) ?? ""),
     };
   }
   return next;
-}
-
-/** The `data` of each complete event of a stream, and what is left of it. */
-export function splitEvents(text: string): { readonly data: readonly string[]; readonly rest: string } {
-  const blocks = text.split(/\r?\n\r?\n/);
-  const rest = blocks.pop()!;
-  const data = blocks.flatMap((block) => {
-    const lines = block.split(/\r?\n/).flatMap((line) => (line.startsWith("data:") ? [line.slice(5).trimStart()] : []));
-    return lines.length === 0 ? [] : [lines.join("\n")];
-  });
-  return { data, rest };
 }
 
 /** Tokens per second between the first and the last token; null where that is no measure. */

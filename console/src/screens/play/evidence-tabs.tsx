@@ -68,10 +68,10 @@ export function ToolsTab({ run }: { readonly run: Run | null }) {
     );
   return (
     <ul className="tool-calls">
-      {toolCalls.map(({ id, name, arguments: text }, index) => (
-        <li key={id ?? index}>
+      {toolCalls.map(({ index, id, name, arguments: text }) => (
+        <li key={index}>
           <h3>
-            {visibleText(name)} <small>{id}</small>
+            {visibleText(name)} <small>{visibleText(id ?? "")}</small>
           </h3>
           <pre className="code">{visibleText(indented(text))}</pre>
         </li>

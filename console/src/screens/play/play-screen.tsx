@@ -1,6 +1,7 @@
 // `/play`: a chat call as any client makes it, with the rights of the session: limits, policies and records are the real ones.
 import { AsCode } from "../../components/as-code.tsx";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { useLocationProperty } from "wouter/use-browser-location";
 import { CodeEditor } from "../../components/code-editor.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Empty } from "../../components/empty.tsx";
@@ -66,18 +67,18 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
   const { body, problem } = readRequest(text);
   const fault = faultOf(state.get("fault"));
   const other = state.get("beside");
-  const tab = state.get("tab") ?? "answer";
   const replayed = replayedIn(state.get("replay"));
   const first = useRun();
   const second = useRun();
   const isRoute = (name: string): boolean => models.some((one) => one.id === name && isRouteEntry(one));
   const sentBody = body === null ? null : withFault(body, fault, isRoute);
   const besideBody = body === null || other === null ? null : withFault(forTarget(body, other), fault, isRoute);
+  const target = body === null ? null : targetOf(body);
   const isRunning = first.run?.state === "running" || second.run?.state === "running";
-  const choose = (name: string): void => state.set({ tab: name === "answer" ? null : name }, { replace: true });
+  const maySend = target !== null && !isRunning;
   const actions = {
     run: (): void => {
-      if (sentBody === null) return;
+      if (sentBody === null || !maySend) return;
       void first.start(sentBody, projectId, replayed);
       if (besideBody !== null) void second.start(besideBody, projectId, replayed);
     },
@@ -87,12 +88,11 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
     },
     explain: (): void => {
       setExplained((count) => count + 1);
-      choose("plan");
+      state.set({ tab: "plan" }, { replace: true });
     },
   };
   usePlayKeys(actions);
   const shared = { projectId, tenantId, models, explained, explain: actions.explain };
-  const target = body === null ? null : targetOf(body);
   return (
     <div className="play">
       <section className="panel" aria-label="Request">
@@ -118,12 +118,7 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
           <RunChoices models={models} />
           {replayed !== null && <ReplayNote trace={replayed} />}
           <p className="actions">
-            <button
-              type="button"
-              className="primary"
-              disabled={body === null || target === null || isRunning}
-              onClick={actions.run}
-            >
+            <button type="button" className="primary" disabled={!maySend} onClick={actions.run}>
               Send <KeyCaps keys="mod+enter" />
             </button>
             <button type="button" disabled={!isRunning} onClick={actions.stop}>
@@ -152,16 +147,12 @@ function Playground({ projectId, tenantId, models }: PlaygroundProps) {
           title={fault === null ? (target ?? "no target") : `${fault.model}, then ${target}`}
           run={first.run}
           request={{ ...shared, body: sentBody }}
-          tab={tab}
-          choose={choose}
         />
         {other !== null && (
           <RunPane
             title={fault === null ? other : `${fault.model}, then ${other}`}
             run={second.run}
             request={{ ...shared, body: besideBody }}
-            tab={tab}
-            choose={choose}
           />
         )}
       </div>
@@ -247,9 +238,15 @@ function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
   );
 }
 
-/** The text of the request, kept in the fragment of the address. */
+/** The text of the request, kept in the fragment of the address. Another one there, pasted or gone back to, takes its place. */
 function useSharedText(model: string): readonly [string, (text: string) => void] {
-  const [text, setText] = useState(() => requestIn(location.hash) ?? writtenRequest(firstRequest(model)));
+  const fragment = useLocationProperty(() => location.hash);
+  const [seen, setSeen] = useState(fragment);
+  const [text, setText] = useState(() => requestIn(fragment) ?? writtenRequest(firstRequest(model)));
+  if (fragment !== seen) {
+    setSeen(fragment);
+    setText(requestIn(fragment) ?? text);
+  }
   const isChanged = useRef(false);
   useEffect(() => {
     if (!isChanged.current) return undefined;

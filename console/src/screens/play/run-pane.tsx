@@ -1,5 +1,5 @@
 // What one call of the playground gave: the answer as it comes, and behind tabs its events, headers, tools, cost and plan.
-import { Tabs } from "../../components/tabs.tsx";
+import { Tabs, useTab } from "../../components/tabs.tsx";
 import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -13,11 +13,9 @@ interface RunPaneProps {
   readonly title: string;
   readonly run: Run | null;
   readonly request: PaneRequest;
-  readonly tab: string;
-  readonly choose: (tab: string) => void;
 }
 
-export function RunPane({ title, run, request, tab, choose }: RunPaneProps) {
+export function RunPane({ title, run, request }: RunPaneProps) {
   const tabs = [
     { name: "answer", label: "Answer" },
     { name: "events", label: "Events", note: run === null ? undefined : String(run.events.length) },
@@ -26,6 +24,7 @@ export function RunPane({ title, run, request, tab, choose }: RunPaneProps) {
     { name: "cost", label: "Cost" },
     { name: "plan", label: "Plan" },
   ];
+  const [tab, choose] = useTab(tabs);
   return (
     <section className="panel run-pane" aria-label={`Answer of ${title}`}>
       <h2>

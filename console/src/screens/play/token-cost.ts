@@ -1,4 +1,4 @@
-// What tokens cost at a listed price, in whole numbers: the price of one token has more digits than a nano-dollar.
+// Listed prices, in whole numbers: the price of one token has more digits than a nano-dollar.
 import { exactUsd } from "../../format/money.ts";
 
 const PLACES = 18;
@@ -10,24 +10,10 @@ function scaled(text: string): bigint | null {
   return match === null ? null : BigInt(match[1]! + (match[2] ?? "").padEnd(PLACES, "0"));
 }
 
-const nanoOf = (units: bigint): bigint => {
-  const step = 10n ** BigInt(PLACES - NANO_PLACES);
-  return (units + step - 1n) / step;
-};
-
-/** The price of a million tokens, of the price of one. */
+/** The price of a million tokens, of the price of one; a part of a nano-dollar counts as a whole one. */
 export function perMillion(perToken: string): string {
   const units = scaled(perToken);
-  return units === null ? "an unknown price" : exactUsd(nanoOf(units * 1_000_000n));
-}
-
-/** In whole nano-dollars, a fraction rounded up as the ledger does for the sum; null without a price. */
-export function costOf(counts: readonly { readonly tokens: number; readonly perToken: string }[]): bigint | null {
-  let sum = 0n;
-  for (const { tokens, perToken } of counts) {
-    const units = scaled(perToken);
-    if (units === null) return null;
-    sum += BigInt(tokens) * units;
-  }
-  return nanoOf(sum);
+  if (units === null) return "an unknown price";
+  const step = 10n ** BigInt(PLACES - NANO_PLACES);
+  return exactUsd((units * 1_000_000n + step - 1n) / step);
 }

@@ -1,7 +1,8 @@
 // Sends the call of one pane and follows its answer. Events are shown with each frame of the screen, not one by one.
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useApi } from "../../api/use-api.tsx";
-import { type Answer, NO_ANSWER, type Run, type RunEvent, splitEvents, withData } from "./chat-run.ts";
+import { eventsIn } from "../../live/call-stream.ts";
+import { type Answer, NO_ANSWER, type Run, type RunEvent, withData } from "./chat-run.ts";
 import type { JsonObject } from "./play-request.ts";
 
 interface Running {
@@ -95,9 +96,11 @@ async function followed(response: Response, head: Run, sinceMs: () => number, sh
   const reader = response.body!.getReader();
   try {
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
-      const split = splitEvents(rest + decoder.decode(part.value, { stream: true }));
-      rest = split.rest;
-      for (const data of split.data) {
+      const read = eventsIn(rest + decoder.decode(part.value, { stream: true }));
+      rest = read.left;
+      for (const { data } of read.events) {
+        // a comment
+        if (data === "") continue;
         events.push({ atMs: sinceMs(), data });
         answer = withData(answer, data);
         if (firstTokenMs === null && (answer.text !== "" || answer.reasoning !== "" || answer.toolCalls.length > 0))
