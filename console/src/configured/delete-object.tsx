@@ -1,9 +1,8 @@
 // Deletes a configured object, after a look at what would be deleted.
 import { AsCode } from "../components/as-code.tsx";
-import { useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 import { useLocation } from "wouter";
-import { useApi } from "../api/use-api.tsx";
+import { useWrite } from "../api/use-write.ts";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { useScope } from "../scope/scope-context.tsx";
@@ -17,21 +16,14 @@ interface DeleteObjectProps {
 }
 
 export function DeleteObject({ noun, object, path }: DeleteObjectProps) {
-  const api = useApi();
   const scope = useScope();
-  const queries = useQueryClient();
+  const { ask, isBusy, failure } = useWrite();
   const [, navigate] = useLocation();
   const [isAsking, setIsAsking] = useState(false);
-  const [failure, setFailure] = useState<Error | null>(null);
+  const request = { method: "DELETE", path } as const;
   const remove = async (): Promise<void> => {
-    setFailure(null);
-    try {
-      await api.send("DELETE", path, object.etag === null ? {} : { headers: { "if-match": object.etag } });
-      navigate(pathIn(scope, noun.screen));
-      await queries.invalidateQueries({ queryKey: ["read"] });
-    } catch (error) {
-      setFailure(error as Error);
-    }
+    const removed = await ask(request, object.etag === null ? {} : { "if-match": object.etag });
+    if (removed !== undefined) navigate(pathIn(scope, noun.screen));
   };
   return (
     <>
@@ -48,13 +40,13 @@ export function DeleteObject({ noun, object, path }: DeleteObjectProps) {
           </p>
           {failure !== null && <Problem what="Nothing was deleted." error={failure} />}
           <p className="actions">
-            <button type="button" className="danger" onClick={() => void remove()}>
+            <button type="button" className="danger" disabled={isBusy} onClick={() => void remove()}>
               Delete {object.name}
             </button>
             <button type="button" className="quiet" onClick={() => setIsAsking(false)}>
               Cancel
             </button>
-            <AsCode method="DELETE" path={path} />
+            <AsCode {...request} />
           </p>
         </Modal>
       )}

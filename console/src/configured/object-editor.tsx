@@ -1,10 +1,8 @@
 // The editor of a configured object: a form and the same thing as YAML, checked by the gateway while one types, and saved with a look at the change.
 import { AsCode } from "../components/as-code.tsx";
-import { useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, type ReactNode, useId, useState } from "react";
 import { useLocation } from "wouter";
-import { ApiError } from "../api/api.ts";
-import { useApi } from "../api/use-api.tsx";
+import { useWrite } from "../api/use-write.ts";
 import { useClock } from "../clock.ts";
 import { CodeEditor } from "../components/code-editor.tsx";
 import { CopyButton } from "../components/copy-button.tsx";
@@ -24,7 +22,7 @@ import type { Fields } from "./fields.ts";
 import { type ConfiguredObject, fieldsOf, filePlace, type Noun } from "./noun.ts";
 import { SaveDialog } from "./save-dialog.tsx";
 import { useCheck } from "./use-check.ts";
-import { PublishedStrip } from "./published-strip.tsx";
+import { PublishedStrip, SHOWN_MS } from "./published-strip.tsx";
 import { type DraftState, useSavedDraft } from "./use-draft.ts";
 import { readYaml, writtenYaml, type YamlText } from "./yaml-text.ts";
 
@@ -69,7 +67,7 @@ export function ObjectEditor({ noun, object, stored = object, path, draft, since
   const publishedMs = Number(state.get("published") ?? Number.NaN);
   return (
     <>
-      {Number.isFinite(publishedMs) && noun.isVersioned === true && (
+      {Math.abs(publishedMs - clock()) <= SHOWN_MS && noun.isVersioned === true && (
         <PublishedStrip
           path={path}
           route={noun.plural === "routes" ? object.name : null}
@@ -203,13 +201,11 @@ function EditorPanes({ noun, yaml, setYaml, problems, isReadOnly, goOn, simulate
 export function NewObject({ noun, choice }: { readonly noun: Noun; readonly choice?: ReactNode }) {
   const scope = useScope();
   const me = useMe();
-  const api = useApi();
-  const queries = useQueryClient();
+  const { send, isBusy, failure } = useWrite();
   const id = useId();
   const [, navigate] = useLocation();
   const [name, setName] = useState("");
   const [yaml, setYaml] = useState<YamlText>({ text: noun.template });
-  const [failure, setFailure] = useState<Error | null>(null);
   const path = adminPath(scope, `/${noun.plural}`);
   const mayCreate = may(me, scope, operationOf("create", noun));
   const { fields, problems, isValid } = useCheck(
@@ -218,14 +214,8 @@ export function NewObject({ noun, choice }: { readonly noun: Noun; readonly choi
   );
   const shown = readYaml({ text: yaml.text }).fields;
   const create = async (written: Fields): Promise<void> => {
-    setFailure(null);
-    try {
-      const made = await api.send<ConfiguredObject>("POST", path, { body: { name, ...written } });
-      await queries.invalidateQueries({ queryKey: ["read"] });
-      navigate(pathIn(scope, `${noun.screen}/${encodeURIComponent(made.id)}`));
-    } catch (error) {
-      setFailure(error instanceof ApiError ? error : new Error(String(error)));
-    }
+    const made = await send<ConfiguredObject>("POST", path, { name, ...written });
+    if (made !== undefined) navigate(pathIn(scope, `${noun.screen}/${encodeURIComponent(made.id)}`));
   };
   if (!mayCreate)
     return (
@@ -254,7 +244,7 @@ export function NewObject({ noun, choice }: { readonly noun: Noun; readonly choi
         <button
           type="button"
           className="primary"
-          disabled={name === "" || fields === null || !isValid}
+          disabled={isBusy || name === "" || fields === null || !isValid}
           onClick={() => void create(fields!)}
         >
           Create the {noun.one}

@@ -15,7 +15,8 @@ import { callsPath } from "../screens/calls/calls-path.ts";
 import { termText } from "../screens/calls/filter.ts";
 import { goingBack } from "./go-back.ts";
 
-const SHOWN_MS = 5 * 60_000;
+/** So long before and after a publication calls are compared. */
+export const SHOWN_MS = 5 * 60_000;
 const EVERY_MS = 10_000;
 
 interface PublishedStripProps {

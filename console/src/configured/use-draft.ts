@@ -19,12 +19,14 @@ export function useSavedDraft(
   const api = useApi();
   const queries = useQueryClient();
   const [state, setState] = useState<DraftState>("none");
-  const kept = useRef<string | null>(first);
+  /** Undefined while it is not known whether the last request has arrived. */
+  const kept = useRef<string | null | undefined>(first);
   useEffect(() => {
     if (path === null || text === kept.current) return undefined;
     const stop = new AbortController();
     const keep = async (): Promise<void> => {
       setState("saving");
+      kept.current = undefined;
       try {
         if (text === null) await api.send("DELETE", `${path}/draft`, { signal: stop.signal });
         else await api.send("PUT", `${path}/draft`, { body: { text, base_etag: base }, signal: stop.signal });

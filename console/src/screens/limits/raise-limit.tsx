@@ -99,7 +99,8 @@ function AmountForm({ limit, path, object, close }: AmountFormProps) {
   const [base] = useState(object);
   const [amount, setAmount] = useState(() => textOf(base[field]));
   const used = limit.accounts[0]?.used;
-  const value = field === "usd" ? amount.trim() : Number(amount);
+  /** What is no number is sent as it is, and the gateway says so. */
+  const value = field === "usd" || Number.isNaN(Number(amount)) ? amount.trim() : Number(amount);
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const saved = await send("PATCH", path, { [field]: value }, base.etag === null ? {} : { "if-match": base.etag });
