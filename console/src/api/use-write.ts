@@ -5,6 +5,8 @@ import type { Method } from "./api.ts";
 import type { ShownRequest } from "./command-of.ts";
 import { useApi } from "./use-api.tsx";
 
+const READ = ["read"] as const;
+
 interface Write {
   readonly isBusy: boolean;
   readonly failure: Error | null;
@@ -19,7 +21,8 @@ interface Write {
   readonly ask: <T>(request: ShownRequest, headers?: Readonly<Record<string, string>>) => Promise<T | undefined>;
 }
 
-export function useWrite(): Write {
+/** `changed`: what is read again afterwards; `me` is what is told of the reader. */
+export function useWrite(changed: readonly ("read" | "me")[] = READ): Write {
   const api = useApi();
   const queries = useQueryClient();
   const [isBusy, setIsBusy] = useState(false);
@@ -42,7 +45,7 @@ export function useWrite(): Write {
       return undefined;
     } finally {
       setIsBusy(false);
-      void queries.invalidateQueries({ queryKey: ["read"] });
+      for (const kind of changed) void queries.invalidateQueries({ queryKey: [kind] });
     }
   };
   return {

@@ -6,7 +6,7 @@ import type { View } from "../api/types.ts";
 import { useWrite } from "../api/use-write.ts";
 import { ActionsAsCode } from "../components/as-code.tsx";
 import { Problem } from "../components/problem.tsx";
-import { savedQuery } from "./saved-query.ts";
+import { savedQuery, VIEWS } from "./saved-query.ts";
 
 interface ChangeSavedViewProps {
   readonly view: View;
@@ -21,7 +21,7 @@ export function ChangeSavedView({ view, path, close }: ChangeSavedViewProps) {
   const [name, setName] = useState(view.name);
   const [isDefault, setIsDefault] = useState(view.is_default);
   const [takesState, setTakesState] = useState(false);
-  const { ask, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite(VIEWS);
   const body = { name, is_default: isDefault, ...(takesState && { query: savedQuery(search) }) };
   const request = { method: "PATCH", path, body } as const;
   const save = async (event: SubmitEvent): Promise<void> => {

@@ -14,7 +14,7 @@ import { useScope } from "../scope/scope-context.tsx";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { ChangeSavedView } from "./change-saved-view.tsx";
-import { savedQuery } from "./saved-query.ts";
+import { savedQuery, VIEWS } from "./saved-query.ts";
 
 /** `screen` is its name in the path, such as `calls`. What is open beside a list belongs to no view. */
 export function ViewsMenu({ screen }: { readonly screen: string }) {
@@ -61,7 +61,7 @@ interface ListProps {
 
 function List({ title, path, screen, mayChange, close }: ListProps) {
   const { data, error, refetch } = useRead<ViewList>(`${path}?screen=${encodeURIComponent(screen)}`);
-  const { send, isBusy, failure } = useWrite();
+  const { send, isBusy, failure } = useWrite(VIEWS);
   const [place] = useLocation();
   const [changed, setChanged] = useState<string | null>(null);
   return (
@@ -119,7 +119,7 @@ function SaveForm({ screen, project }: { readonly screen: string; readonly proje
   const [name, setName] = useState("");
   const [isShared, setIsShared] = useState(false);
   const [isDefault, setIsDefault] = useState(false);
-  const { ask, isBusy, failure } = useWrite();
+  const { ask, isBusy, failure } = useWrite(VIEWS);
   const request = {
     method: "POST",
     path: isShared && project !== null ? projectPath(project) : OWN,

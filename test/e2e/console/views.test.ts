@@ -12,6 +12,13 @@ consoleVisits("saved views", {}, (visits) => {
     await page.keyboard.press("Enter");
     await page.getByRole("link", { name: "Refused begins here" }).waitFor();
     expect(await first.axe()).toEqual([]);
+    // also in the page that has saved it
+    await page.keyboard.press("Escape");
+    await page.getByRole("link", { name: "Usage", exact: true }).click();
+    await page.getByRole("heading", { name: "Usage" }).waitFor();
+    await page.getByRole("link", { name: "Calls", exact: true }).click();
+    await page.waitForURL((url) => url.searchParams.get("q") === "status:4xx");
+    await page.getByRole("button", { name: "Views", exact: true }).click();
     await page.getByRole("textbox", { name: "Name" }).fill("Shared");
     await page.getByLabel("For everybody in default").check();
     await page.getByLabel("The screen begins with it").uncheck();
