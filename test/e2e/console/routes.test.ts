@@ -88,6 +88,12 @@ consoleVisits("the editor of a route", {}, (visits) => {
     const made = await visits.signedIn("/default/default/routes/chat", { colorScheme: "dark" });
     const { page } = made;
     const simulation = page.getByRole("region", { name: "Simulation" });
+    await simulation.getByLabel("sandbox:echo").selectOption("is down");
+    await page.getByRole("button", { name: "Remove target 1" }).click();
+    // the published route still has it
+    expect(await simulation.getByLabel("sandbox:echo").inputValue()).toBe("down");
+    await page.getByRole("button", { name: "Discard the draft" }).click();
+    await simulation.getByLabel("sandbox:echo").selectOption("works as usual");
     await simulation.getByRole("button", { name: /^Take \d tests? made of these calls$/ }).click();
     await simulation.getByText("✓ “text” holds.").waitFor();
     await simulation.getByLabel("sandbox:echo").selectOption("is down");

@@ -30,7 +30,10 @@ export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged
     faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
   };
   const { answer, failure, isStale } = useSimulation<RouteSimulation>(path, body, attempt);
-  const models = [...new Set(targetsOf(fields).map(({ model }) => model))].filter((model) => model !== "");
+  // a target that only the published route has keeps the switch that was set
+  const models = [...new Set([...targetsOf(fields).map(({ model }) => model), ...Object.keys(outages)])].filter(
+    (model) => model !== "",
+  );
   return (
     <section className="panel simulation" aria-label="Simulation">
       <h2>
