@@ -1,5 +1,6 @@
 // A text field for code: line numbers beside it, and below it what is wrong with the text, by line.
 import { useEffect, useId, useRef } from "react";
+import { visibleText } from "../format/visible-text.ts";
 import type { TextProblem } from "./text-problem.ts";
 
 interface CodeEditorProps {
@@ -63,7 +64,7 @@ export function CodeEditor({ label, text, change, problems = NO_PROBLEMS, isRead
               <button type="button" className="quiet" onClick={() => goTo(line)}>
                 Line {line}
               </button>
-              {message}
+              {visibleText(message)}
             </li>
           ))}
         </ul>

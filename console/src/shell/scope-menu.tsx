@@ -5,7 +5,6 @@ import { loadedOnUse } from "../components/loaded-on-use.tsx";
 import { Menu } from "../components/menu.tsx";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { placeOf, type Scope, titleOf } from "../scope/scope.ts";
-import { visibleText } from "../format/visible-text.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 
@@ -30,10 +29,8 @@ export function ScopeMenu() {
   const makes = [...(mayMakeProject ? (["project"] as const) : []), ...(mayMakeTenant ? (["tenant"] as const) : [])];
   const screen = `/${placeOf(location)?.path.split("/")[1] ?? ""}`;
   const nameOf = ({ tenant, project }: Scope): string =>
-    visibleText(
-      me.places.find(({ tenant_id: one, project_id: other }) => one === tenant && other === project)?.name ??
-        titleOf({ tenant, project }),
-    );
+    me.places.find(({ tenant_id: one, project_id: other }) => one === tenant && other === project)?.name ??
+    titleOf({ tenant, project });
   const entries = entriesOf(me).filter(({ name, scope: { tenant, project } }) =>
     `${name} ${tenant} ${project}`.toLowerCase().includes(wanted.toLowerCase()),
   );
@@ -73,7 +70,7 @@ export function ScopeMenu() {
                     aria-current={entry.tenant === scope.tenant && entry.project === scope.project ? "true" : undefined}
                     onClick={close}
                   >
-                    <span>{visibleText(name)}</span> <small>{role}</small>
+                    <span>{name}</span> <small>{role}</small>
                   </ScopedLink>
                 </li>
               ))}

@@ -12,9 +12,6 @@ export interface AttemptFields {
   readonly retry_after_ms?: number;
   readonly from_cache?: boolean;
   readonly prompt_cache_miss?: CacheMissFields;
-  readonly prompt_tokens?: number;
-  readonly completion_tokens?: number;
-  readonly usage_source?: "estimated";
   readonly start_ms?: number;
   readonly head_ms?: number;
   readonly first_content_ms?: number;
@@ -27,7 +24,6 @@ export interface ToolFields {
   readonly round: number;
   readonly code?: string;
   readonly is_error?: boolean;
-  readonly result_bytes?: number;
   readonly start_ms?: number;
   readonly total_ms?: number;
 }
@@ -43,33 +39,24 @@ export interface PlanFields {
 
 export interface RecordFields {
   readonly error_detail?: string;
-  readonly explained?: boolean;
   readonly mirror_of?: string;
   readonly mirror?: {
-    readonly route?: string;
     readonly target?: string;
     readonly trace_id?: string;
     readonly dropped?: string;
   };
-  readonly usage_source?: "provider" | "estimated";
-  readonly cost_nano_usd?: number;
   readonly caller_cost_nano_usd?: number;
   readonly price_id?: string;
   readonly cache?: {
     readonly outcome: string;
     readonly bypass?: string;
-    readonly scope?: string;
-    readonly age_ms?: number;
     readonly saved_nano_usd?: number;
   };
-  readonly native_finish?: readonly string[];
   readonly provider_model?: string;
   readonly provider_request_id?: string;
   readonly params?: Readonly<Record<string, string>>;
   readonly messages?: {
     readonly count: number;
-    readonly roles: Readonly<Record<string, number>>;
-    readonly blocks: readonly string[];
     readonly body_characters: number;
   };
   readonly attempts?: readonly AttemptFields[];
@@ -80,7 +67,6 @@ export interface RecordFields {
   readonly keep_alives?: number;
   readonly cancelled?: boolean;
   readonly code?: string;
-  readonly rounds?: number;
   readonly tools?: readonly ToolFields[];
   readonly policies?: readonly { readonly name: string; readonly effect: string; readonly why?: string }[];
   /** What services of guards were asked. */
@@ -100,7 +86,6 @@ export interface RecordFields {
   readonly client_request_id?: string;
   readonly otel_trace_id?: string;
   readonly snapshot?: number;
-  readonly total_ms?: number;
   readonly own_ms?: number;
 }
 

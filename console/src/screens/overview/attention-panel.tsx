@@ -95,7 +95,7 @@ function Tenants() {
         {tenants.map(({ tenant_id: tenant, name }) => (
           <li key={tenant}>
             <ScopedLink scope={{ tenant, project: null }} to="/">
-              {visibleText(name)}
+              {name}
             </ScopedLink>
           </li>
         ))}

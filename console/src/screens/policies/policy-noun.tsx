@@ -18,7 +18,7 @@ export const POLICY_NOUN: Noun = {
       head: "What it does",
       cell: ({ rule, guard }) => (
         <span className="cut mono">
-          {typeof rule === "string" ? visibleText(rule) : `guard: ${JSON.stringify(guard)}`}
+          {visibleText(typeof rule === "string" ? rule : `guard: ${JSON.stringify(guard)}`)}
         </span>
       ),
     },

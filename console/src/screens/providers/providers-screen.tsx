@@ -40,7 +40,7 @@ export function ProvidersScreen() {
   );
   useKeys(bindings);
   const shown = (data?.data ?? [])
-    .filter(({ id }) => id.includes(wanted.toLowerCase()))
+    .filter(({ id }) => id.toLowerCase().includes(wanted.toLowerCase()))
     .toSorted((a, b) => URGENCY.indexOf(a.status) - URGENCY.indexOf(b.status) || b.attempts - a.attempts);
   return (
     <>
@@ -138,5 +138,5 @@ function ProviderTable({ providers }: { readonly providers: readonly ProviderHea
 function routesText(routes: readonly string[]): string {
   if (routes.length === 0) return "none";
   const more = routes.length - MOST_ROUTES;
-  return routes.slice(0, MOST_ROUTES).join(", ") + (more > 0 ? `, and ${more} more` : "");
+  return routes.slice(0, MOST_ROUTES).map(visibleText).join(", ") + (more > 0 ? `, and ${more} more` : "");
 }
