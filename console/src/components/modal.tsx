@@ -1,6 +1,7 @@
 // A modal dialog: the browser's own, which keeps the focus and closes with Escape and with a click beside it. Where somebody has typed into a form of
 // it, it asks for a second Escape or click, so that none of it is lost by mistake.
 import { type KeyboardEvent, type ReactNode, type SyntheticEvent, useEffect, useId, useRef, useState } from "react";
+import { isMenuOpen } from "../keyboard/keys.tsx";
 
 interface ModalProps {
   readonly title: string;
@@ -73,6 +74,3 @@ export function Modal({ title, children, close, className = "", hidesTitle = fal
     </dialog>
   );
 }
-
-/** Escape closes an open menu first, which the browser does. */
-const isMenuOpen = (): boolean => document.querySelector(":popover-open") !== null;

@@ -45,8 +45,7 @@ export function KeysProvider({ children }: { readonly children: ReactNode }) {
       const isLetter = !key.includes("+") && key.length === 1;
       if (isLetter && (!preferences.letters || isTyping(event.target))) return;
       if (document.querySelector("dialog:modal") !== null) return;
-      // the browser closes an open menu first
-      if (key === "Escape" && document.querySelector(":popover-open") !== null) return;
+      if (key === "Escape" && isMenuOpen()) return;
       const sequence = event.timeStamp - begun.atMs < SEQUENCE_MS ? `${begun.keys} ${key}` : key;
       const bindings = registry.all();
       const found = bindings.find(({ keys }) => keys === sequence) ?? bindings.find(({ keys }) => keys === key);
@@ -69,6 +68,9 @@ function keyOf(event: KeyboardEvent): string | null {
   const shift = event.shiftKey && event.key.length > 1 ? "shift+" : "";
   return event.metaKey || event.ctrlKey ? `mod+${shift}${event.key.toLowerCase()}` : event.key;
 }
+
+/** Escape closes an open menu first, which the browser does. */
+export const isMenuOpen = (): boolean => document.querySelector(":popover-open") !== null;
 
 export function isTyping(target: EventTarget | null): boolean {
   return (
