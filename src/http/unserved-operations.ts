@@ -21,28 +21,32 @@ export const CHAT_COMPLETIONS = "chat/completions";
  * Parts of APIs of which others are served, by the first segment of their path below the base address, or the first two. They are answered
  * with 501; every other operation is unknown.
  */
-const HINTS: Readonly<Record<string, string>> = {
-  [CHAT_COMPLETIONS]: `Chat completions are not stored, so that there are none to list, read, change or delete. This gateway serves ${CHAT}.`,
-  responses:
-    "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id}, /responses/{id}/input_items and /responses/{id}/cancel for what it has kept.",
-  messages:
-    "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
-  conversations: "Conversations are not stored. Send the whole conversation with each call.",
-  assistants: `Assistants are not supported. Use ${CHAT} with tools.`,
-  threads: "Threads are not stored. Send the whole conversation with each call.",
-  images: "The Images API is not supported. Use a model that generates images in chat completions, with `modalities`.",
-  audio: "The Audio API is not supported. Use a model with audio in chat completions, with `modalities` and `audio`.",
-  files: "Files are not stored. Send the content in the message, as a data URI or a URL.",
-  batches: "Batches are not supported. Send the calls one by one.",
-  videos: `Videos are not supported. This gateway serves ${CHAT}.`,
-  realtime: `Realtime sessions are not supported. Use ${CHAT} with \`stream: true\`.`,
-  vector_stores:
-    "Vector stores are not supported. Search with POST /embeddings and POST /rerank, and send what was found.",
-  uploads: "Files are not stored. Send the content in the message, as a data URI or a URL.",
-  containers: `Containers are not supported. Use ${CHAT} with tools that you run yourself.`,
-  fine_tuning: "Models are not fine-tuned here. A model that was fine-tuned at its vendor is called by its name there.",
-  evals: `Evaluations are not supported. Send the calls one by one with ${CHAT}.`,
-};
+const HINTS: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    [CHAT_COMPLETIONS]: `Chat completions are not stored, so that there are none to list, read, change or delete. This gateway serves ${CHAT}.`,
+    responses:
+      "Of the Responses API, this gateway serves POST /responses and /responses/input_tokens over HTTP, and GET and DELETE /responses/{id}, /responses/{id}/input_items and /responses/{id}/cancel for what it has kept.",
+    messages:
+      "Of the Messages API, this gateway serves POST /messages and /messages/count_tokens. Batches are not supported: send the calls one by one.",
+    conversations: "Conversations are not stored. Send the whole conversation with each call.",
+    assistants: `Assistants are not supported. Use ${CHAT} with tools.`,
+    threads: "Threads are not stored. Send the whole conversation with each call.",
+    images:
+      "The Images API is not supported. Use a model that generates images in chat completions, with `modalities`.",
+    audio: "The Audio API is not supported. Use a model with audio in chat completions, with `modalities` and `audio`.",
+    files: "Files are not stored. Send the content in the message, as a data URI or a URL.",
+    batches: "Batches are not supported. Send the calls one by one.",
+    videos: `Videos are not supported. This gateway serves ${CHAT}.`,
+    realtime: `Realtime sessions are not supported. Use ${CHAT} with \`stream: true\`.`,
+    vector_stores:
+      "Vector stores are not supported. Search with POST /embeddings and POST /rerank, and send what was found.",
+    uploads: "Files are not stored. Send the content in the message, as a data URI or a URL.",
+    containers: `Containers are not supported. Use ${CHAT} with tools that you run yourself.`,
+    fine_tuning:
+      "Models are not fine-tuned here. A model that was fine-tuned at its vendor is called by its name there.",
+    evals: `Evaluations are not supported. Send the calls one by one with ${CHAT}.`,
+  }),
+);
 
 /** Operations whose errors have the form of another one; an operation that is served has its own. */
 const IN_FORM_OF: Readonly<Record<string, string>> = { conversations: "responses" };
@@ -65,7 +69,7 @@ export function errorsBeside(path: string): CalledOperation["errors"] {
 export function unservedOperation(method: string, path: string): string | null {
   const base = baseOf(path);
   const name = path.startsWith(`${base}/${CHAT_COMPLETIONS}/`) ? CHAT_COMPLETIONS : nameBelow(base, path);
-  if (Object.hasOwn(HINTS, name)) return name;
+  if (HINTS.has(name)) return name;
   return base !== "" && method === "POST" && name !== "" && name !== "admin" ? name : null;
 }
 
@@ -120,7 +124,7 @@ export function refuseUnservedWith(context: ChatContext): RefuseUnserved {
       // Without a valid token the record names no tenant.
     }
     const requested = `${http.method} ${pathname.slice(0, MAX_PATH)}`;
-    const hint = served === undefined ? HINTS[operation] : webSocketHint(pathname);
+    const hint = served === undefined ? HINTS.get(operation) : webSocketHint(pathname);
     if (base !== null) return call.fail(new GatewayError("not_found", base, { detail: requested }));
     const message = hint ?? `Unknown operation: ${requested}. This gateway serves ${CHAT}.`;
     const code = hint === undefined ? "operation_not_served" : "not_implemented";

@@ -89,7 +89,8 @@ function editsOfSettings(
   for (const [name, value] of Object.entries(addedMembers(request.written!))) {
     // the vendor reads its guards in the form of its own operation
     if (guards?.includes(name) === true) return null;
-    const path = parameters[name] ?? (FIELDS.has(name) || reserved.has(name) ? undefined : [name]);
+    const own = FIELDS.has(name) || reserved.has(name) ? undefined : [name];
+    const path = Object.hasOwn(parameters, name) ? parameters[name] : own;
     if (path !== undefined) edits.push({ path, value: value === null ? undefined : value });
     else if (!Object.hasOwn(GATEWAY, name)) return null;
   }

@@ -48,12 +48,12 @@ function messageEdits(message: Json, { model, id, isRepeated }: OwnMembers): Jso
 }
 
 /** The block that a piece belongs to, as it begins. */
-const BLOCKS_OF_DELTAS: Readonly<Record<string, JsonObject & { readonly type: string }>> = {
-  text_delta: { type: "text", text: "" },
-  citations_delta: { type: "text", text: "" },
-  thinking_delta: { type: "thinking", thinking: "", signature: "" },
-  signature_delta: { type: "thinking", thinking: "", signature: "" },
-};
+const BLOCKS_OF_DELTAS: ReadonlyMap<unknown, JsonObject & { readonly type: string }> = new Map([
+  ["text_delta", { type: "text", text: "" }],
+  ["citations_delta", { type: "text", text: "" }],
+  ["thinking_delta", { type: "thinking", thinking: "", signature: "" }],
+  ["signature_delta", { type: "thinking", thinking: "", signature: "" }],
+]);
 
 /** The block that is in progress. */
 interface OpenBlock {
@@ -194,7 +194,7 @@ class MessageEvents implements NativeEvents {
 
   /** Returns the beginning of a block whose provider has left it out, and the end of the one before it. */
   #openBlock({ type }: JsonObject): string {
-    const block = typeof type === "string" ? BLOCKS_OF_DELTAS[type] : undefined;
+    const block = BLOCKS_OF_DELTAS.get(type);
     const isOpen = this.#block !== null && (!OWN_TYPES.has(this.#block.type) || this.#block.type === block?.type);
     if (block === undefined || isOpen) return "";
     const stopped = this.#stopBlock();

@@ -12,14 +12,18 @@ import {
   isBeyondChat,
   isSameBlockCall,
 } from "../content-blocks/carried-turn.ts";
-import { textOrEmpty } from "../answers/sent-json.ts";
 import { parseObject } from "../conversation/tool-calls.ts";
 import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
 
 const VENDOR = "anthropic";
 
 /** The order of blocks that a chat completion message can express. Blocks of other types have no place in it. */
-const ORDER: Readonly<Record<string, number>> = { thinking: 0, redacted_thinking: 0, text: 1, tool_use: 2 };
+const ORDER: ReadonlyMap<unknown, number> = new Map([
+  ["thinking", 0],
+  ["redacted_thinking", 0],
+  ["text", 1],
+  ["tool_use", 2],
+]);
 
 /**
  * The member of an answer's message or of a delta. `container` is where the vendor's tools ran; the next request names
@@ -40,7 +44,7 @@ export function carriedTurn(
 
 function placeOf({ type, citations }: JsonObject): number | null {
   const isBeyond = type === "text" && hasCitationBeyondAnnotation(citations, addressOf, EXPRESSED);
-  return isBeyond ? null : (ORDER[textOrEmpty(type)] ?? null);
+  return isBeyond ? null : (ORDER.get(type) ?? null);
 }
 
 const EXPRESSED: ReadonlySet<string> = new Set(["type", "url", "source", "title"]);
@@ -87,24 +91,24 @@ export function containerOf(messages: readonly Message[]): string | null {
  * The member to which each type of delta adds. Other members of these deltas belong only to the stream. A delta of an
  * unlisted type adds to the members that it names.
  */
-const PIECES: Readonly<Record<string, string>> = {
-  text_delta: "text",
-  thinking_delta: "thinking",
-  signature_delta: "signature",
-  input_json_delta: "partial_json",
-  compaction_delta: "content",
-};
+const PIECES: ReadonlyMap<unknown, string> = new Map([
+  ["text_delta", "text"],
+  ["thinking_delta", "thinking"],
+  ["signature_delta", "signature"],
+  ["input_json_delta", "partial_json"],
+  ["compaction_delta", "content"],
+]);
 
 /** Returns the piece that a delta adds to a text of its block; undefined where it brings something else. */
 export function pieceOf(delta: JsonObject): string | undefined {
-  const name = PIECES[textOrEmpty(delta["type"])];
+  const name = PIECES.get(delta["type"]);
   const piece = name === undefined ? undefined : delta[name];
   return typeof piece === "string" ? piece : undefined;
 }
 
 /** Returns a delta that brings another piece than `delta` and nothing else. */
 export function withPiece({ type }: JsonObject, piece: string): JsonObject {
-  return { type: type!, [PIECES[textOrEmpty(type)]!]: piece };
+  return { type: type!, [PIECES.get(type)!]: piece };
 }
 
 /** Adds a delta to its block. Pieces of an input are collected under their own name until the block ends. */
@@ -115,7 +119,7 @@ export function growBlock(block: GrowingBlock, delta: JsonObject): void {
     else block["citations"] = [delta["citation"]!];
     return;
   }
-  const own = PIECES[textOrEmpty(delta["type"])];
+  const own = PIECES.get(delta["type"]);
   for (const name of own === undefined ? Object.keys(delta) : [own]) {
     const value = delta[name];
     if (name === "type" || value === undefined) continue;

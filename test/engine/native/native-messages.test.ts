@@ -61,6 +61,16 @@ describe("what goes out", () => {
     expect(native).toEqual({ ...ASKED, model: "claude-x", more: 1 });
   });
 
+  test("[d12.4] a member of an entry of fallbacks is sent under its name, also under one that every object has", async () => {
+    const { ask, sent } = gateway('{"error":{"message":"no"}}', { status: 500 });
+    const entry = { model: "anthropic:claude-y", constructor: { of: 1 } };
+    await ask({ ...ASKED, x_gateway: { num_retries: 0, fallbacks: [entry] } });
+    expect(sent.map(({ body }) => JSON.parse(body))).toEqual([
+      { ...ASKED, model: "claude-x" },
+      { ...ASKED, model: "claude-y", constructor: { of: 1 } },
+    ]);
+  });
+
   test("[d12.3] version and beta features of the client go out in their order, and no other header of it", async () => {
     const { ask, sent } = gateway(ANSWER);
     await ask(ASKED, {
@@ -295,6 +305,7 @@ describe("streams", () => {
     ["new_event", '{"type":"new_event","a":1.0}'],
     ["content_block_delta", '{"type":"content_block_delta","index":0,"delta":{"type":"new_delta","x":[ ]}}'],
     ["content_block_stop", TEXT_STOP],
+    ["content_block_delta", '{"type":"content_block_delta","index":1,"delta":{"type":"constructor"}}'],
     ["content_block_start", '{"type":"content_block_start","index":1,"content_block":{"type":"new_block","b":{}}}'],
     ["content_block_stop", '{"type":"content_block_stop","index":1}'],
     ["message_delta", END],

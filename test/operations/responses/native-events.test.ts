@@ -323,6 +323,23 @@ describe("streams of servers that speak Responses", () => {
     expect(events.at(-1)!["response"].output.map(({ id }: { id: string }) => id)).toEqual(["item_0", "item_1"]);
   });
 
+  test("[d12.5] an item of an unknown type gets the id that it lacks, whatever its type is called", async () => {
+    for (const type of ["hologram_call", "constructor"]) {
+      const item = { type, status: "completed" };
+      const [created, begun] = streamOf([]);
+      const events = await ask(
+        numbered([
+          created!,
+          begun!,
+          { type: "response.output_item.done", output_index: 0, item },
+          { type: "response.completed", response: { ...HEAD, status: "completed", output: [item] } },
+        ]),
+      );
+      requireGrammar(events);
+      expect(events.at(-1)!["response"].output).toMatchObject([{ type, id: expect.stringMatching(/^item_\w+$/) }]);
+    }
+  });
+
   test("[d12.5] a last event with another text than the pieces fails the call", async () => {
     const sent = streamOf([{ kind: "text", pieces: ["ab", "cd"] }]);
     const changed = (text: string): readonly Event[] =>

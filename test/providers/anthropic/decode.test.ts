@@ -167,6 +167,15 @@ describe("content", () => {
     });
     expect(turnContent(message as unknown as Message)).toEqual(content);
   });
+  test("[d12.9] blocks of types that a message cannot say are kept beside it, whatever their names", () => {
+    for (const type of ["hologram", "constructor"]) {
+      const content = [
+        { type, light: "x" },
+        { type: "text", text: "It is so." },
+      ];
+      expect(choice({ content }).message).toMatchObject({ extra_content: { anthropic: { content } } });
+    }
+  });
   test("[d6.8] the forced call of JSON mode becomes content again, and a cut-off one keeps length", () => {
     const content = [{ type: "tool_use", id: "t", name: "respond_with_json", input: { a: [1] } }];
     const memo = { answerTool: "respond_with_json" };

@@ -291,6 +291,16 @@ describe("usage", () => {
   });
 });
 
+test("[d12.9] a delta of an unknown type is kept with its block, whatever its name", () => {
+  for (const type of ["hologram_delta", "constructor"]) {
+    const events = [start(), open(0, { type: "hologram" }), delta(0, { type, light: "x" }), close(0)];
+    const carried = chunksOf([...events, ...finish("end_turn")]).flatMap(({ choices }) =>
+      choices.flatMap(({ delta: piece }) => piece?.["extra_content"] ?? []),
+    );
+    expect(carried).toEqual([{ anthropic: { content: [{ type: "hologram", light: "x" }] } }]);
+  }
+});
+
 test("a turn is not carried whose blocks are too long to be kept, also where they come whole", () => {
   const result = (index: number, length: number): readonly object[] => [
     open(index, { type: "web_search_tool_result", tool_use_id: "s", content: "x".repeat(length) }),

@@ -258,7 +258,10 @@ describe("method and path", () => {
         "POST",
       ]);
     }
-    for (const path of ["/api/v2/chat/completions", "/api/v1/chat", "/api/v1/complete", "/api/v1/chat/completions%20"])
+    const unknown = ["chat", "complete", "chat/completions%20", "constructor", "__proto__"].map(
+      (name) => `/api/v1/${name}`,
+    );
+    for (const path of ["/api/v2/chat/completions", ...unknown])
       expect([path, outcome(await call({ path, pieces: [bodyOf(200)] }))]).toEqual([path, "404 operation_not_served"]);
     for (const path of ["/", "/%00", "/..%2f..%2fetc/passwd", `/${"a".repeat(4000)}`])
       expect([path, outcome(await call({ path, pieces: [bodyOf(200)] }))]).toEqual([path, "404 not_found"]);

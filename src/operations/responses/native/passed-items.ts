@@ -45,7 +45,11 @@ export interface PassedEvents {
   passed(type: string, data: string, edits: readonly JsonEdit[]): void;
 }
 
-const ID_PREFIXES: Readonly<Record<string, string>> = { message: "msg_", reasoning: "rs_", function_call: "fc_" };
+const ID_PREFIXES: ReadonlyMap<string, string> = new Map([
+  ["message", "msg_"],
+  ["reasoning", "rs_"],
+  ["function_call", "fc_"],
+]);
 
 export class PassedItems {
   readonly #events: PassedEvents;
@@ -226,7 +230,7 @@ export class PassedItems {
   }
 
   #begin(type: string, id: Json | undefined): PassedItem {
-    const own = isText(id) ? id : `${ID_PREFIXES[type] ?? "item_"}${newRandomId()}`;
+    const own = isText(id) ? id : `${ID_PREFIXES.get(type) ?? "item_"}${newRandomId()}`;
     const item: PassedItem = { id: own, type, index: null, json: {}, isDone: false, parts: new Map() };
     this.#items.push(item);
     return item;
