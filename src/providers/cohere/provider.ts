@@ -23,6 +23,7 @@ export const cohere: Provider = {
   conversation,
   sameShape: false,
   reserved: RESERVED,
+  // https://docs.cohere.com/docs/safety-modes
   guards: ["safety_mode"],
   encodeRequest,
   sign: keySigner(BEARER),

@@ -8,6 +8,7 @@ import { gemini } from "../gemini/provider.ts";
 import { GEMINI_GUARDS } from "../gemini/platform.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import type { Dialect } from "../dialect.ts";
+import { MISTRAL_GUARDS } from "../openai-compatible/rows/mistral.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
@@ -78,7 +79,8 @@ export const vertex: Provider = {
   cacheMarks: ({ model }) => (wireFormOf(model) === "claude" ? CLAUDE_MARKS : null),
   sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
-  guards: GEMINI_GUARDS,
+  // https://docs.cloud.google.com/model-armor/model-armor-vertex-integration
+  guards: [...GEMINI_GUARDS, "modelArmorConfig", "model_armor_config", ...MISTRAL_GUARDS],
   encodeRequest: (request, target) => modelsLike(target.model).encodeRequest(request, target),
   joinedTexts: (request, target) => modelsLike(target.model).joinedTexts?.(request, target) ?? [],
   native: (operation, model) => (operation === "messages" && wireFormOf(model) === "claude" ? NATIVE_CLAUDE : null),

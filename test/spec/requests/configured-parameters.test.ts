@@ -122,6 +122,7 @@ describe("a guard of the vendor that the configuration sets", () => {
     ["nvidia", "guardrails"],
     ["snowflake", "guardrails"],
     ["together", "safety_model"],
+    ["vertex", "modelArmorConfig", "model_armor_config", "safetySettings", "safe_prompt", "guardrails"],
     ["zai", "sensitive_word_check"],
   ];
   providers.push(
@@ -172,9 +173,11 @@ describe("a guard of the vendor that the configuration sets", () => {
   });
 
   test.each(WITH_GUARDS)("[d6.5] of %s is known by each of its names", async (id, ...guards) => {
-    for (const name of guards)
-      for (const written of guards)
-        expect(await sentBy(gatewayWith(`${id}:model`, { [name]: 1 }), { [written]: 2 })).toBe("reserved_parameter");
+    for (const name of guards) {
+      const asking = () => gatewayWith(`${id}:gemini-2.5-flash`, { [name]: 1 });
+      expect(await sentBy(asking(), {})).toMatchObject([expect.anything(), { [name]: 1 }]);
+      for (const written of guards) expect(await sentBy(asking(), { [written]: 2 })).toBe("reserved_parameter");
+    }
   });
 
   test("[d6.5] [d12.3] holds for other operations too, whose calls are then translated", async () => {

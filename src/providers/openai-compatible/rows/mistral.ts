@@ -90,6 +90,9 @@ const EMBEDDINGS: EmbeddingRow = {
   except: [{ models: /^mistral-embed/, lacks: ["dimensions"] }],
 };
 
+/** https://docs.mistral.ai/resources/deprecated/guardrailing/safe_prompt, which names what replaces it */
+export const MISTRAL_GUARDS: readonly string[] = ["guardrails", "safe_prompt"];
+
 export const mistral: OpenAICompatibleRow = {
   id: "mistral",
   vendor: "mistral_ai",
@@ -100,6 +103,7 @@ export const mistral: OpenAICompatibleRow = {
   keyVariables: ["MISTRAL_API_KEY"],
   verified: { source: "https://github.com/mistralai/client-python", date: "2026-11-20" },
   moderations: { docs: "https://docs.mistral.ai/api/endpoint/classifiers" },
+  guards: MISTRAL_GUARDS,
   embeddings: EMBEDDINGS,
   conversation: {
     source: "https://github.com/mistralai/client-python",
@@ -128,7 +132,6 @@ export const mistral: OpenAICompatibleRow = {
     { models: THINKS, reads: ["reasoning_content", "reasoning"] },
   ],
   callIds: MISTRAL_CALL_IDS,
-  guards: ["safe_prompt", "guardrails"],
   dialect: {
     blocks: ["document_url", "thinking", "reference", "tool_reference"],
     tools: [
