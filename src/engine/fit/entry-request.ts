@@ -118,13 +118,10 @@ async function checkedInTurns(request: ChatRequest): Promise<ChatRequest> {
 }
 
 function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
-  const { fallbacks, modelList, needs } = request.options;
-  if (fallbacks.length === 0 && modelList === null) return request;
+  const { needs } = request.options;
+  const entries = entriesOf(request);
+  if (entries.length === 0) return request;
   const all = new Map<Permission, string>(needs);
-  const entries = [
-    ...fallbacks.map((one) => ({ path: one.path, entry: one as Entry })),
-    ...(modelList ?? []).map((one) => ({ path: one.path, entry: entryOf(one) })),
-  ];
   boundRepetition(request, entries.length);
   for (const { path, entry } of entries) {
     try {
@@ -136,6 +133,17 @@ function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
     yield;
   }
   return all.size === needs.size ? request : { ...request, options: { ...request.options, needs: all } };
+}
+
+/** Returns the entries of the request, each with its path for errors. */
+export function entriesOf({ options: { fallbacks, modelList } }: ChatRequest): readonly {
+  readonly path: string;
+  readonly entry: Entry;
+}[] {
+  return [
+    ...fallbacks.map((one) => ({ path: one.path, entry: one })),
+    ...(modelList ?? []).map((one) => ({ path: one.path, entry: entryOf(one) })),
+  ];
 }
 
 function textWithoutMessages({ source: { text, members } }: ChatRequest): number {

@@ -12,6 +12,7 @@ import {
   STORED_THING_MEMBERS,
 } from "../../providers/stored-things.ts";
 import { parseJson } from "../../wire/json/json.ts";
+import { entriesOf, requestForEntry } from "../fit/entry-request.ts";
 
 /**
  * Members that hold an id only as the `id` of an object; a text is another thing. The other members hold ids by
@@ -55,17 +56,19 @@ export function referencesOf({
   return mayHold ? referencesInText(source.text) : NONE;
 }
 
-/** An entry with one of these goes to an address, or with a credential, of the caller's own. */
-const OWN: readonly string[] = ["api_key", "base_url", "api_base"];
-
-/** Returns the references of the parameters of the request's own entries: fallbacks and inline routes. */
-export function entryReferencesOf({ options: { fallbacks, modelList } }: ChatRequest): readonly VendorReference[] {
-  if (fallbacks.length === 0 && modelList === null) return NONE;
-  return [...fallbacks, ...(modelList ?? [])].flatMap(({ path, params }) =>
-    OWN.some((name) => isFilled(params[name]))
+/**
+ * Returns the references of the parameters of the request's own entries: fallbacks and inline routes. What the caller's
+ * own credential or address reaches is the caller's own concern.
+ */
+export function entryReferencesOf(request: ChatRequest): readonly VendorReference[] {
+  return entriesOf(request).flatMap(({ path, entry }) => {
+    const found = referencesInText(JSON.stringify(entry.params));
+    if (found.length === 0) return NONE;
+    const { baseUrl, credentials } = requestForEntry(request, entry).options;
+    return baseUrl !== null || credentials.size > 0
       ? NONE
-      : referencesInText(JSON.stringify(params)).map((one) => ({ ...one, path: `${path}.${one.path}` })),
-  );
+      : found.map((one) => ({ ...one, path: `${path}.${one.path}` }));
+  });
 }
 
 /** Returns the references of a body. */

@@ -410,6 +410,32 @@ describe("a chat completion", () => {
     }
   });
 
+  test("[d12.15] names them in an entry that goes with a credential of its own, or with the request's, as the caller likes", async () => {
+    const asking = {
+      operation: CHAT_COMPLETIONS,
+      permissions: ["byo_endpoint"],
+      providers: [
+        anthropic(),
+        openai(),
+        providerSettings({ id: "bedrock", settings: { region: "eu-west-1" }, credentials: [storedKey("stored-key")] }),
+      ],
+    } as const;
+    const chat = { model: "openai:gpt-9", messages: HELLO.messages };
+    const pair = { aws_access_key_id: "AKIAOWN", aws_secret_access_key: "own" };
+    const named = { model: "bedrock:anthropic.claude-x", file_id: "file-1" };
+    const inherited = { model: "anthropic:claude-x", container: CONTAINER };
+    for (const [naming, code] of [
+      [{ ...chat, fallbacks: [named] }, "unknown_reference"],
+      [{ ...chat, fallbacks: [{ ...named, ...pair }] }, null],
+      [{ ...chat, model: "anthropic:claude-y", fallbacks: [inherited] }, "unknown_reference"],
+      [{ ...chat, model: "anthropic:claude-y", api_key: "own", fallbacks: [inherited] }, null],
+      [{ ...chat, api_key: "own", fallbacks: [inherited] }, "unknown_reference"],
+    ] as const) {
+      const { code: refused, sent } = await asked(memoryObjects(), naming, asking);
+      expect([refused === "unknown_reference" ? refused : null, sent.length > 0]).toEqual([code, code === null]);
+    }
+  });
+
   test("[d12.15] is held to it where its address is written with escapes, and where another form is translated", async () => {
     const providers = [
       providerSettings({
