@@ -282,7 +282,7 @@ function jsonAnswerStream(
     },
     failure: () => undefined,
     async next() {
-      rest ??= await chunksOf(open, resolved, call);
+      rest ??= await chunksOf(open, resolved, call, writer);
       for (let chunk = rest.shift(); chunk !== undefined; chunk = rest.shift()) {
         let text = await write(chunk);
         if (rest.length === 0)
@@ -295,10 +295,12 @@ function jsonAnswerStream(
   };
 }
 
-async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call): Promise<ChatChunk[]> {
+async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call, writer: ChunkWriter): Promise<ChatChunk[]> {
   const bytes = await collectedBytes(open.response.body, call);
   const isLong = bytes.length >= TURNS_BYTES;
   const { answer } = await readAnswer(bytes, open, resolved);
+  // what the provider counted is charged, also where the answer cannot be used
+  if (answer.choices.length === 0) writer.repair(chunkOfAnswer(answer));
   requireChoices(answer);
   open.response.body.accept();
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason

@@ -92,6 +92,21 @@ describe("an answer that cannot be used", () => {
     expect(stub.records.at(-1)).toMatchObject({ usage, usageSource: "provider" });
   });
 
+  test.each([1, 2])("[d4.2 d8.9] in place of a stream of %i choices is charged in the same way", async (n) => {
+    const upstream = cannedUpstream(() => ({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ choices: [], usage }),
+    }));
+    const stub = stubGateway({ upstream });
+    await (await stub.chat({ ...asked, stream: true, n })).text();
+    const [attempt] = stub.records.at(-1)!.attempts;
+    expect([attempt!.code, attempt!.usage, attempt!.usageSource]).toEqual([
+      "upstream_invalid_response",
+      usage,
+      "provider",
+    ]);
+  });
+
   test("[d4.2 d12.10] with too few vectors is charged what the provider counted for it", async () => {
     const body = JSON.stringify({
       data: [{ index: 0, embedding: [1, 2] }],
