@@ -7,6 +7,8 @@ import { isTextName, isTextType } from "../../core/text/text-media.ts";
 
 /** The number of base64 characters by which text is distinguished from binary data. */
 const HEAD = 684;
+/** What is longer behind `data:` says more than the type of a file: it is searched. Characters. */
+const MOST_OF_TYPE = 200;
 const BASE64 = /^[A-Za-z0-9+/_=\s-]*$/;
 // the expression is meant to match control characters
 // oxlint-disable-next-line no-control-regex
@@ -27,6 +29,7 @@ export function guardedFile(value: string, owner: JsonObject, guard: FileGuard):
   const head = dataUriHead(value);
   if (head === null) return guardedBare(value, owner, guard);
   const { text: before, type } = head;
+  if (type.length > MOST_OF_TYPE) guard.fixed(percentDecoded(type));
   const body = value.slice(before.length);
   if (/;\s*base64/i.test(type)) {
     // where the word does not end the head, some readers decode base64 and others do not

@@ -537,6 +537,13 @@ describe("guards on input in unusual places", () => {
       },
     );
 
+  test("[d3.3] the head of a data URI is searched where it is longer than the type of a file", async () => {
+    const uri = `data:text/plain${";a=b".repeat(80)};from=${encodeURIComponent(MAIL)};base64,${latin1("Hello")}`;
+    const blocking = answering(on(BLOCKS, "input"));
+    const part = { type: "file", file: { filename: "a", file_data: uri } };
+    expect([(await said(blocking, user(part))).status, blocking.sent.length]).toEqual([403, 0]);
+  });
+
   const REPLACEABLE: Readonly<Record<string, object>> = {
     "the name of an unknown member of a message": { messages: [{ role: "user", content: "x", [MAIL]: true }] },
     "the name of an unknown member of a part": user({ type: "text", text: "x", extra: { [MAIL]: 1 } }),
