@@ -182,7 +182,8 @@ export class IntegrationThread {
     worker.unref();
     worker.on("message", (news: IntegrationNews) => {
       if (news.kind === "ended") this.#ended?.();
-      else this.#options.onNews(news);
+      // one that was given up may still have sent something
+      else if (this.#worker === worker) this.#options.onNews(news);
     });
     worker.on("error", (error) => this.#lost(worker, messageOf(error)));
     worker.on("exit", (code) => this.#lost(worker, `it ended with code ${code}`));

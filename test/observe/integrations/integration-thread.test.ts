@@ -106,6 +106,16 @@ test("[d11.4] the end of a thread loses exactly the calls that it held, and late
   await thread.end(0);
   expect(thread.sums().map(({ shutdown }) => shutdown)).toEqual([0, 1]);
 });
+test("[d11.4] what a thread has said is not heard any more once it is given up", async () => {
+  const heard: string[] = [];
+  const { thread, begun } = setUp({ onNews: ({ kind }) => heard.push(kind) });
+  const { worker } = begun[0]!;
+  worker.emit("message", { kind: "back", integration: 0, what: "calls" });
+  worker.emit("exit", 7);
+  worker.emit("message", { kind: "failing", integration: 0, what: "calls", message: "late" });
+  expect(heard).toEqual(["back"]);
+  await thread.end(0);
+});
 test("[d11.4] calls that wait until the thread is restarted, or in a message to it, are counted as queued", async () => {
   const { thread, begun, figures } = setUp({ firstWaitMs: 60_000 });
   for (let count = 0; count < 256; count++) thread.add(0b11, "x");
