@@ -104,7 +104,8 @@ export class CallPolicies {
 
   /**
    * Evaluates the policies before anything is called. Returns a promise when there is much text to search. Throws
-   * `policy_violation`. `reach` is asked only where a guard that is for certain targets has a service, or would search results of tools.
+   * `policy_violation`. `reach` is asked only where a guard that is for certain targets has a service, or would search
+   * results of tools.
    */
   admit(reach: Reach): MaybePromise<void> {
     const { sent } = this.#call;

@@ -105,7 +105,10 @@ export class GrowingTurn {
     this.#blocks?.set(index, { ...block });
   }
 
-  /** Adds a delta to its block, which begins with it when there was no start. `size` is the number of characters that are kept of it. */
+  /**
+   * Adds a delta to its block, which begins with it when there was no start. `size` is the number of characters that are
+   * kept of it.
+   */
   grow(
     index: Json | undefined,
     delta: JsonObject,

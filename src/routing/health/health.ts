@@ -50,8 +50,8 @@ export interface Health {
     firstByteMs?: number,
   ): void;
   /**
-   * The attempt ended. `retryAfterMs` says after a 429 for how long the target is not called; such an end does not count toward the breaker. `probe` is
-   * what `begin` returned; without it, the end of any attempt counts as that of the probe.
+   * The attempt ended. `retryAfterMs` says after a 429 for how long the target is not called; such an end does not count
+   * toward the breaker. `probe` is what `begin` returned; without it, the end of any attempt counts as that of the probe.
    */
   end(
     key: string,
