@@ -212,6 +212,8 @@ export class AttemptRun<T> {
     const meter = isPending(reserving) ? await reserving : reserving;
     if (meter instanceof GatewayError) return { kind: "refused", reason: meter };
     this.#meter = meter;
+    // the call may be over by now, and its record must not change any more
+    if (this.#endReason !== null) throw this.#endReason;
 
     // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
     call.recorder.headedFor(withoutCredential.target, route.name);
@@ -239,7 +241,8 @@ export class AttemptRun<T> {
     if (slot instanceof GatewayError) return { kind: "refused", reason: slot };
     this.#leaveSlot = slot;
 
-    // 8. its timeouts, unless the target became unable while the attempt waited
+    // 8. its timeouts, unless the attempt was ended or the target became unable while the attempt waited
+    lifetime.signal.throwIfAborted();
     if (sends && this.#isBlocked()) return { kind: "refused", reason: null, isBlocked: true };
     lifetime.sends();
 

@@ -217,6 +217,8 @@ async function hedged<T>(
   } = call.context;
   const delayMs = hedging.delayMs(hedge, candidate.key);
   if (delayMs === null || !(await isLate(first.result, delayMs)) || first.hasContent) return first.result;
+  // the client has left, and the answer is read only for its usage
+  if (call.signal.aborted) return first.result;
   const step = plan.second(
     clock.monotonic(),
     ({ upstream }) => hedging.take(hedgesOf(candidate.route, call), hedge, upstream, clock.monotonic()),

@@ -1,6 +1,7 @@
 // A second attempt beside one whose first content is late, through the whole gateway: which answer the client gets, and
 // how the other one ends.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { noLedger } from "../../../src/store/journal/ledger.ts";
 import { type Fault, OK, status, WORDS } from "../../harness/faults.ts";
 import { projectToken } from "../../harness/in-process.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../../harness/routed.ts";
@@ -164,6 +165,37 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
     ]);
     expect(gateway.records.map(({ status: code }) => code)).toEqual([499]);
   });
+});
+
+test("the record names the target that answers a stream, although the other attempt becomes ready in the middle of it", async () => {
+  const written = Promise.withResolvers<void>();
+  let admitted = 0;
+  const gateway = routedGateway(
+    [routeOf("r", ["up0:m", "up1:m"], HEDGED)],
+    { up0: [{ kind: "ok", delayMs: 60, gapMs: 50 }] },
+    {
+      clock: time.clock,
+      // the second attempt waits for the disk
+      ledger: { ...noLedger, written: () => (++admitted === 2 ? written.promise : Promise.resolve()) },
+    },
+  );
+  setTimeout(() => written.resolve(), 150);
+  expect((await contentOf(gateway, { stream: true })).content).toBe("up0.1;".repeat(WORDS));
+  const { provider, attempts } = gateway.records[0]!;
+  expect([admitted, provider, attempts.length, gateway.upstream.targets()]).toEqual([2, "up0", 1, ["up0"]]);
+});
+
+test("[d7.7] no second attempt begins beside an answer that is read on for a client that has left", async () => {
+  const gateway = hedgedGateway([{ kind: "ok", gapMs: 300 }], [OK]);
+  const leaving = new AbortController();
+  const asked = gateway.chat(
+    { route: "r", messages: [{ role: "user", content: "Hello" }] },
+    { signal: leaving.signal },
+  );
+  await time.drain(10);
+  leaving.abort();
+  expect((await time.until(asked)).status).toBe(499);
+  expect([ends(gateway), codes(gateway)]).toEqual([[["up0", "read"]], ["client_closed"]]);
 });
 
 test("[d7.5] an attempt that waits for a place at its target leaves the queue when another one of its call has answered", async () => {
