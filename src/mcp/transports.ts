@@ -6,6 +6,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../core/clock.ts";
 import { Cancellation } from "../core/concurrency/cancellation.ts";
 import type { ToolServer, ToolTransport } from "../core/configured/tool.ts";
+import { secretRemover } from "../core/text/redaction.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { boundedFetch, type BoundedFetch } from "./bounded-fetch.ts";
@@ -21,7 +22,7 @@ export interface TransportDependencies {
   readonly upstream: UpstreamClient;
   readonly tokens: OauthTokens;
   allowPrivateAddresses(): boolean;
-  /** Called with each line that a program wrote to its error output. */
+  /** Called with each line that a program wrote to its error output. The line contains no secret. */
   onLine(line: string): void;
 }
 
@@ -178,11 +179,12 @@ async function openProgram(
     maxBufferSize: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes) + 64 * 1024,
     ...(to.folder !== null && { cwd: to.folder }),
   });
-  reportText(transport.stderr as NodeJS.ReadableStream | null, dependencies);
+  const secrets = Object.values(to.environment);
+  reportText(transport.stderr as NodeJS.ReadableStream | null, secrets, dependencies);
   const program = opened({
     transport,
     hasSession: () => false,
-    secrets: () => Object.values(to.environment),
+    secrets: () => secrets,
     endSession: null,
   });
   boundUnread(transport, 2 * server.maxConcurrent, () =>
@@ -208,11 +210,22 @@ function boundUnread(transport: Transport, maxMessages: number, onTooMuch: () =>
 }
 
 /** The stream has to be read to its end, because the program would block on a full pipe. */
-function reportText(stream: NodeJS.ReadableStream | null, dependencies: TransportDependencies): void {
+function reportText(
+  stream: NodeJS.ReadableStream | null,
+  secrets: readonly string[],
+  dependencies: TransportDependencies,
+): void {
+  const withoutSecrets = secretRemover(secrets);
+  const tell = (line: string): void => {
+    if (line.trim() !== "") dependencies.onLine(withoutSecrets(line.slice(0, MAX_LINE)));
+  };
   let begun = "";
-  stream?.on("data", (bytes: Buffer) => {
-    const lines = (begun + bytes.toString("utf8")).split("\n");
+  stream?.setEncoding("utf8");
+  stream?.on("data", (text: string) => {
+    const lines = (begun + text).split("\n");
     begun = lines.pop()!.slice(0, MAX_LINE);
-    for (const line of lines) if (line.trim() !== "") dependencies.onLine(line.slice(0, MAX_LINE));
+    lines.forEach(tell);
   });
+  // a program that ends in the middle of a line has said why
+  stream?.on("end", () => tell(begun));
 }

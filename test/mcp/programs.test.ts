@@ -134,6 +134,15 @@ describe("a program", () => {
     expect(told.length).toBeLessThanOrEqual(60);
   });
 
+  test("is quoted in the log without the values of its variables, letter by letter and to its last line", async () => {
+    const key = "tk-6f1c9d2b8e7a4053";
+    expect(await call(program({ environment: { TOOL_KEY: key } }), "tells")).toBe("told");
+    await servers.close();
+    await until(() => told.some((line) => line.endsWith(": ä")));
+    expect(told.join("\n")).toContain("refused: [credential]");
+    expect(told.join("\n")).not.toContain("6f1c9d2b");
+  });
+
   test("that answers without end is stopped once it has sent more than is read, and started again", async () => {
     const server = program();
     const before = process.memoryUsage.rss();

@@ -30,6 +30,14 @@ const TOOLS: Readonly<Record<string, (message: Message) => void>> = {
     for (let line = 0; line < 1000; line++) process.stderr.write(`a line ${line} ${"x".repeat(200)}\n`);
     text(id, "still here");
   },
+  tells: ({ id }) => {
+    process.stderr.write(`refused: ${process.env["TOOL_KEY"]}\n`);
+    process.stderr.write(Buffer.from([0xc3]));
+    setTimeout(() => {
+      process.stderr.write(Buffer.from([0xa4]));
+      text(id, "told");
+    }, 50);
+  },
   giant: () => {
     const piece = "x".repeat(1024 * 1024);
     write('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"');
