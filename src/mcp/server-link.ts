@@ -174,6 +174,8 @@ export class ServerLink {
       this.#drop(connection);
       if (wasThere !== connection) throw thrown;
       this.#dependencies.count("lost");
+      // it may have started anew, with other tools
+      this.#noteChange();
       this.#dependencies.log("the server does not know the session any more: a new one is started", thrown.message);
       return await ask(await until(this.#connected(), leftMs(), signal), leftMs());
     }

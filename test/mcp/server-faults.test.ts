@@ -165,11 +165,15 @@ describe("a tool that", () => {
 describe("a server that", () => {
   test("has forgotten the session is called over a new one, once, and nothing runs twice", async () => {
     let runs = 0;
-    const { call, end, told } = world({ tools: [tool("count", () => said(String(++runs)))] });
+    const { call, end, told, servers } = world({ tools: [tool("count", () => said(String(++runs)))] });
+    let changes = 0;
+    servers.onListChanged(() => (changes += 1));
     expect(await call("count")).toBe("1");
     end.forget();
     expect(await call("count")).toBe("2");
     expect(told.join()).toContain("does not know the session any more");
+    // it may have other tools now
+    expect(changes).toBe(1);
   });
 
   test("is down fails with a message that names no host, and serves again when it is back", async () => {
