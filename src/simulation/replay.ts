@@ -84,9 +84,8 @@ export function canBeSimulated({ operation }: RecordedCall): boolean {
 interface Kind {
   readonly request: ChatRequest;
   readonly place: Omit<CallPlace, "facts">;
-  /** A route that its calls may reach asks more of a call than its kind. */
-  readonly isConditional: boolean;
-  readonly prepared: PreparedCall;
+  /** `null` where a route that its calls may reach asks more of a call than its kind, so that each is prepared alone. */
+  readonly prepared: PreparedCall | null;
   readonly prices: CallPrices;
 }
 
@@ -94,6 +93,8 @@ interface Playable extends SimulatedCall {
   readonly number: number;
   readonly recorded: RecordedCall;
   readonly kind: Kind;
+  /** What the call shares with those of its kind, where it was not prepared alone. */
+  readonly shared: Prepared;
   readonly random: () => number;
 }
 
@@ -107,8 +108,9 @@ export function replay(input: ReplayInput): Replay {
     const key = kindKey(recorded);
     const kind = kinds.get(key) ?? kindOf(recorded, input);
     kinds.set(key, kind);
-    if ("code" in kind) results[number] = refusedCall(kind);
-    else playable.push(playableCall(recorded, { number, kind, startMs, ...input }));
+    const call = "code" in kind ? kind : playableCall(recorded, { number, kind, startMs, ...input });
+    if ("code" in call) results[number] = refusedCall(call);
+    else playable.push(call);
   });
   const courses = createCourses({
     timesOf: (target, call) => times.at(target, (call as Playable).recorded, (call as Playable).number),
@@ -175,20 +177,24 @@ function kindOf(call: RecordedCall, { tenantId, route, snapshot }: ReplayInput):
     parameters: call.parameters,
     blocks: call.messages?.blocks ?? [],
   });
-  try {
+  const place = { operation, snapshot: seen, principal, prices, policies: null };
+  return orRefusal(route, place, () => {
     const request = FORMS.get(operation)!.parse(text, snapshot.limits.body);
-    const place = { operation, snapshot: seen, principal, prices, policies: null };
-    return {
-      request,
-      place,
-      isConditional: [...routesFor(seen, principal).values()].some(hasConditions),
-      prepared: preparedCall(request, { ...place, facts: factsOf(call) }),
-      prices,
-    };
+    const prepared = [...routesFor(seen, principal).values()].some(hasConditions)
+      ? null
+      : preparedCall(request, { ...place, facts: factsOf(call) });
+    return { request, place, prepared, prices };
+  });
+}
+
+/** Returns what `prepare` does, or why the call is refused before anything of it is planned. */
+function orRefusal<T>(route: string, { snapshot, principal }: Kind["place"], prepare: () => T): T | Refusal {
+  try {
+    return prepare();
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    // a route with one target refuses what that target does not take before anything is planned
-    const targets = routesFor(seen, principal).get(route)?.targets ?? [];
+    // a route with one target refuses what that target does not take
+    const targets = routesFor(snapshot, principal).get(route)?.targets ?? [];
     return refusalOf(targets.length === 1 ? targets[0]!.name : null, thrown);
   }
 }
@@ -247,8 +253,13 @@ interface Playing extends ReplayInput {
   readonly startMs: number;
 }
 
-function playableCall(recorded: RecordedCall, { number, kind, startMs, tenantId, route, seed }: Playing): Playable {
-  const { prepared, timeoutMs, hasOwnTimeout } = kind.isConditional ? preparedAlone(recorded, kind) : kind.prepared;
+function playableCall(
+  recorded: RecordedCall,
+  { number, kind, startMs, tenantId, route, seed }: Playing,
+): Playable | Refusal {
+  const made = kind.prepared ?? orRefusal(route, kind.place, () => preparedAlone(recorded, kind));
+  if ("code" in made) return made;
+  const { prepared, timeoutMs, hasOwnTimeout } = made;
   return {
     atMs: recorded.timeMs - startMs,
     asked: route,
@@ -260,6 +271,7 @@ function playableCall(recorded: RecordedCall, { number, kind, startMs, tenantId,
     number,
     recorded,
     kind,
+    shared: prepared,
     random: chanceOf(~(seed + number)),
   };
 }
@@ -280,14 +292,14 @@ function withStickyKeys(prepared: Prepared, { endUser, traceId }: RecordedCall):
 
 function replayedCall(
   { attempts, winner, code, endedMs, call }: CallTrace,
-  { kind, recorded }: Playable,
+  { kind, shared, recorded }: Playable,
 ): ReplayedCall {
   const refusals = attempts.flatMap(({ target, ending, code: why, refusal }) =>
     ending === "refused" && refusal !== null ? [refusalOf(target, { code: why!, ...messageOf(refusal) })] : [],
   );
   const sent = attempts.filter(({ ending }) => ending !== "refused" && ending !== "shed");
   const answered = code === null ? winner : null;
-  const candidate = answered === null ? null : candidateAt(kind.prepared.prepared, answered.target);
+  const candidate = answered === null ? null : candidateAt(shared, answered.target);
   return {
     target: answered?.target ?? null,
     code,
@@ -316,8 +328,8 @@ function costAt(candidate: RouteCandidate, { prices }: Kind, { usage }: Recorded
 }
 
 function targetsOf(playable: readonly Playable[]): readonly string[] {
-  const kinds = new Set(playable.map(({ kind }) => kind.prepared.prepared));
-  const names = [...kinds].flatMap((prepared) =>
+  const plans = new Set(playable.map(({ shared }) => shared));
+  const names = [...plans].flatMap((prepared) =>
     [...everyStage(prepared)].flatMap(({ candidates }) => candidates.map(({ target }) => target.name)),
   );
   return [...new Set(names)];

@@ -1,0 +1,69 @@
+// Recorded calls that are played again, without a database.
+import { expect, test } from "bun:test";
+import { readEnvironment } from "../../src/config/environment.ts";
+import { simulatedSnapshot } from "../../src/diagnostics/simulation/prepare-calls.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
+import { observedTimes } from "../../src/simulation/observed-times.ts";
+import { replay, type Replay } from "../../src/simulation/replay.ts";
+import { parseConfiguration } from "../../src/snapshot/configuration.ts";
+import type { RecordedCall } from "../../src/store/calls/calls.ts";
+
+const OPENAI = "openai:gpt-4o";
+const CLAUDE = "anthropic:claude-haiku-4-5";
+const START = Date.UTC(2026, 5, 15, 12);
+const MINUTE_MS = 60_000;
+
+/** One call a minute that asks for what Claude does not have. */
+const CALLS = Array.from({ length: 6 }, (_, index): RecordedCall => ({
+  traceId: String(index).padStart(32, "0"),
+  operation: "chat.completions",
+  projectId: "default",
+  tokenId: null,
+  userId: null,
+  endUser: null,
+  stream: false,
+  route: "chat",
+  provider: "openai",
+  model: "gpt-4o",
+  modelAsked: null,
+  status: 200,
+  code: null,
+  messages: null,
+  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
+  metadata: null,
+  policies: [],
+  totalMs: 300,
+  firstContentMs: null,
+  timeMs: START + index * MINUTE_MS,
+  parameters: ["logprobs"],
+  costNanoUsd: null,
+  attempts: [
+    { provider: "openai", model: "gpt-4o", code: null, status: 200, startMs: 0, firstContentMs: null, totalMs: 300 },
+  ],
+}));
+
+function played(route: string): Replay {
+  const environment = readEnvironment({});
+  const text = `routes: { chat: ${route} }`;
+  const configuration = parseConfiguration({ file: "test", text, families: PROVIDER_FAMILIES, environment });
+  const snapshot = simulatedSnapshot({ configuration, environment }, [
+    { id: "default", tenantId: "default", name: "default" },
+  ]);
+  const times = observedTimes(CALLS);
+  return replay({ calls: CALLS, tenantId: "default", route: "chat", snapshot, faults: [], times, seed: 1 });
+}
+
+test("a target with a condition refuses only the calls that are for it, whichever of them came first", () => {
+  const isRefused = { target: null, code: "unsupported_parameter" } as const;
+  const isAnswered = { target: OPENAI, code: null };
+  for (const [comparison, early, late] of [
+    ["<", isRefused, isAnswered],
+    [">=", isAnswered, isRefused],
+  ] as const) {
+    const when = `now ${comparison} timestamp("2026-06-15T12:03:00Z")`;
+    const { calls } = played(`{ targets: [{ model: "${CLAUDE}", when: '${when}' }], fallbacks: ["${OPENAI}"] }`);
+    expect(calls.map(({ target, code }) => ({ target, code }))).toEqual([early, early, early, late, late, late]);
+    expect(calls.map(({ cost }) => cost !== null)).toEqual(calls.map(({ target }) => target !== null));
+    expect(calls.find(({ code }) => code !== null)!.refusals).toMatchObject([{ target: CLAUDE, param: "logprobs" }]);
+  }
+});
