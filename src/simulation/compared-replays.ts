@@ -3,15 +3,13 @@ import { counted } from "../core/text/counted.ts";
 import { usd } from "../accounting/price.ts";
 import { type Percentiles, percentilesOf } from "../core/percentiles.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
+import { type ExampleCalls, examplesOf } from "./example-calls.ts";
 import type { Refusal, Replay, ReplayedCall } from "./replay.ts";
 
-/** Trace ids that are named as examples. */
-const MOST_EXAMPLES = 5;
+/** The most refusals that sentences tell. */
+const MOST_TOLD = 5;
 
-export interface RefusalCount extends Refusal {
-  readonly calls: number;
-  readonly traceIds: readonly string[];
-}
+export interface RefusalCount extends Refusal, ExampleCalls {}
 
 export interface TargetShare {
   readonly target: string;
@@ -30,7 +28,7 @@ export interface ReplaySums {
   readonly failed: number;
   readonly attempts: number;
   /** Of the calls that nobody answers: with what. */
-  readonly failures: readonly { readonly code: string; readonly calls: number; readonly traceIds: readonly string[] }[];
+  readonly failures: readonly ({ readonly code: string } & ExampleCalls)[];
   /** Calls that a target does not take, whatever becomes of them elsewhere. */
   readonly refusals: readonly RefusalCount[];
   readonly targets: readonly TargetShare[];
@@ -45,12 +43,7 @@ export interface ReplaySums {
 
 export interface Difference {
   readonly movedCalls: number;
-  readonly moves: readonly {
-    readonly from: string | null;
-    readonly to: string | null;
-    readonly calls: number;
-    readonly traceIds: readonly string[];
-  }[];
+  readonly moves: readonly ({ readonly from: string | null; readonly to: string | null } & ExampleCalls)[];
   readonly newlyFailed: number;
   readonly newlyAnswered: number;
   /** Of the calls whose cost is known on both sides. */
@@ -74,10 +67,10 @@ export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly 
     failed: calls.length - answered.length,
     attempts: calls.reduce((sum, { attempts }) => sum + attempts, 0),
     failures: [...failures]
-      .map(([code, list]) => ({ code, ...examplesOf(list) }))
+      .map(([code, list]) => ({ code, ...examplesOf(list.map(traceIdOf)) }))
       .toSorted((a, b) => b.calls - a.calls),
     refusals: [...refusals.values()]
-      .map((list) => ({ ...list[0]!.refusal, ...examplesOf(list) }))
+      .map((list) => ({ ...list[0]!.refusal, ...examplesOf(list.map(traceIdOf)) }))
       .toSorted((a, b) => b.calls - a.calls),
     targets: targets.map((target) => shareOf(target, calls)),
     costNanoUsd: costOf(answered),
@@ -88,13 +81,7 @@ export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly 
   };
 }
 
-function examplesOf(list: readonly { readonly traceId: string }[]): {
-  readonly calls: number;
-  readonly traceIds: readonly string[];
-} {
-  const traceIds = [...new Set(list.map(({ traceId }) => traceId))];
-  return { calls: traceIds.length, traceIds: traceIds.slice(-MOST_EXAMPLES).toReversed() };
-}
+const traceIdOf = ({ traceId }: { readonly traceId: string }): string => traceId;
 
 function shareOf(target: string, calls: readonly ReplayedCall[]): TargetShare {
   const own = calls.filter((call) => call.target === target);
@@ -123,7 +110,11 @@ export function differenceOf(now: Replay, then: Replay, recorded: readonly Recor
   const figures = {
     movedCalls: moved.length,
     moves: [...moves.values()]
-      .map((list) => ({ from: list[0]!.before.target, to: list[0]!.after.target, ...examplesOf(list) }))
+      .map((list) => ({
+        from: list[0]!.before.target,
+        to: list[0]!.after.target,
+        ...examplesOf(list.map(traceIdOf)),
+      }))
       .toSorted((a, b) => b.calls - a.calls),
     newlyFailed: pairs.filter(({ before, after }) => before.code === null && after.code !== null).length,
     newlyAnswered: pairs.filter(({ before, after }) => before.code !== null && after.code === null).length,
@@ -154,7 +145,7 @@ function sentencesOf(
       : []),
     ...after.refusals
       .filter(({ target, message }) => !known.has(`${target} ${message}`))
-      .slice(0, MOST_EXAMPLES)
+      .slice(0, MOST_TOLD)
       .map(
         ({ calls, target, message }) =>
           `${counted(calls, "call")}: ${target ?? "the route"} refuses ${calls === 1 ? "it" : "them"}. ${message}`,

@@ -3,10 +3,10 @@
 import { scopeOf, type TenantOrProject } from "../auth/grants.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
+import { type ExampleCalls, examplesOf } from "./example-calls.ts";
 import type { KeptReads } from "./kept-reads.ts";
 import { policyVerdicts, type PolicyVerdict } from "./policy-replay.ts";
 
-const MOST_EXAMPLES = 5;
 const MOST_GROUPS = 20;
 
 export interface PolicyQuestion {
@@ -21,10 +21,6 @@ export interface PolicyQuestion {
 }
 
 type Verdicts = Readonly<Record<PolicyVerdict, number>>;
-interface Examples {
-  readonly calls: number;
-  readonly traceIds: readonly string[];
-}
 
 export interface PolicySimulation {
   readonly calls: number;
@@ -35,8 +31,8 @@ export interface PolicySimulation {
   readonly recorded: Readonly<Record<RecordedCall["policies"][number]["effect"], number>>;
   readonly now: Verdicts | null;
   readonly proposed: Verdicts | null;
-  readonly newlyDenied: Examples | null;
-  readonly newlyAllowed: Examples | null;
+  readonly newlyDenied: ExampleCalls | null;
+  readonly newlyAllowed: ExampleCalls | null;
   readonly who: readonly {
     readonly projectId: string | null;
     readonly tokenId: string | null;
@@ -76,8 +72,8 @@ export async function policySimulation(
     recorded: recordedEffects(found.calls, name),
     now: published === null ? null : counted(judged.map(({ before }) => before)),
     proposed: proposed === null ? null : counted(judged.map(({ after }) => after)),
-    newlyDenied: proposed === null ? null : examplesOf(denied),
-    newlyAllowed: proposed === null ? null : examplesOf(allowed),
+    newlyDenied: proposed === null ? null : examplesAmong(denied),
+    newlyAllowed: proposed === null ? null : examplesAmong(allowed),
     who: whose(denied, allowed),
     asOfMs: found.asOfMs,
   };
@@ -88,8 +84,9 @@ function counted(all: readonly PolicyVerdict[]): Verdicts {
   return { allowed: of("allowed"), denied: of("denied"), unknown: of("unknown") };
 }
 
-function examplesOf(judged: readonly Judged[]): Examples {
-  return { calls: judged.length, traceIds: judged.slice(0, MOST_EXAMPLES).map(({ call }) => call.traceId) };
+/** The newest of the calls is the first one. */
+function examplesAmong(judged: readonly Judged[]): ExampleCalls {
+  return examplesOf(judged.map(({ call }) => call.traceId).toReversed());
 }
 
 function recordedEffects(calls: readonly RecordedCall[], name: string): PolicySimulation["recorded"] {

@@ -6,20 +6,17 @@ import type { Account, LimitRule } from "../core/configured/limit.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
 import type { RecordedToken } from "../store/search/recorded-calls.ts";
+import { type ExampleCalls, examplesOf } from "./example-calls.ts";
 import { policyVerdicts } from "./policy-replay.ts";
 import type { Replay, ReplayedCall } from "./replay.ts";
 import type { SimulatedConfiguration } from "./simulated-configuration.ts";
 
-const MOST_EXAMPLES = 5;
-
-export interface RuleEffect {
+/** The examples are calls that it would refuse. */
+export interface RuleEffect extends ExampleCalls {
   readonly kind: "limit" | "budget" | "policy";
   readonly name: string;
-  /** Calls that it would refuse. */
-  readonly calls: number;
   /** Calls of which the record does not say enough. */
   readonly unknown: number;
-  readonly traceIds: readonly string[];
 }
 
 export interface RuleWorld {
@@ -105,9 +102,3 @@ function policyEffects(
     return { kind: "policy", name: policy.name ?? policy.id, unknown, ...examplesOf(denied) };
   });
 }
-
-/** The newest first. */
-const examplesOf = (traceIds: readonly string[]): Pick<RuleEffect, "calls" | "traceIds"> => ({
-  calls: traceIds.length,
-  traceIds: traceIds.slice(-MOST_EXAMPLES).toReversed(),
-});
