@@ -12,6 +12,7 @@ import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
 import { createSseParser } from "../../wire/sse.ts";
+import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
@@ -30,7 +31,6 @@ import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { streamUsage } from "../metering/attempt-meter.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
-import type { Resolved } from "../plan/resolve-target.ts";
 import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
@@ -114,7 +114,7 @@ async function tryStream(
     return streamByBeginning(open.response, framing, maxEventBytes, call.clock, (response, isStream) => {
       if (isStream) return eventStream(response);
       passing?.translate();
-      return jsonAnswerStream({ ...open, response }, resolved, call, writer, guarded, usage);
+      return jsonAnswerStream({ ...open, response }, attempt, call, writer, guarded, usage);
     });
   };
   const answers = sendRequests(attempt, call);
@@ -263,7 +263,7 @@ function attributed(stream: AnswerStream, { request }: OpenAnswer, attempt: Open
  */
 function jsonAnswerStream(
   open: OpenAnswer,
-  resolved: Resolved,
+  attempt: OpenAttempt,
   call: Call,
   writer: ChunkWriter,
   guarded: StreamUnderGuards | null,
@@ -282,7 +282,7 @@ function jsonAnswerStream(
     },
     failure: () => undefined,
     async next() {
-      rest ??= await chunksOf(open, resolved, call, writer);
+      rest ??= await chunksOf(open, attempt, call, writer);
       for (let chunk = rest.shift(); chunk !== undefined; chunk = rest.shift()) {
         let text = await write(chunk);
         if (rest.length === 0)
@@ -295,8 +295,14 @@ function jsonAnswerStream(
   };
 }
 
-async function chunksOf(open: OpenAnswer, resolved: Resolved, call: Call, writer: ChunkWriter): Promise<ChatChunk[]> {
+async function chunksOf(
+  open: OpenAnswer,
+  { resolved, objects }: OpenAttempt,
+  call: Call,
+  writer: ChunkWriter,
+): Promise<ChatChunk[]> {
   const bytes = await collectedBytes(open.response.body, call);
+  objects?.saw(decodeUtf8(bytes));
   const isLong = bytes.length >= TURNS_BYTES;
   const { answer } = await readAnswer(bytes, open, resolved);
   // what the provider counted is charged, also where the answer cannot be used

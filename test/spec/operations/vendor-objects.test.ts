@@ -95,6 +95,8 @@ const RESPONSE = {
 interface Asking {
   readonly operation?: Operation;
   readonly answer?: string;
+  /** That of a stream for a call that asks for one, if left out. */
+  readonly contentType?: string;
   readonly projectId?: string;
   readonly tenantId?: string;
   readonly permissions?: readonly Permission[];
@@ -126,10 +128,11 @@ async function asked(objects: VendorObjects | null, body: JsonObject, asking: As
     answer = JSON.stringify(MESSAGE),
     projectId = "default",
     tenantId = "default",
+    contentType = body["stream"] === true ? "text/event-stream" : "application/json",
   } = asking;
   const stub = stubGateway({
     upstream: cannedUpstream({
-      headers: { "content-type": body["stream"] === true ? "text/event-stream" : "application/json" },
+      headers: { "content-type": contentType },
       body: answer,
       ...(body["stream"] === true && { chunk: "event" as const }),
     }),
@@ -194,6 +197,13 @@ describe("an id that was handed out", () => {
       expect((await asked(objects, READING, { projectId: "q" })).param).toBe("messages[0].content[1].file_id");
       expect((await asked(objects, USING, { projectId: "q", permissions: ["vendor_objects"] })).status).toBe(200);
     }
+  });
+
+  test("[d12.15] is bound too where a server ignores that a stream was asked for", async () => {
+    const objects = memoryObjects();
+    const answered = await asked(objects, { ...MAKING, stream: true }, { contentType: "application/json" });
+    expect(answered.text).toContain("event: message_stop");
+    expect((await asked(objects, USING)).status).toBe(200);
   });
 
   test("[d12.15] of a message in a thread is taken from the project that received it, and from no other", async () => {
