@@ -33,17 +33,19 @@ export interface ReplayedPolicy {
   readonly policy: Placed | null;
 }
 
-/** Returns what the policy says of each call. A policy that only records allows every call. */
+/**
+ * Returns what the policy says of each call of the tenant. It allows every call where it only records, and those of other
+ * projects than its own.
+ */
 export function policyVerdicts({ tenantId, tokens, policy }: ReplayedPolicy): (call: RecordedCall) => PolicyVerdict {
   if (policy === null || policy.document.mode === "audit") return () => "allowed";
-  const compiled = new Map<string, Policy>();
+  const { document, projectId } = policy;
+  const compiled = new Map<string | undefined, Policy>();
   return (call) => {
-    const { document } = policy;
+    if (projectId !== null && call.projectId !== projectId) return "allowed";
     const rule = document.rule === undefined ? undefined : withPresence(document.rule, call);
-    const known = compiled.get(rule ?? "") ?? compiledAs(policy, tenantId, call, rule);
-    if (known === null) return "allowed";
-    compiled.set(rule ?? "", known);
-    return verdictOf(known, call, tenantId, tokens);
+    const judging = compiled.getOrInsertComputed(rule, () => compiledWith(rule, policy, tenantId));
+    return verdictOf(judging, call, tenantId, tokens);
   };
 }
 
@@ -56,7 +58,7 @@ function withPresence(rule: string, { parameters, attempts }: RecordedCall): str
     : rule.replaceAll(PRESENCE, (_, name: string) => (parameters.includes(name) ? "true" : "false"));
 }
 
-function compiledAs(policy: Placed, tenantId: string, call: RecordedCall, rule: string | undefined): Policy | null {
+function compiledWith(rule: string | undefined, policy: Placed, tenantId: string): Policy {
   const { name, projectId, document } = policy;
   const set = compilePolicies([
     {
@@ -70,7 +72,7 @@ function compiledAs(policy: Placed, tenantId: string, call: RecordedCall, rule: 
       document: rule === undefined ? document : { ...document, rule },
     },
   ]);
-  return set.of(tenantId, call.projectId ?? "")?.all[0] ?? null;
+  return set.of(tenantId, projectId ?? "")!.all[0]!;
 }
 
 function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, tokens: Tokens): PolicyVerdict {

@@ -6,7 +6,7 @@ import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts"
 import { observedTimes } from "../../src/simulation/observed-times.ts";
 import { replay, type Replay } from "../../src/simulation/replay.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
-import type { RecordedCall } from "../../src/store/calls/calls.ts";
+import { recordedCall } from "./recorded-call.ts";
 
 const OPENAI = "openai:gpt-4o";
 const CLAUDE = "anthropic:claude-haiku-4-5";
@@ -14,33 +14,9 @@ const START = Date.UTC(2026, 5, 15, 12);
 const MINUTE_MS = 60_000;
 
 /** One call a minute that asks for what Claude does not have. */
-const CALLS = Array.from({ length: 6 }, (_, index): RecordedCall => ({
-  traceId: String(index).padStart(32, "0"),
-  operation: "chat.completions",
-  projectId: "default",
-  tokenId: null,
-  userId: null,
-  endUser: null,
-  stream: false,
-  route: "chat",
-  provider: "openai",
-  model: "gpt-4o",
-  modelAsked: null,
-  status: 200,
-  code: null,
-  messages: null,
-  usage: { prompt_tokens: 10, completion_tokens: 10, total_tokens: 20 },
-  metadata: null,
-  policies: [],
-  totalMs: 300,
-  firstContentMs: null,
-  timeMs: START + index * MINUTE_MS,
-  parameters: ["logprobs"],
-  costNanoUsd: null,
-  attempts: [
-    { provider: "openai", model: "gpt-4o", code: null, status: 200, startMs: 0, firstContentMs: null, totalMs: 300 },
-  ],
-}));
+const CALLS = Array.from({ length: 6 }, (_, index) =>
+  recordedCall({ timeMs: START + index * MINUTE_MS, parameters: ["logprobs"] }),
+);
 
 function played(route: string): Replay {
   const environment = readEnvironment({});
