@@ -7,7 +7,7 @@ import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";
 import { sealingForm } from "./carriers/sealing-form.ts";
 import type { ReadyCall } from "./operation.ts";
-import { complete } from "./plan/complete.ts";
+import { complete, completeReply } from "./plan/complete.ts";
 import { replyStream, streaming } from "./stream/reply-stream.ts";
 import { replyNonStreamingRounds } from "./tools/non-streaming-rounds.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
@@ -30,7 +30,9 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
     return isStreamed ? replyStreamedRounds(rounds, call, form.stream) : replyNonStreamingRounds(rounds, call, form);
   }
   if (isStreamed) return replyStream(complete(prepare(request), call, streaming(call, form)), call, form.stream);
-  return replyNonStreaming(await complete(prepare(request), call, nonStreaming(call)), call, form);
+  return completeReply(prepare(request), call, nonStreaming(call), (answered) =>
+    replyNonStreaming(answered, call, form),
+  );
 }
 
 /**

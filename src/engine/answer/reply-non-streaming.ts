@@ -232,10 +232,7 @@ export async function sendInTurns(
   settle?: () => void,
 ): Promise<Response> {
   const body = await writing;
-  if (call.signal.aborted) {
-    attempt.settle("cancelled");
-    throw call.signal.reason;
-  }
+  call.signal.throwIfAborted();
   if (answer !== null) call.content?.answered(answer);
   return sendBody(body, attempt, call, settle);
 }

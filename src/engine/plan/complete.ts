@@ -6,6 +6,7 @@
 // `engine/stream/reply-stream.ts`. Rule: After the first content of an answer, or when the plan ends.
 import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { attemptSummary } from "../../core/record/record.ts";
 import { NONE_TRIED } from "../../core/configured/credential.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
@@ -94,6 +95,25 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
           ? { kind: "final", retryAfterMs: null }
           : failureAfter(endOf(thrown, call, run.endingRequest));
     }
+  }
+}
+
+/**
+ * Completes a call and returns what `reply` makes of its answer. A fault in that ends the attempt, which would otherwise
+ * keep its slot at the target. Throws what `complete` and `reply` throw.
+ */
+export async function completeReply<T>(
+  prepared: Prepared,
+  call: Call,
+  work: AttemptWork<T>,
+  reply: (answered: Answered<T>) => MaybePromise<Response>,
+): Promise<Response> {
+  const answered = await complete(prepared, call, work);
+  try {
+    return await reply(answered);
+  } catch (thrown) {
+    answered.attempt.settle("cancelled");
+    throw thrown;
   }
 }
 

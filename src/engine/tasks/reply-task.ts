@@ -7,7 +7,7 @@ import type { Call } from "../call/call.ts";
 import { replyExplained } from "../explain/explain.ts";
 import { requireReadable } from "../guards/readable-inputs.ts";
 import type { ReadyCall } from "../operation.ts";
-import { complete } from "../plan/complete.ts";
+import { completeReply } from "../plan/complete.ts";
 import { type TaskResult, taskWork } from "./task-work.ts";
 
 export interface AnsweredTask extends TaskResult {
@@ -29,7 +29,7 @@ export async function replyTask(ready: ReadyCall, write: TaskWriter, isReadable 
   const { call, request, principal, headers, prepare, explains } = ready;
   if (!isReadable) requireReadable(request, call);
   if (explains) return replyExplained(prepare, request, principal, headers, call, null);
-  return reply(await complete(prepare(request), call, taskWork(call)), call, write);
+  return completeReply(prepare(request), call, taskWork(call), (answered) => reply(answered, call, write));
 }
 
 function reply(answered: Answered<TaskResult>, call: Call, write: TaskWriter): Promise<Response> {
