@@ -48,6 +48,11 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     await waiting.current.promise;
   }, []);
   const api = useMemo(() => createApi(signIn), [signIn]);
+  /** Nothing that one reader was shown is left for another. */
+  const forget = useCallback(() => {
+    queries.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== "me" });
+    queries.getMutationCache().clear();
+  }, [queries]);
   const session = useMemo(
     () =>
       me === undefined || !isSignedIn(me)
@@ -59,11 +64,11 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
                 // a session that has ended is what was asked for
                 if (!(thrown instanceof ApiError) || thrown.status !== 401) throw thrown;
               });
-              queries.clear();
               queries.setQueryData(["me"], { session: null, logins: me.logins });
+              forget();
             },
           },
-    [me, queries],
+    [me, queries, forget],
   );
   if (error !== null && me === undefined)
     return (
@@ -76,12 +81,10 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   const signedInAgain = (next: Me): void => {
     queries.setQueryData(["me"], next);
     setAsking(null);
-    if (readerOf(next) === readerOf(session.me)) waiting.current?.resolve();
-    else {
-      // Another reader must not see what the first one was shown, and sends nothing of theirs.
-      queries.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== "me" });
-      waiting.current?.reject(new Error("Somebody else has signed in, so nothing was changed."));
-    }
+    if (readerOf(next) !== readerOf(session.me)) forget();
+    // what was typed stays for somebody of the same tenant, who may be the same person with another login
+    if (next.tenant_id === session.me.tenant_id) waiting.current?.resolve();
+    else waiting.current?.reject(new Error("Somebody of another tenant has signed in, so nothing was changed."));
     waiting.current = null;
   };
   const giveUp = (): void => {
@@ -92,7 +95,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
   return (
     <ApiContext value={api}>
       <SessionContext value={session}>
-        <ClockContext key={readerOf(session.me)} value={clockOffset(session.me.now, receivedMs)}>
+        <ClockContext key={session.me.tenant_id} value={clockOffset(session.me.now, receivedMs)}>
           {children}
         </ClockContext>
         {asking !== null && (
