@@ -1,5 +1,9 @@
 // Access tokens for tool servers by client credentials (RFC 6749, 4.4): kept until shortly before they expire, shared
 // by all servers with the same credentials, and requested again when a server refuses one.
+
+// Decides (targets and attempts): Where is the access token of a tool server, and when is it renewed? By: `openOauthTokens`. Also:
+// `credentials/token-cache.ts`. Rule: In memory only, renewed before it expires or when a server refuses it. All
+// servers with the same settings of OAuth share it, also those of two tenants.
 import { openTokenCache, type TokenMaker } from "../credentials/token-cache.ts";
 import { exchange } from "../credentials/token-exchange.ts";
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";

@@ -1,5 +1,10 @@
 // How tenants keep the content of their calls (promise 11.3): the settings, and what results from them in a project.
 // Nothing is kept unless the tenant turns it on, and the settings of a project can only reduce what is kept.
+
+// Decides (records and configuration): For how long are prompts and answers kept, who reads them, and how are they
+// removed? By: `compileContentLogs`. Also: `auth/admin-operations.ts` (`ADMIN_OPERATIONS`); `http/admin/calls/logs.ts`.
+// Rule: Only where the tenant turns it on. Reading needs `read_content`, and is in the audit log before anything is
+// shown. What is kept of a whole tenant or project is removed together.
 import { z } from "zod";
 import type { ContentLogs, ContentRules } from "../../core/configured/content.ts";
 import { camelCased } from "../../core/text/camel-case.ts";

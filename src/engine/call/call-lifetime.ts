@@ -2,7 +2,9 @@
 // one abort signal, what has to be released at its end, and its entry in the ledger.
 
 // Decides (the answer): What happens when the client disconnects? By: `cancel`. Also:
-// `engine/stream/stream-session.ts`. Rule: The upstream request ends at once; what was used is charged.
+// `engine/stream/stream-session.ts`; `engine/attempt/attempt-lifetime.ts` (`READ_ON_MS`). Rule: The upstream request
+// ends at once, but a non-streaming answer that has begun is read on for its usage, within bounds; what was used is
+// charged. A call in the background goes on.
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { CallContent } from "../../core/configured/content.ts";
@@ -138,7 +140,7 @@ export class CallLifetime implements BytesHolder {
   /** Ends everything that is in flight, for the reason that the client receives. */
   readonly abandon = (reason: unknown): void => this.#cancellation.abort(reason);
 
-  /** Called when the client has disconnected: ends the upstream request at once. */
+  /** Called when the client has disconnected: ends the call, unless it runs in the background. */
   readonly cancel = (): void => {
     if (!this.#isDetached) this.#end("The client disconnected before the answer was complete.");
   };
