@@ -172,7 +172,10 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
       if (other !== null && other.id !== id)
         throw new StoreError("exists", "Another user of the tenant already has this login.");
     },
-    async removeDependents({ id }) {
+    async removeDependents({ id, tenantId }) {
+      // a session may have its rights from elsewhere: from the claims of a company login
+      for (const table of ["console_sessions", "console_codes"] as const)
+        await tx.deleteFrom(table).where("tenant_id", "=", tenantId).where("user_id", "=", id).execute();
       for (const token of await tx.selectFrom("access_tokens").select("id").where("user_id", "=", id).execute())
         await tokenWrites(work).removeToken(token.id);
       for (const { project_id: projectId } of await tx

@@ -514,6 +514,28 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.drafts.findDraft({ ...asks, owner: "ann" })).toMatchObject({ text: "typed" });
       });
 
+      test("[d14.2] sessions and login links go with their user, whatever their rights come from", async () => {
+        const zoe = { id: "zoe", tenantId: "acme", name: "Zoe" };
+        await writes(store).createUser(zoe);
+        const opened = (userId: string) =>
+          store.sessions.openSession({
+            ...{ id: `of-${userId}`, secretHash: `of-${userId}`, way: "oidc", tenantId: "acme", userId, tokenId: null },
+            ...{ identity: "{}", rights: "", address: null, browser: null },
+            ...{ startedAtMs: nowMs, seenAtMs: nowMs, endsAtMs: nowMs + 60_000 },
+          });
+        const linked = (userId: string) =>
+          store.sessions.keepCode({
+            ...{ codeHash: `of-${userId}`, tenantId: "acme", userId, permissions: [] },
+            expiresAtMs: nowMs + 60_000,
+          });
+        for (const user of ["zoe", "ann"]) await Promise.all([opened(user), linked(user)]);
+        await writes(store).removeUser("zoe");
+        expect(await store.sessions.findSession("of-zoe")).toBeNull();
+        expect(await store.sessions.takeCode("of-zoe", nowMs)).toBeNull();
+        expect(await store.sessions.findSession("of-ann")).toMatchObject({ userId: "ann" });
+        expect(await store.sessions.takeCode("of-ann", nowMs)).toMatchObject({ userId: "ann" });
+      });
+
       test("under another key are named and stay; after a rotation the new key alone decrypts everything, earlier versions too", async () => {
         const { id } = await provider();
         await writes(store).changeResource("provider", id, (one) => ({
