@@ -7,7 +7,7 @@ import { RE2JS } from "re2js";
 import { BlockedText, GuardedText, guardText } from "../../src/guards/guarded-text.ts";
 import { DETECTOR_CLASSES } from "../../src/guards/detector-classes.ts";
 import { guardsFor } from "../policies/policy-documents.ts";
-import { growth, MOST_GROWTH } from "../harness/time/cpu-time.ts";
+import { TooMuchWork, withinWork } from "../../src/guards/work-meter.ts";
 
 /** Each is one of its class: made up, with right check digits. */
 const PLANTED = {
@@ -352,11 +352,24 @@ describe("patterns", () => {
 
   test.each(["^(a+)+$", "(a|aa)+b", "(.*)(.*)(.*)(.*)x", "([a-z]+)*!"])(
     "[d3.3] %s is linear in the text",
-    async (pattern) => {
+    (pattern) => {
       const guards = guardsFor({ patterns: [pattern], action: "mask" });
-      // a machine that backtracks would not come back
-      const made = (size: number): string => "a".repeat(size);
-      expect(await growth(made, (text) => mask(text, guards), 10_000)).toBeLessThan(MOST_GROWTH);
+      const steps = (size: number): number => stepsOf(() => mask("a".repeat(size), guards));
+      const few = steps(5000);
+      expect(few).toBeGreaterThan(5000);
+      // both are known to a power of two, and a machine that backtracks would not come back
+      expect(steps(80_000)).toBeLessThanOrEqual(2 * 16 * few);
     },
   );
 });
+
+/** How many steps of the pattern machine the work takes, rounded up to a power of two. */
+function stepsOf(work: () => unknown): number {
+  for (let steps = 1; ; steps *= 2)
+    try {
+      withinWork(steps, work);
+      return steps;
+    } catch (thrown) {
+      if (!(thrown instanceof TooMuchWork)) throw thrown;
+    }
+}
