@@ -90,6 +90,7 @@ interface Memory {
 }
 interface Minute {
   readonly cpuMicros: number;
+  readonly mainMicros: number | null;
   readonly nginxMicros: number;
   readonly perSecond: number;
   readonly residentMb: number;
@@ -240,10 +241,10 @@ async function minuteOf(
   { proxy, gateway }: { readonly proxy: Subject; readonly gateway: Subject },
   cores: Cores,
 ): Promise<Minute> {
-  const { cpuMicros, perSecond } = await load(bench, gateway, callOf(ROWS[0]!, gateway), cores, MINUTE_S);
+  const minute = await load(bench, gateway, callOf(ROWS[0]!, gateway), cores, MINUTE_S);
   const megabytes = residentMb(gateway.pids[0]!);
   const nginx = await load(bench, proxy, callOf(ROWS[0]!, proxy), cores, UNIT_S);
-  return { cpuMicros, perSecond, residentMb: megabytes, nginxMicros: nginx.cpuMicros };
+  return { ...minute, residentMb: megabytes, nginxMicros: nginx.cpuMicros };
 }
 
 function report(nginx: string, rows: readonly Measured[], memory: Memory, minutes: readonly Minute[]): string {
@@ -309,12 +310,21 @@ function targetsOf(rows: readonly Measured[], memory: Memory): readonly Target[]
 
 function minuteTable(minutes: readonly Minute[], figure: (value: number, digits?: number) => string): string {
   return figuresTable(
-    ["plain calls at full rate, minute", "nginx, CPU µs a call", "Dragoman", "times nginx", "calls/s", "memory, MB"],
-    minutes.map(({ nginxMicros, cpuMicros, perSecond, residentMb: megabytes }, index) => [
+    [
+      "plain calls at full rate, minute",
+      "nginx, CPU µs a call",
+      "Dragoman",
+      "times nginx",
+      "its main thread",
+      "calls/s",
+      "memory, MB",
+    ],
+    minutes.map(({ nginxMicros, cpuMicros, mainMicros, perSecond, residentMb: megabytes }, index) => [
       String(index + 1),
       figure(nginxMicros, 1),
       figure(cpuMicros, 1),
       figure(cpuMicros / nginxMicros, 1),
+      figure(mainMicros ?? Number.NaN, 1),
       figure(perSecond),
       figure(megabytes),
     ]),
