@@ -519,13 +519,26 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         await writes(store).createUser(zoe);
         const opened = (userId: string) =>
           store.sessions.openSession({
-            ...{ id: `of-${userId}`, secretHash: `of-${userId}`, way: "oidc", tenantId: "acme", userId, tokenId: null },
-            ...{ identity: "{}", rights: "", address: null, browser: null },
-            ...{ startedAtMs: nowMs, seenAtMs: nowMs, endsAtMs: nowMs + 60_000 },
+            id: `of-${userId}`,
+            secretHash: `of-${userId}`,
+            way: "oidc",
+            tenantId: "acme",
+            userId,
+            tokenId: null,
+            identity: "{}",
+            rights: "",
+            address: null,
+            browser: null,
+            startedAtMs: nowMs,
+            seenAtMs: nowMs,
+            endsAtMs: nowMs + 60_000,
           });
         const linked = (userId: string) =>
           store.sessions.keepCode({
-            ...{ codeHash: `of-${userId}`, tenantId: "acme", userId, permissions: [] },
+            codeHash: `of-${userId}`,
+            tenantId: "acme",
+            userId,
+            permissions: [],
             expiresAtMs: nowMs + 60_000,
           });
         for (const user of ["zoe", "ann"]) await Promise.all([opened(user), linked(user)]);
