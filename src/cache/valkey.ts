@@ -101,7 +101,7 @@ class ValkeyCache implements AnswerCache {
     if (expiresAtMs <= nowMs) return;
     // before the answer, so that there is no answer of a tenant that is not known, and again behind a purge that came between
     await this.#client.sadd(TENANTS, tenantId);
-    const putting = this.#scripts.dragomanCachePut(
+    await this.#scripts.dragomanCachePut(
       `${answersOf(tenantId)}${key}`,
       indexOf({ tenantId }),
       indexOf({ tenantId, route }),
@@ -114,7 +114,7 @@ class ValkeyCache implements AnswerCache {
       tenantId,
       Buffer.from(body),
     );
-    await Promise.all([putting, this.#client.sadd(TENANTS, tenantId)]);
+    await this.#client.sadd(TENANTS, tenantId);
   }
 
   async purge({ tenantId, route, key }: CachePlace, purgedAtMs: number, nowMs: number): Promise<number> {
@@ -137,8 +137,14 @@ class ValkeyCache implements AnswerCache {
       answersOf(tenantId),
       nowMs + SKEW_MS,
     );
-    if (route === undefined && left === 0) await this.#client.srem(TENANTS, tenantId);
+    if (route === undefined && left === 0) await this.#forget(tenantId);
     return removed;
+  }
+
+  /** An answer that is kept meanwhile makes the tenant known again. */
+  async #forget(tenantId: string): Promise<void> {
+    await this.#client.srem(TENANTS, tenantId);
+    if ((await this.#client.zcard(indexOf({ tenantId }))) > 0) await this.#client.sadd(TENANTS, tenantId);
   }
 
   async tenants(): Promise<readonly string[]> {

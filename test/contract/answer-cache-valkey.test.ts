@@ -13,6 +13,27 @@ async function opened(url: string, clusterNodes: readonly string[] | null = null
   return { cache, close: async () => cache.close() };
 }
 
+/** Two gateways share the server: one keeps an answer while the other purges what is older. */
+function sharedCacheSuite(open: () => Promise<OpenedCache>): void {
+  test("[d13.5] knows the tenant of an answer that is kept during a purge of what is older", async () => {
+    const [one, other] = [await open(), await open()];
+    const entry = { route: "r", body: new Uint8Array(10), expiresAtMs: 10 * 60_000 + Date.now() };
+    const [oldMs, newMs] = [Date.now(), Date.now() + 60_000];
+    for (let round = 0; round < 100; round++) {
+      const tenantId = `shared-${round}-${process.pid}`;
+      const [old, kept] = ["0", "1"].map((key) => ({ ...entry, tenantId, key: key.repeat(64) }));
+      await one.cache.put({ ...old!, askedAtMs: oldMs }, oldMs);
+      await Promise.all([
+        one.cache.purge({ tenantId }, oldMs, newMs),
+        other.cache.put({ ...kept!, askedAtMs: newMs }, newMs),
+      ]);
+      expect(await one.cache.get(kept!, newMs)).not.toBeNull();
+      expect(await one.cache.tenants()).toContain(tenantId);
+    }
+    await Promise.all([one.close(), other.close()]);
+  });
+}
+
 for (const name of ["redis-server", "valkey-server"] as const) {
   const binary = findServer(name);
   // Valkey is in few distributions, and is tested where it is found
@@ -25,6 +46,7 @@ for (const name of ["redis-server", "valkey-server"] as const) {
     });
     afterAll(() => server.stop());
     answerCacheSuite(name, () => opened(server.url), SKEW_MS);
+    sharedCacheSuite(() => opened(server.url));
 
     test("[d13.5] a full server refuses, and what is there can be read", async () => {
       const { cache, close } = await opened(server.url);
@@ -75,4 +97,5 @@ describe.skipIf(!hasRedis)("a cluster", () => {
   });
   afterAll(() => cluster.stop());
   answerCacheSuite("a cluster of three", open, SKEW_MS);
+  sharedCacheSuite(open);
 });
