@@ -1,5 +1,8 @@
 // What becomes of a request that did not succeed: how a provider refused or failed, in a response of its own, in a stream,
 // or in a response that violates the protocol.
+import type { Usage } from "../core/chat.ts";
+import type { JsonObject } from "../core/json.ts";
+import { strictUsage } from "./answers/strict-usage.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
 export type FailureClass =
@@ -39,6 +42,8 @@ export interface ErrorAnswer {
 /** An error that came inside a stream or inside a 200. */
 export class StreamError extends Error {
   readonly failure: UpstreamFailure;
+  /** The usage that the provider reported with the error, in the terms of chat completions; `null` where it reported none. */
+  counted: Usage | null = null;
   constructor(failure: UpstreamFailure) {
     super(failure.message);
     this.name = "StreamError";
@@ -50,10 +55,22 @@ export class StreamError extends Error {
 export class MalformedAnswer extends Error {
   /** What the provider counted for the answer to a task all the same; `null` where it told nothing. */
   readonly told: ToldUsage | null;
+  /** The usage that a chat answer reports all the same, in the terms of chat completions; `null` where it reports none. */
+  counted: Usage | null = null;
   constructor(message: string, told: ToldUsage | null = null) {
     super(message);
     this.name = "MalformedAnswer";
     this.told = told;
+  }
+}
+
+/** Returns what `read` does. A failure that it throws carries the usage that the answer reports. */
+export function withCounted<T>(usage: () => JsonObject | null | undefined, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    if (thrown instanceof StreamError || thrown instanceof MalformedAnswer) thrown.counted ??= strictUsage(usage());
+    throw thrown;
   }
 }
 

@@ -15,7 +15,8 @@ import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/request/turn-order.ts";
-import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "./strict-fields.ts";
+import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs } from "./strict-fields.ts";
+import { strictUsage } from "../../providers/answers/strict-usage.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 
 /** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */

@@ -25,7 +25,7 @@ import {
   type JoinedFigures,
 } from "./non-streaming-answer.ts";
 import { sealingAt, type Sealing } from "../carriers/vendor-reasoning.ts";
-import { strictUsage } from "./strict-fields.ts";
+import { strictUsage } from "../../providers/answers/strict-usage.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { withEdits } from "../../core/request/json-edit.ts";

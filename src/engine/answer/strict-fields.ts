@@ -1,9 +1,7 @@
-// What the schema of an answer requires of single fields, whatever the provider sent (promises 8.6 to 8.9): finish
-// reasons, usage, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
-import type { FinishReason, Usage } from "../../core/chat.ts";
+// What the schema of an answer requires of single fields, whatever the provider sent (promises 8.6 to 8.8): finish
+// reasons, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
+import type { FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isCount } from "../../providers/answers/token-count.ts";
-import { withUnnamedOf } from "../../core/record/usage.ts";
 
 export const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 
@@ -44,42 +42,6 @@ export function isVendorField(name: string, value: Json | undefined): boolean {
     default:
       return value !== null && value !== undefined;
   }
-}
-
-/**
- * Returns the provider's figures in complete form: nulls are removed, and a missing total is the sum. Returns `null`
- * when there are no figures.
- */
-export function strictUsage(usage: JsonObject | null | undefined): Usage | null {
-  if (!isObject(usage)) return null;
-  const prompt = usage["prompt_tokens"];
-  const completion = usage["completion_tokens"];
-  const total = usage["total_tokens"];
-  if (!isCount(prompt) && !isCount(completion)) return null;
-  // an impossible figure that cannot be derived from the others makes the usage invalid
-  const isImpossible = [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part));
-  if (isImpossible && (!isCount(total) || total < ((isCount(prompt) ? prompt : completion) as number))) return null;
-  const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
-  const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
-  const whole: Record<string, Json> = {
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    total_tokens: isCount(total) ? total : promptTokens + completionTokens,
-  };
-  for (const name in usage) {
-    const value = usage[name];
-    if (name in whole || value === null || value === undefined) continue;
-    whole[name] = isObject(value) ? withoutNulls(value) : value;
-  }
-  return withUnnamedOf(whole as Usage, usage);
-}
-
-/** Returns the same object when it has none, as is usual. */
-function withoutNulls(object: JsonObject): JsonObject {
-  let hasNulls = false;
-  for (const name in object) if (object[name] === null || object[name] === undefined) hasNulls = true;
-  if (!hasNulls) return object;
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null && value !== undefined));
 }
 
 /**

@@ -4,7 +4,7 @@
 // Decides (targets and attempts): What happens with a redirect of a provider? By: `refusal`. Also:
 // `routing/plan/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
 import type { DecodeContext } from "../../providers/encoded-request.ts";
-import { StreamError } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../providers/upstream-failure.ts";
 import { readErrorJson } from "../../providers/answers/error-body.ts";
 import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
@@ -278,6 +278,7 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
   const { resolved, meter } = attempt;
   attempt.failing ??= recorder;
   attempt.cached?.failed(thrown);
+  if (thrown instanceof StreamError || thrown instanceof MalformedAnswer) meter.failedWith(recorder, thrown.counted);
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) recorder.accepted(false);

@@ -55,6 +55,8 @@ export class AttemptMeter {
   readonly #recorder: CallRecorder;
   readonly #onClosed: () => void;
   #source: UsageSource | null = null;
+  /** What providers reported with a failure, by the index of the request. */
+  #failed: Map<number, Usage> | null = null;
   /** `null` for an attempt that does not use the response cache, and pays. */
   #payment: Payment | null = null;
   /** `null` until the attempt is charged. */
@@ -94,9 +96,15 @@ export class AttemptMeter {
     this.#source = source;
   }
 
+  /** `usage` is what the provider reported with the failure of this request, if anything. */
+  failedWith(request: AttemptRecorder, usage: Usage | null): void {
+    if (usage === null || countedTokens(usage) === 0) return;
+    (this.#failed ??= new Map()).set(this.#requests.indexOf(request), usage);
+  }
+
   /** Whether the answer to this request has shown usage: figures, or generated content. */
   hasUsage(request: AttemptRecorder): boolean {
-    return this.#source?.(this.#requests.indexOf(request)) != null;
+    return this.#seenOf(this.#requests.indexOf(request)) !== null;
   }
 
   /**
@@ -151,8 +159,14 @@ export class AttemptMeter {
     }
   }
 
-  #usageOf(index: number): AttemptUsage | null {
+  #seenOf(index: number): AttemptUsage | null {
     const seen = this.#source?.(index) ?? null;
+    const reported = this.#failed?.get(index);
+    return reported === undefined ? seen : withUnseen(reported, seen?.usage.completion_tokens ?? 0);
+  }
+
+  #usageOf(index: number): AttemptUsage | null {
+    const seen = this.#seenOf(index);
     if (seen !== null || !this.#requests[index]!.isAccepted) return seen;
     const prompt = promptTokens(this.#attempt.fitted.request);
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
@@ -224,12 +238,17 @@ export function streamUsage(request: ChatRequest, stream: StreamFigures): Attemp
   if (!stream.hasGenerated) return null;
   const estimated = estimatedUsage(promptTokens(request), stream.generated);
   if (reported === null) return { usage: estimated, isEstimated: true };
-  const unseen = estimated.completion_tokens - reported.completion_tokens;
+  return withUnseen(reported, estimated.completion_tokens);
+}
+
+/** `generated` is how many tokens the answer is known to have at least. */
+function withUnseen(reported: Usage, generated: number): AttemptUsage {
+  const unseen = generated - reported.completion_tokens;
   if (unseen <= 0) return { usage: reported, isEstimated: false };
   return {
     usage: {
       ...reported,
-      completion_tokens: estimated.completion_tokens,
+      completion_tokens: generated,
       total_tokens: reported.total_tokens + unseen,
     },
     isEstimated: true,

@@ -19,7 +19,8 @@ import {
 import { isObject, type Json, type JsonObject, isSet, isText } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
-import { strictAnnotations, strictFinishReason, strictLogprobs, strictUsage } from "../answer/strict-fields.ts";
+import { strictAnnotations, strictFinishReason, strictLogprobs } from "../answer/strict-fields.ts";
+import { strictUsage } from "../../providers/answers/strict-usage.ts";
 import type { StreamStage } from "./stream-stage.ts";
 import {
   addDelta,

@@ -3,7 +3,7 @@
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
@@ -26,17 +26,22 @@ export function decodeResponse(
     throw new MalformedAnswer("The provider's answer has no message.");
   }
   const logprobs = logprobsOf(answer["logprobs"]);
+  const usage = usageOf(answer["usage"]);
+  const finish = withCounted(
+    () => usage,
+    () => finishOf(reason, answer["error"]),
+  );
   return {
     ...(typeof id === "string" && { id }),
     choices: [
       {
         index: 0,
         message: messageOf(message),
-        ...finishOf(reason, answer["error"]),
+        ...finish,
         ...(logprobs !== null && { logprobs }),
       },
     ],
-    usage: usageOf(answer["usage"]),
+    usage,
   };
 }
 

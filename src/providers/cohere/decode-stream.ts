@@ -5,7 +5,7 @@ import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
-import { StreamError } from "../upstream-failure.ts";
+import { StreamError, withCounted } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
@@ -137,12 +137,11 @@ class MessageStream implements StreamDecoder {
     if (this.finished) return NOTHING;
     this.finished = true;
     const usage = usageOf(delta["usage"]);
-    return [
-      {
-        choices: [{ index: 0, delta: {}, ...finishOf(delta["finish_reason"], delta["error"]) }],
-        ...(usage !== null && { usage }),
-      },
-    ];
+    const finish = withCounted(
+      () => usage,
+      () => finishOf(delta["finish_reason"], delta["error"]),
+    );
+    return [{ choices: [{ index: 0, delta: {}, ...finish }], ...(usage !== null && { usage }) }];
   }
 
   end(): readonly ChatChunk[] {

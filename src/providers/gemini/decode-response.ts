@@ -4,7 +4,7 @@ import { parseSentJson } from "../answers/sent-json.ts";
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { MalformedAnswer, withCounted } from "../upstream-failure.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
   audioId,
@@ -29,21 +29,27 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 export function decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer {
   const frame = readFrame(body, value ?? parseSentJson(body, "answer"));
   const identity = identityOf(frame);
-  const candidates = candidatesOf(frame);
-  const blocked = blockReasonOf(frame);
-  if (candidates.length === 0 && blocked === null)
-    throw new MalformedAnswer("The provider's answer has no candidates and does not say why.");
-  const choices =
-    candidates.length === 0
-      ? [blockedChoice(blocked!, frame)]
-      : candidates.map((candidate, index) => decodeCandidate(candidate, index, renamedOf(context.memo), identity.id));
+  const usage = decodeUsage(frame["usageMetadata"]);
+  const choices = withCounted(
+    () => usage,
+    () => choicesOf(frame, renamedOf(context.memo), identity.id),
+  );
   const tier = decodeServiceTier(frame["usageMetadata"]);
-  return {
-    ...identity,
-    choices,
-    usage: decodeUsage(frame["usageMetadata"]),
-    ...(tier !== null && { service_tier: tier }),
-  };
+  return { ...identity, choices, usage, ...(tier !== null && { service_tier: tier }) };
+}
+
+/** Throws MalformedAnswer. */
+function choicesOf(
+  frame: JsonObject,
+  renamed: RenamedFunctions,
+  answerId: string | undefined,
+): readonly AnswerChoice[] {
+  const candidates = candidatesOf(frame);
+  if (candidates.length > 0)
+    return candidates.map((candidate, index) => decodeCandidate(candidate, index, renamed, answerId));
+  const blocked = blockReasonOf(frame);
+  if (blocked === null) throw new MalformedAnswer("The provider's answer has no candidates and does not say why.");
+  return [blockedChoice(blocked, frame)];
 }
 
 /** A refused prompt becomes an answer whose content was withheld. */

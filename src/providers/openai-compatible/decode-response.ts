@@ -2,7 +2,7 @@
 // servers write the same thing differently.
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
 import { parseSentJson, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRules } from "./answer-rules.ts";
 import {
@@ -14,11 +14,19 @@ import {
   patchMessage,
   requireNoError,
 } from "./choice.ts";
-import { patchUsage } from "./usage.ts";
+import { patchUsage, usageIn } from "./usage.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObject): ChatAnswer {
   const answer = value ?? parseSentJson(body, "answer");
+  patchUsage(answer, rules.row);
+  return withCounted(
+    () => usageIn(answer),
+    () => decoded(answer, rules, body),
+  );
+}
+
+function decoded(answer: Json, rules: AnswerRules, body: string): ChatAnswer {
   if (rules.errors.isError(answer)) throw new StreamError(rules.errors.classifyParsed(200, answer, body));
   const own: OwnObject = requireSentObject(answer, "answer");
   const { choices } = own;
@@ -29,7 +37,6 @@ export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObj
       if (!isObject(choice)) throw new MalformedAnswer("The provider's answer has a choice that is not an object.");
       patchChoice(choice, rules, body);
     }
-  patchUsage(own, rules.row);
   return own as unknown as ChatAnswer;
 }
 

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts"
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
-import { StreamError } from "../upstream-failure.ts";
+import { StreamError, withCounted } from "../upstream-failure.ts";
 import { parseEvent, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRow, AnswerRules } from "./answer-rules.ts";
 import {
@@ -17,7 +17,7 @@ import {
   patchMessage,
   requireNoError,
 } from "./choice.ts";
-import { patchUsage } from "./usage.ts";
+import { patchUsage, usageIn } from "./usage.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -87,10 +87,16 @@ function isTextDelta(delta: OwnObject, reasoningField: string | undefined): bool
 
 /** Corrects a chunk in place. `data` is its text, for the descriptions of errors. */
 function patchChunk(parsed: Json, rules: AnswerRules, data: string): readonly ChatChunk[] {
-  const { errors, row } = rules;
-  if (errors.isError(parsed)) throw new StreamError(errors.classifyParsed(200, parsed, data));
+  patchUsage(parsed, rules.row);
+  return withCounted(
+    () => usageIn(parsed),
+    () => decodedChunk(parsed, rules, data),
+  );
+}
+
+function decodedChunk(parsed: Json, rules: AnswerRules, data: string): readonly ChatChunk[] {
+  if (rules.errors.isError(parsed)) throw new StreamError(rules.errors.classifyParsed(200, parsed, data));
   const chunk: OwnObject = requireSentObject(parsed, "event");
-  patchUsage(chunk, row);
   const { choices } = chunk;
   if (Array.isArray(choices)) {
     for (const choice of choices as readonly Json[]) if (isObject(choice)) patchChoice(choice, rules, data);

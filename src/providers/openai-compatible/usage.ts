@@ -108,8 +108,12 @@ const KNOWN: KnownFigures = {
   total_completion_time_sec: "figure",
 };
 
-/** Puts the figures of an answer or chunk under their names. A `usage` of null is kept. */
-export function patchUsage(answer: OwnObject, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): void {
+/**
+ * Puts the figures of an answer or chunk, which may be any JSON, under their names. A `usage` of null is kept.
+ */
+export function patchUsage(sent: Json, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): void {
+  if (!isObject(sent)) return;
+  const answer: OwnObject = sent;
   const usage = answer["usage"] ?? usageElsewhere(answer, row);
   if (!isObject(usage)) return;
   // This comes before the parts that have names of their own here are added.
@@ -117,6 +121,12 @@ export function patchUsage(answer: OwnObject, row: Pick<OpenAICompatibleRow, "us
   const renamed = withOpenAINames(withoutNamesOfOurs(usage));
   answer["usage"] = withUnnamedOf(withBilledParts(renamed, row) as Usage, unnamed);
 }
+
+/** Returns the figures that `patchUsage` has left. */
+export function usageIn(sent: Json): JsonObject | null {
+  return isObject(sent) && isObject(sent["usage"]) ? sent["usage"] : null;
+}
+
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /**

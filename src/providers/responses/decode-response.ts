@@ -2,7 +2,7 @@
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
 import { carriedItems } from "./carried-items.ts";
@@ -25,7 +25,11 @@ export function decodeResponse(
   }
   const items = (output as readonly Json[]).filter(isObject);
   const collected = collect(items, rules);
-  const finish = finishOf(response, collected.calls.length > 0, rules, body);
+  const beside = besideChoices(response, items);
+  const finish = withCounted(
+    () => beside.usage,
+    () => finishOf(response, collected.calls.length > 0, rules, body),
+  );
   return {
     ...frameOf(response),
     choices: [
@@ -36,7 +40,7 @@ export function decodeResponse(
         ...finish,
       },
     ],
-    ...besideChoices(response, items),
+    ...beside,
   };
 }
 

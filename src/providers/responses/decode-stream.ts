@@ -6,7 +6,7 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
 import { objectsIn, requireNoChunk, requireSentObject, textOrEmpty, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { matchedItems, placeOf } from "./item-places.ts";
@@ -171,15 +171,16 @@ class ResponseStream implements StreamDecoder {
     const output = objectsIn(response["output"]);
     const chunks = [...this.#missingOf(output), ...this.#unnamedCalls()];
     this.#items.forEach(requireMended);
-    const finish = finishOf(ended, this.#chunks.hasCalls, this.#rules, data);
     const whole = output.length > 0 ? output : this.#items.map(({ whole: one }) => one).filter((one) => one !== null);
+    const beside = besideChoices(response, whole);
+    const finish = withCounted(
+      () => beside.usage,
+      () => finishOf(ended, this.#chunks.hasCalls, this.#rules, data),
+    );
     this.isTerminated = true;
     return [
       ...chunks,
-      {
-        choices: [{ index: 0, delta: carriedItems(whole, this.#rules.carriedAs), ...finish }],
-        ...besideChoices(response, whole),
-      },
+      { choices: [{ index: 0, delta: carriedItems(whole, this.#rules.carriedAs), ...finish }], ...beside },
     ];
   }
 

@@ -45,6 +45,16 @@ function claudeSaying(usage: object): NonNullable<StubOptions["upstream"]> {
   });
 }
 
+const FAILED_RESPONSE = {
+  id: "resp_1",
+  object: "response",
+  status: "failed",
+  output: [],
+  error: { code: "server_error", message: "gone" },
+};
+const RESPONSE_USAGE = { input_tokens: 11, output_tokens: 7, total_tokens: 18 };
+const COHERE_USAGE = { tokens: { input_tokens: 11, output_tokens: 7 } };
+
 /** A price of all models, in dollars for a million tokens. */
 function ownPrice(rates: object): Parameters<typeof compilePrices>[0][number] {
   return {
@@ -105,6 +115,71 @@ describe("an answer that cannot be used", () => {
       usage,
       "provider",
     ]);
+  });
+
+  /** What a provider sends of an answer that failed after it had counted: whole, and as the last event of a stream. */
+  const FAILED: readonly (readonly [what: string, model: string, whole: object, last: object | null])[] = [
+    [
+      "an error inside a choice",
+      "openrouter:openai/gpt-5-mini",
+      { choices: [{ index: 0, message: { content: null }, error: { code: 502, message: "gone" } }], usage },
+      { choices: [{ index: 0, delta: { content: "" }, error: { code: 502, message: "gone" } }], usage },
+    ],
+    [
+      "an error beside the choices",
+      "openrouter:openai/gpt-5-mini",
+      { choices: [], error: { code: 502, message: "gone" }, usage },
+      { choices: [], error: { code: 502, message: "gone" }, usage },
+    ],
+    [
+      "a failed response",
+      "openai:gpt-5-pro",
+      { ...FAILED_RESPONSE, usage: RESPONSE_USAGE },
+      { type: "response.failed", response: { ...FAILED_RESPONSE, usage: RESPONSE_USAGE } },
+    ],
+    [
+      "a finish reason that stands for a failure",
+      "cohere:command-a-03-2025",
+      { id: "x", message: { role: "assistant", content: [] }, finish_reason: "ERROR", usage: COHERE_USAGE },
+      { type: "message-end", delta: { finish_reason: "ERROR", usage: COHERE_USAGE } },
+    ],
+    [
+      "no candidates",
+      "gemini:gemini-2.5-flash",
+      { usageMetadata: { promptTokenCount: 11, candidatesTokenCount: 7, totalTokenCount: 18 } },
+      null,
+    ],
+  ];
+  test.each(
+    FAILED.flatMap(([what, model, whole, last]) => [
+      [what, model, false, JSON.stringify(whole)] as const,
+      ...(last === null ? [] : [[what, model, true, `data: ${JSON.stringify(last)}\n\n`] as const]),
+    ]),
+  )(
+    "[d4.2 d8.9] and has %s, of %s, streamed: %p, is charged what the provider counted",
+    async (_, model, stream, body) => {
+      const headers = { "content-type": stream ? "text/event-stream" : "application/json" };
+      const stub = stubGateway({ upstream: cannedUpstream(() => ({ headers, body })) });
+      const response = await stub.chat({ ...asked, model, stream });
+      expect(response.status).toBeGreaterThanOrEqual(500);
+      await response.text();
+      expect(stub.records.at(-1)!.attempts).toMatchObject([{ usage, usageSource: "provider" }]);
+    },
+  );
+
+  test("[d4.2] and reports less than it sent before is charged what it sent", async () => {
+    const chunk = (rest: object): string => `data: ${JSON.stringify(rest)}\n\n`;
+    const words = "one two three four five six seven eight nine ten ".repeat(20);
+    const body =
+      chunk({ choices: [{ index: 0, delta: { content: words } }] }) +
+      chunk({ choices: [], error: { code: 502, message: "gone" }, usage });
+    const headers = { "content-type": "text/event-stream" };
+    const stub = stubGateway({ upstream: cannedUpstream(() => ({ headers, body })) });
+    await (await stub.chat({ ...asked, stream: true })).text();
+    const { usage: charged, usageSource } = stub.records.at(-1)!;
+    expect([charged!.prompt_tokens, usageSource]).toEqual([11, "estimated"]);
+    expect(charged!.completion_tokens).toBeGreaterThan(100);
+    expect(charged!.total_tokens).toBe(11 + charged!.completion_tokens);
   });
 
   test("[d4.2 d12.10] with too few vectors is charged what the provider counted for it", async () => {
