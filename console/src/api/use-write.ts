@@ -21,7 +21,7 @@ interface Write {
   readonly ask: <T>(request: ShownRequest, headers?: Readonly<Record<string, string>>) => Promise<T | undefined>;
 }
 
-/** `changed`: what is read again afterwards; `me` is what is told of the reader. */
+/** `changed`: what is read again afterwards; `me` is the answer of `GET /me`. */
 export function useWrite(changed: readonly ("read" | "me")[] = READ): Write {
   const api = useApi();
   const queries = useQueryClient();

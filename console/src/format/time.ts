@@ -105,7 +105,7 @@ export function ageOf(timeMs: number, nowMs: number): string {
 
 /** Such as `340 ms`, `1.42 s` or `2 min 5 s`. */
 export function duration(ms: number): string {
-  // what is rounded up to the next unit is told in it
+  // 999.5 ms would be shown as 1000 ms, and 59.95 s as 60.0 s: both are shown in the next larger unit
   if (ms < 999.5) return `${ms < 9.95 ? Number(ms.toFixed(1)) : Math.round(ms)} ms`;
   if (ms < 59_950) return `${(ms / 1000).toFixed(ms < 9995 ? 2 : 1)} s`;
   const seconds = Math.round(ms / 1000);

@@ -20,6 +20,8 @@ import { useMe } from "../../session/session.tsx";
 import { SecretOnce } from "./secret-once.tsx";
 import { belongsTo, LastCall, narrowingOf, TokenState } from "./token-facts.tsx";
 
+type Change = "rotate" | "revoke";
+
 const TABS = [
   { name: "about", label: "About" },
   { name: "history", label: "History" },
@@ -108,16 +110,10 @@ function Fact({ name, children }: { readonly name: string; readonly children: Re
 function Changes({ token, path }: { readonly token: ListedToken; readonly path: string }) {
   const me = useMe();
   const scope = useScope();
-  const { send, isBusy, failure } = useWrite();
-  const [asking, setAsking] = useState<"rotate" | "revoke" | null>(null);
+  const [asking, setAsking] = useState<Change | null>(null);
   const [secret, setSecret] = useState<string | null>(null);
   const isAllowed = may(me, scope, "revoke*Token");
-  const confirm = async (): Promise<void> => {
-    const changed = await send<IssuedToken>("POST", `${path}/${asking!}`);
-    if (changed === undefined) return;
-    if (asking === "rotate") setSecret(changed.token);
-    setAsking(null);
-  };
+  const close = (): void => setAsking(null);
   return (
     <>
       <p className="actions">
@@ -134,33 +130,57 @@ function Changes({ token, path }: { readonly token: ListedToken; readonly path: 
         </p>
       )}
       {asking !== null && (
-        <Modal
-          title={asking === "rotate" ? `Give ${token.name} a new secret?` : `Revoke ${token.name}?`}
-          close={() => setAsking(null)}
-        >
-          <p>
-            {asking === "rotate"
-              ? "The old secret stays valid for 24 hours, so that programs can change to the new one."
-              : "Calls with this token are refused within a second. This cannot be undone."}
-          </p>
-          {failure !== null && <Problem what="Nothing was changed." error={failure} />}
-          <p className="actions">
-            <button
-              type="button"
-              className={asking === "rotate" ? "primary" : "danger"}
-              disabled={isBusy}
-              onClick={() => void confirm()}
-            >
-              {asking === "rotate" ? "Make a new secret" : "Revoke the token"}
-            </button>
-            <button type="button" className="quiet" onClick={() => setAsking(null)}>
-              Cancel
-            </button>
-            <AsCode method="POST" path={`${path}/${asking}`} />
-          </p>
-        </Modal>
+        <ConfirmChange
+          change={asking}
+          token={token}
+          path={`${path}/${asking}`}
+          changed={(issued) => {
+            if (asking === "rotate") setSecret(issued.token);
+            close();
+          }}
+          close={close}
+        />
       )}
       {secret !== null && <SecretOnce name={token.name} secret={secret} close={() => setSecret(null)} />}
     </>
+  );
+}
+
+function ConfirmChange(props: {
+  readonly change: Change;
+  readonly token: ListedToken;
+  readonly path: string;
+  readonly changed: (token: IssuedToken) => void;
+  readonly close: () => void;
+}) {
+  const { change, token, path, changed, close } = props;
+  const { send, isBusy, failure } = useWrite();
+  const confirm = async (): Promise<void> => {
+    const issued = await send<IssuedToken>("POST", path);
+    if (issued !== undefined) changed(issued);
+  };
+  return (
+    <Modal title={change === "rotate" ? `Give ${token.name} a new secret?` : `Revoke ${token.name}?`} close={close}>
+      <p>
+        {change === "rotate"
+          ? "The old secret stays valid for 24 hours, so that programs can change to the new one."
+          : "Calls with this token are refused within a second. This cannot be undone."}
+      </p>
+      {failure !== null && <Problem what="Nothing was changed." error={failure} />}
+      <p className="actions">
+        <button
+          type="button"
+          className={change === "rotate" ? "primary" : "danger"}
+          disabled={isBusy}
+          onClick={() => void confirm()}
+        >
+          {change === "rotate" ? "Make a new secret" : "Revoke the token"}
+        </button>
+        <button type="button" className="quiet" onClick={close}>
+          Cancel
+        </button>
+        <AsCode method="POST" path={path} />
+      </p>
+    </Modal>
   );
 }
