@@ -4,6 +4,7 @@ import type { AttemptReservation } from "../../src/admission/held-attempt.ts";
 import type { CountedUsage } from "../../src/admission/reservation-estimate.ts";
 import { NO_RATES, type Rates } from "../../src/core/configured/price.ts";
 import type { CallCost } from "../../src/core/record/record.ts";
+import type { ChatRequest } from "../../src/core/chat.ts";
 import { estimateAttempt } from "../../src/engine/metering/attempt-estimate.ts";
 import { AttemptMeter } from "../../src/engine/metering/attempt-meter.ts";
 import type { CallPrices } from "../../src/engine/metering/call-prices.ts";
@@ -75,4 +76,28 @@ test("[d11.2] what a killed call is charged at most is a number that its row can
     { counted: () => ({ id: "own", rates }) } as unknown as CallPrices,
   ).most(1, 1);
   expect([usage!.total_tokens, cost!.nanoUsd]).toEqual([Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]);
+});
+
+test("[d5.8] the prompt of a request is counted once, however many answers to it fail", () => {
+  let reads = 0;
+  const request = {
+    get messages() {
+      reads += 1;
+      return [{ role: "user", content: "Hello" }];
+    },
+    params: {},
+    extra: {},
+  } as unknown as ChatRequest;
+  const told: (number | undefined)[] = [];
+  const failed = { isAccepted: true, usageKnown: (usage: { prompt_tokens: number }) => told.push(usage.prompt_tokens) };
+  const meter = new AttemptMeter({
+    attempt: { fitted: { request }, resolved: {} },
+    requests: Array.from({ length: 128 }, () => failed),
+    reservation: null,
+    prices: { cost: () => null, callersCost: () => null },
+    recorder: { record: {}, knowsUsage: true, costs: () => {}, costsCaller: () => {} },
+    onClosed: () => {},
+  } as unknown as MeterOptions);
+  meter.close();
+  expect([new Set(told).size, told.length, reads]).toEqual([1, 128, 1]);
 });

@@ -9,6 +9,7 @@ import { rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { callsFor } from "../fit/fit.ts";
 import { searchUnitsOf } from "../fit/task-parts.ts";
@@ -89,8 +90,6 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
   const { provider, target } = at;
   const n = generatedCount(request);
   const units = searchUnitsOf(request, provider, target.model);
-  let knownPrompt: number | null = null;
-  const promptOf = (): number => (knownPrompt ??= promptTokens(request));
   const outputOf = (assumed: number): number => {
     const bound =
       requestedOutput(request) ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumed);
@@ -100,7 +99,8 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
     const price = prices.counted(request, at);
     // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
     const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
-    const cost = price === null ? null : costBound(promptOf(), outputOf(assumed), price.rates, units, requests);
+    const cost =
+      price === null ? null : costBound(promptTokens(request), outputOf(assumed), price.rates, units, requests);
     return cost === null ? null : { nanoUsd: Math.min(cost * n, Number.MAX_SAFE_INTEGER), priceId: price!.id };
   };
   return {
@@ -109,11 +109,11 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
     },
     bound({ unit, assumeOutputTokens }) {
       return unit === "tokens"
-        ? (promptOf() + outputOf(assumeOutputTokens)) * n
+        ? (promptTokens(request) + outputOf(assumeOutputTokens)) * n
         : (costOf(assumeOutputTokens)?.nanoUsd ?? null);
     },
     most(assumedTokens, assumedInCost) {
-      const prompt = promptOf() * n;
+      const prompt = promptTokens(request) * n;
       // rows hold no figure that is not exact
       const completion = Math.min(outputOf(assumedTokens) * n, Number.MAX_SAFE_INTEGER - prompt);
       return {
@@ -137,10 +137,10 @@ function requestedOutput({ form, params }: ChatRequest): number | undefined {
 
 /**
  * Counts the conversation and everything else that the model reads: the tools, the response format, and what is passed
- * through, for example documents.
+ * through, for example documents. It is counted once for a request, of which as many answers as it has choices may fail.
  */
-export function promptTokens({ messages, held, params, extra }: ChatRequest): number {
+export const promptTokens = memoizePerObject(({ messages, held, params, extra }: ChatRequest): number => {
   const { tools, response_format: format, prediction } = params;
   const passed = Object.keys(extra).length === 0 ? undefined : extra;
   return (held?.promptTokens ?? 0) + estimatePrompt(messages) + estimateValues(tools, format, prediction, passed);
-}
+});
