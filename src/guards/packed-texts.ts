@@ -18,11 +18,18 @@ export interface PackedTexts {
 
 export function packTexts({ plain, json, replaceable = plain.length, inJson = 0 }: Texts): PackedTexts {
   const texts = [...plain, ...json];
-  const areAscii = Uint8Array.from(texts, (text) => (Buffer.byteLength(text) === text.length ? 1 : 0));
-  const lengths = Uint32Array.from(texts, (text, index) => text.length * (areAscii[index] === 1 ? 1 : 2));
-  const bytes = Buffer.from(new ArrayBuffer(lengths.reduce((sum, length) => sum + length, 0)));
+  const areAscii = new Uint8Array(texts.length);
+  const lengths = new Uint32Array(texts.length);
+  let size = 0;
+  for (let index = 0; index < texts.length; index++) {
+    const { length } = texts[index]!;
+    const isAscii = Buffer.byteLength(texts[index]!) === length;
+    areAscii[index] = isAscii ? 1 : 0;
+    size += lengths[index] = isAscii ? length : length * 2;
+  }
+  const bytes = Buffer.from(new ArrayBuffer(size));
   let at = 0;
-  for (const [index, text] of texts.entries()) at += bytes.write(text, at, encodingOf(areAscii[index]));
+  for (let index = 0; index < texts.length; index++) at += bytes.write(texts[index]!, at, encodingOf(areAscii[index]));
   return { bytes, lengths, areAscii, plain: plain.length, replaceable, inJson };
 }
 

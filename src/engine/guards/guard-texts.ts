@@ -45,7 +45,7 @@ export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
     for (const text of inside) (texts.json.has(json) ? inJson : texts.plain).add(text);
   const replaceable = texts.plain.size;
   const only = inJson.difference(texts.plain);
-  const plain = [...texts.plain.union(only).union(fixed)];
+  const plain = [...texts.plain, ...only, ...fixed.difference(texts.plain).difference(only)];
   return { plain, json: [...texts.json], replaceable, inJson: only.size };
 }
 const NOTHING_DIVIDED: ReadonlyMap<number, readonly Found[]> = new Map();
