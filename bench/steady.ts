@@ -1,7 +1,7 @@
 // `npm run bench:steady`: what a call costs in the steady state, with a load and a provider that cost so little that
 // they do not limit the rate: wrk and nginx. nginx as a proxy of the same calls is the unit; both proxies run on one
 // core with all their threads, and take turns. Prints Markdown; --write puts it into README.md beside this file,
-// --minutes N shows in addition N minutes of plain calls at full rate, --only selects rows by their answers, --against
+// --minutes N shows in addition N minutes of plain calls at full rate, beside a second gateway that has few, --only selects rows by their answers, --against
 // <folder> measures the gateway of another checkout in turns with this one, and --quick only shows that everything works.
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
@@ -61,8 +61,9 @@ const FULL: Pace = { firstWarmUpS: 60, warmUpS: 10, rounds: 3, roundS: 6, aloneS
 const QUICK: Pace = { firstWarmUpS: 1, warmUpS: 1, rounds: 1, roundS: 1, aloneS: 1, restS: 0 };
 const CONNECTIONS = 32;
 const MINUTE_S = 60;
-/** For how long nginx is loaded after each minute. */
-const UNIT_S = 5;
+/** For how long the gateway with few calls is loaded after each minute, and how much of that it only warms up. */
+const CONTROL_S = 10;
+const CONTROL_WARM_UP_S = 2;
 /** When less of the load's core was idle, wrk or the provider may have been the limit. */
 const LEAST_IDLE = 0.1;
 
@@ -88,11 +89,9 @@ interface Memory {
   readonly loadedMb: number;
   readonly afterMb: number;
 }
-interface Minute {
-  readonly cpuMicros: number;
-  readonly mainMicros: number | null;
-  readonly nginxMicros: number;
-  readonly perSecond: number;
+interface Minute extends Side {
+  /** CPU of a call of the gateway with few calls. */
+  readonly controlMicros: number;
   readonly residentMb: number;
 }
 
@@ -175,9 +174,13 @@ async function measureAll(bench: Bench, pace: Pace, minutes: number): Promise<st
   await Bun.sleep(pace.restS * 1000);
   const memory: Memory = { atRestMb, loadedMb, afterMb: residentMb(pid) };
   const long: Minute[] = [];
-  for (let minute = 0; minute < minutes; minute++) {
-    tell(`minute ${minute + 1} of ${minutes} ...`);
-    long.push(await minuteOf(bench, { proxy, gateway }, cores));
+  if (minutes > 0) {
+    const control = await start(startGateway(join(folder, "control"), provider.port, cores.subject));
+    await load(bench, control, callOf(ROWS[0]!, control), cores, pace.firstWarmUpS);
+    for (let minute = 0; minute < minutes; minute++) {
+      tell(`minute ${minute + 1} of ${minutes} ...`);
+      long.push(await minuteOf(bench, gateway, control, cores));
+    }
   }
   return report(nginx, rows, memory, long);
 }
@@ -235,16 +238,17 @@ function mainSeconds(pid: number | null): number {
   return pid === null ? 0 : threadSeconds(pid).serving;
 }
 
-/** nginx follows for some seconds, because a machine that others use as well is not equally fast in each minute. */
-async function minuteOf(
-  bench: Bench,
-  { proxy, gateway }: { readonly proxy: Subject; readonly gateway: Subject },
-  cores: Cores,
-): Promise<Minute> {
+/**
+ * A gateway that has few calls follows for some seconds. A machine that others use as well is not equally fast in each
+ * minute, but what comes of the number of calls that a gateway has answered shows as a difference between the two.
+ */
+async function minuteOf(bench: Bench, gateway: Subject, control: Subject, cores: Cores): Promise<Minute> {
   const minute = await load(bench, gateway, callOf(ROWS[0]!, gateway), cores, MINUTE_S);
   const megabytes = residentMb(gateway.pids[0]!);
-  const nginx = await load(bench, proxy, callOf(ROWS[0]!, proxy), cores, UNIT_S);
-  return { ...minute, residentMb: megabytes, nginxMicros: nginx.cpuMicros };
+  const call = callOf(ROWS[0]!, control);
+  await load(bench, control, call, cores, CONTROL_WARM_UP_S);
+  const { cpuMicros } = await load(bench, control, call, cores, CONTROL_S - CONTROL_WARM_UP_S);
+  return { ...minute, residentMb: megabytes, controlMicros: cpuMicros };
 }
 
 function report(nginx: string, rows: readonly Measured[], memory: Memory, minutes: readonly Minute[]): string {
@@ -312,19 +316,19 @@ function minuteTable(minutes: readonly Minute[], figure: (value: number, digits?
   return figuresTable(
     [
       "plain calls at full rate, minute",
-      "nginx, CPU µs a call",
-      "Dragoman",
-      "times nginx",
-      "its main thread",
+      "CPU µs a call",
+      "main thread",
+      "a second gateway, few calls",
+      "quotient",
       "calls/s",
       "memory, MB",
     ],
-    minutes.map(({ nginxMicros, cpuMicros, mainMicros, perSecond, residentMb: megabytes }, index) => [
+    minutes.map(({ controlMicros, cpuMicros, mainMicros, perSecond, residentMb: megabytes }, index) => [
       String(index + 1),
-      figure(nginxMicros, 1),
       figure(cpuMicros, 1),
-      figure(cpuMicros / nginxMicros, 1),
       figure(mainMicros ?? Number.NaN, 1),
+      figure(controlMicros, 1),
+      figure(cpuMicros / controlMicros, 2),
       figure(perSecond),
       figure(megabytes),
     ]),
