@@ -79,6 +79,7 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
           ]}
         />
       )}
+      {data?.next_cursor != null && <p className="hint">The first 1,000 roles are shown.</p>}
     </>
   );
 }

@@ -75,6 +75,7 @@ export function SessionList({ path, userId, mayEnd, none }: SessionListProps) {
           },
         ]}
       />
+      {data.next_cursor !== null && <p className="hint">The first 1,000 sessions are shown.</p>}
     </>
   );
 }
