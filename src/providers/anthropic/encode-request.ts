@@ -11,7 +11,7 @@ import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
 import { factsOf, type ModelFacts } from "../claude/models.ts";
-import { encodeThinking, thinksByBudget } from "../claude/reasoning-effort.ts";
+import { encodeThinking, thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
 import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
@@ -57,7 +57,7 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
   const conversation = encodeConversation(request.messages, facts);
   const json = planJsonOutput(params.response_format, {
     facts,
-    forcingRefused: thinksByBudget(params.reasoning_effort, extra, facts),
+    forcingRefused: thinkingRefusesForcing(params.reasoning_effort, extra, facts),
     toolNames: (params.tools ?? []).map(toolName),
   });
   const tools = encodeTools(params, json);

@@ -5,7 +5,7 @@ import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import { reservedParameter } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
-import { thinksByBudget } from "../claude/reasoning-effort.ts";
+import { thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
@@ -53,7 +53,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const json = planJsonOutput(params.response_format, {
     facts: { jsonSchema: facts.jsonSchema, forcedTools: facts.tools && facts.toolChoice !== "none" },
     forcingRefused:
-      facts.claude !== null && thinksByBudget(params.reasoning_effort, modelFieldsOf(passed), facts.claude),
+      facts.claude !== null && thinkingRefusesForcing(params.reasoning_effort, modelFieldsOf(passed), facts.claude),
     toolNames: (params.tools ?? []).map(toolName),
   });
   const { toolConfig, modelFields, answerTool } = encodeTools(

@@ -14,6 +14,8 @@ export interface ModelFacts {
   readonly sampling: boolean;
   /** When false, the vendor refuses a `tool_choice` that forces a tool. */
   readonly forcedTools: boolean;
+  /** When false, the vendor refuses such a choice in a request that turns on thinking. */
+  readonly forcedBesideThinking: boolean;
   /** Whether the model has `output_config.format`. */
   readonly jsonSchema: boolean;
   /**
@@ -36,6 +38,7 @@ const CLAUDE_3: ModelFacts = {
   efforts: [],
   sampling: true,
   forcedTools: true,
+  forcedBesideThinking: false,
   jsonSchema: false,
   systemTurns: false,
 };
@@ -51,10 +54,14 @@ const CLAUDE_4_6: ModelFacts = {
 };
 const CLAUDE_4_7: ModelFacts = { ...CLAUDE_4_6, efforts: ["low", "medium", "high", "xhigh", "max"], sampling: false };
 /**
+ * Forced tool calls beside thinking came with this generation: https://github.com/langchain-ai/langchain-aws/pull/1141.
+ */
+const FORCED_BESIDE_THINKING: ModelFacts = { ...CLAUDE_4_7, forcedBesideThinking: true };
+/**
  * System turns came with this generation:
  * https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages
  */
-const CLAUDE_4_8: ModelFacts = { ...CLAUDE_4_7, systemTurns: true };
+const CLAUDE_4_8: ModelFacts = { ...FORCED_BESIDE_THINKING, systemTurns: true };
 const ALWAYS_THINKING: ModelFacts = { ...CLAUDE_4_8, thinkingOff: null };
 
 /** The first row that matches applies. */
@@ -71,18 +78,21 @@ export const GENERATIONS: readonly Generation[] = [
   { models: /claude-opus-4(?!\d|[-.][1-9](?!\d))/, facts: OPUS_4 },
   { models: /claude-sonnet-4(?!\d|[-.][1-9](?!\d))/, facts: SONNET_4 },
   { models: /claude-opus-5[-.]5(?!\d)/, facts: { ...ALWAYS_THINKING, forcedTools: false } },
-  { models: /claude-sonnet-5[-.]5(?!\d)/, facts: { ...CLAUDE_4_7, thinkingOff: "between_tools", forcedTools: false } },
-  { models: /claude-haiku-5[-.]5(?!\d)/, facts: CLAUDE_4_7 },
+  {
+    models: /claude-sonnet-5[-.]5(?!\d)/,
+    facts: { ...FORCED_BESIDE_THINKING, thinkingOff: "between_tools", forcedTools: false },
+  },
+  { models: /claude-haiku-5[-.]5(?!\d)/, facts: FORCED_BESIDE_THINKING },
   { models: /claude-(?:fable|mythos)-5[-.][1-9](?!\d)/, facts: { ...ALWAYS_THINKING, forcedTools: false } },
   { models: /claude-(?:fable|mythos)-5(?!\d|[-.][1-9](?!\d))/, facts: ALWAYS_THINKING },
   { models: /claude-opus-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_8 },
-  { models: /claude-sonnet-5(?!\d|[-.][1-9](?!\d))/, facts: CLAUDE_4_7 },
+  { models: /claude-sonnet-5(?!\d|[-.][1-9](?!\d))/, facts: FORCED_BESIDE_THINKING },
   // Models newer than this table.
-  { models: /claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)/, facts: { ...CLAUDE_4_7, sampling: true } },
+  { models: /claude-[a-z]+-(?:4[-.][6-9]|[5-9]|[1-9]\d)(?!\d)/, facts: { ...FORCED_BESIDE_THINKING, sampling: true } },
 ];
 
 /** The facts for a name that reveals no generation. Every model since Claude 3.5 can write this many tokens. */
-export const UNKNOWN_MODEL: ModelFacts = { ...CLAUDE_4_7, maxOutputTokens: 8_192, sampling: true };
+export const UNKNOWN_MODEL: ModelFacts = { ...FORCED_BESIDE_THINKING, maxOutputTokens: 8_192, sampling: true };
 
 export function factsOf(model: string): ModelFacts {
   return GENERATIONS.find((generation) => generation.models.test(model))?.facts ?? UNKNOWN_MODEL;

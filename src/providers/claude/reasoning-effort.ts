@@ -62,9 +62,13 @@ function budgetWithin(effort: string, maxTokens: number): number {
   return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
 }
 
-/** True when the request turns on thinking on a model with budgets. Such a model then refuses forced tool calls. */
-export function thinksByBudget(effort: string | undefined, passedThrough: JsonObject, facts: ModelFacts): boolean {
-  if (facts.thinking !== "budget") return false;
+/** True when the request turns on thinking on a model that then refuses forced tool calls. */
+export function thinkingRefusesForcing(
+  effort: string | undefined,
+  passedThrough: JsonObject,
+  { thinking: way, forcedBesideThinking }: Pick<ModelFacts, "thinking" | "forcedBesideThinking">,
+): boolean {
+  if (way === "none" || forcedBesideThinking) return false;
   const { thinking } = passedThrough as { readonly thinking?: { readonly type?: unknown } | null };
-  return (effort !== undefined && effort !== "none") || thinking?.type === "enabled";
+  return (effort !== undefined && effort !== "none") || thinking?.type === "enabled" || thinking?.type === "adaptive";
 }

@@ -239,8 +239,10 @@ describe("parameters", () => {
   });
   test("changed names are reported", () => {
     expect(
-      encode({ max_tokens: 5, stop: "x", user: "u", reasoning_effort: "low", response_format: { type: "json_object" } })
-        .mapped,
+      encode(
+        { max_tokens: 5, stop: "x", user: "u", reasoning_effort: "low", response_format: { type: "json_object" } },
+        "claude-opus-4-8",
+      ).mapped,
     ).toEqual([
       "max_completion_tokens -> max_tokens",
       "stop -> stop_sequences",
@@ -317,6 +319,15 @@ describe("JSON", () => {
       refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" }, "claude-sonnet-4-5"),
     ).toMatchObject({ code: "unsupported_value", param: "response_format" });
     expect(refusal({ response_format: { type: "json_object" } }, "claude-opus-5-5").message).toContain("json_schema");
+    const thinking = { response_format: { type: "json_object" }, reasoning_effort: "low" };
+    for (const model of ["claude-opus-4-6", "claude-sonnet-4-6", "claude-opus-4-7"])
+      expect([model, refusal(thinking, model).param]).toEqual([model, "response_format"]);
+    expect(
+      refusal({ response_format: { type: "json_object" }, thinking: { type: "adaptive" } }, "claude-opus-4-7").param,
+    ).toBe("response_format");
+    for (const model of ["claude-opus-4-8", "claude-sonnet-5", "claude-of-a-friend"])
+      expect([model, sent(thinking, model)]).toMatchObject([model, { tool_choice: { name: "respond_with_json" } }]);
+    expect(sent({ ...thinking, reasoning_effort: "none" }, "claude-opus-4-7")).toHaveProperty("tool_choice");
     expect(
       sent({ ...asked({ type: "object" }), thinking: { type: "enabled", budget_tokens: 2_000 } }, "claude-sonnet-4-5"),
     ).toHaveProperty("output_config");

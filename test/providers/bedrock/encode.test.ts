@@ -450,7 +450,7 @@ describe("JSON output", () => {
     });
     expect(sent(asked, "us.mistral.pixtral-large-2502-v1:0")["toolConfig"].toolChoice).toEqual({ any: {} });
   });
-  test("cannot be forced on a model that thinks with a budget", () => {
+  test("cannot be forced beside the thinking of a model that refuses it", () => {
     expect(refusal({ response_format: { type: "json_object" }, reasoning_effort: "low" })).toEqual([
       "unsupported_value",
       "response_format",
@@ -458,6 +458,9 @@ describe("JSON output", () => {
     expect(
       refusal({ response_format: { type: "json_object" }, thinking: { type: "enabled", budget_tokens: 2000 } }),
     ).toEqual(["unsupported_value", "response_format"]);
+    const thinking = { response_format: { type: "json_object" }, reasoning_effort: "low" };
+    expect(refusal(thinking, "anthropic.claude-opus-4-7")).toEqual(["unsupported_value", "response_format"]);
+    expect(sent(thinking, "anthropic.claude-opus-4-8")).toHaveProperty("toolConfig");
   });
 });
 
