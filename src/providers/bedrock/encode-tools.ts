@@ -32,25 +32,24 @@ export function encodeTools(
   const choice = encodeChoice(params.tool_choice);
   if (choice === "none") return withoutTools(json, usesTools, facts);
   const forcesCall = choice !== null && choice["auto"] === undefined;
+  const modelFields = (sent: JsonObject | null): JsonObject => ({
+    ...claudeFields(ofClaude),
+    ...(params.parallel_tool_calls === false && all.length > 0 && { tool_choice: oneCallOnly(sent) }),
+  });
   // A tool call that the caller forces is already the whole answer, so no JSON output is added.
   if (json?.kind === "tool" && !forcesCall) {
     const free = all.length > 0 || facts.toolChoice === "any";
+    const toolChoice = free ? { any: {} } : { tool: { name: json.tool.name } };
     return {
-      toolConfig: {
-        tools: [...tools, answerSpec(json.tool)],
-        toolChoice: free ? { any: {} } : { tool: { name: json.tool.name } },
-      },
-      modelFields: claudeFields(ofClaude),
+      toolConfig: { tools: [...tools, answerSpec(json.tool)], toolChoice },
+      modelFields: modelFields(toolChoice),
       answerTool: json.tool.name,
     };
   }
   return {
     // The vendor refuses a choice without tools.
     ...(tools.length > 0 && { toolConfig: { tools, ...(choice !== null && { toolChoice: choice }) } }),
-    modelFields: {
-      ...claudeFields(ofClaude),
-      ...(params.parallel_tool_calls === false && all.length > 0 && { tool_choice: oneCallOnly(choice) }),
-    },
+    modelFields: modelFields(choice),
     answerTool: null,
   };
 }

@@ -394,6 +394,11 @@ describe("tools", () => {
     expect(
       sent({ tools: [weather], tool_choice: "required", parallel_tool_calls: false })["additionalModelRequestFields"],
     ).toEqual({ tool_choice: { type: "any", disable_parallel_tool_use: true } });
+    const json = sent({ tools: [weather], parallel_tool_calls: false, response_format: { type: "json_object" } });
+    expect(json).toMatchObject({
+      toolConfig: { toolChoice: { any: {} } },
+      additionalModelRequestFields: { tool_choice: { type: "any", disable_parallel_tool_use: true } },
+    });
   });
   test("the service's own tools stand beside them, and Claude's dated ones among its own fields, with their beta", () => {
     expect(
