@@ -86,7 +86,7 @@ function encodeTurn(message: Message, path: string, naming: DocumentNaming): Tur
 
 function encodeAssistant(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const carried = turnContent(message);
-  if (carried !== null) return [...carried, ...cachePoint(message["cache_control"])];
+  if (carried !== null) return withCachePoint(carried, message);
   return turnPieces(message).flatMap((piece) => encodePiece(piece, path, naming));
 }
 
@@ -97,13 +97,16 @@ function encodePiece(message: Message, path: string, naming: DocumentNaming): Js
     typeof message.refusal === "string" && message.refusal !== "" && content.length === 0
       ? [{ text: message.refusal }]
       : [];
-  return [...reasoningBlocks(message), ...content, ...refusal, ...calls, ...cachePoint(message["cache_control"])];
+  return withCachePoint([...reasoningBlocks(message), ...content, ...refusal, ...calls], message);
 }
 
-/** Adds the cache point for a `cache_control` on the whole message. */
 function encodeContent(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
-  const blocks = encodeBlocks(message, path, naming);
-  return blocks.length === 0 ? blocks : [...blocks, ...cachePoint(message["cache_control"])];
+  return withCachePoint(encodeBlocks(message, path, naming), message);
+}
+
+/** Adds the cache point for a `cache_control` on the whole message. The vendor refuses one behind nothing. */
+function withCachePoint(blocks: readonly JsonObject[], { cache_control: mark }: Message): JsonObject[] {
+  return blocks.length === 0 ? [] : [...blocks, ...cachePoint(mark)];
 }
 
 function encodeBlocks({ content }: Message, path: string, naming: DocumentNaming): JsonObject[] {

@@ -163,6 +163,7 @@ describe("the conversation", () => {
           ],
         },
         { role: "assistant", content: "C", ...mark },
+        { role: "assistant", content: "", ...mark },
         { role: "tool", tool_call_id: "a", content: "R", ...mark },
       ],
     });
