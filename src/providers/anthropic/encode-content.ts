@@ -1,6 +1,7 @@
 // Encodes content parts as content blocks: https://platform.claude.com/docs/en/api/messages, and the vendor's pages on
 // vision, PDF support and the Files API. What a part carries beyond OpenAI's form (`cache_control`, `citations`,
 // `context`, `title`) stays on its block.
+import { isTextType } from "../../core/text/text-media.ts";
 import { isWebAddress } from "../../core/text/web-address.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
@@ -12,8 +13,6 @@ import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 export const FILES_BETA = "files-api-2025-04-14";
 
 const IMAGE_NAME = /\.(?:png|jpe?g|gif|webp)$/i;
-/** Media types of text, including those that do not begin with `text/`. */
-const TEXT_MEDIA = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/i;
 
 /** `path` names the list. Empty text parts are left out, because the vendor refuses them. */
 export function encodeParts(parts: readonly ContentPart[], path: string): JsonObject[] {
@@ -55,11 +54,12 @@ function encodePart(part: ContentPart, path: string): JsonObject | null {
 }
 
 function encodeImage(url: string): JsonObject {
-  const data = readDataUri(url);
-  if (data === null) return { type: "image", source: { type: "url", url } };
-  return TEXT_MEDIA.test(data.mediaType) || data.mediaType === "application/pdf"
-    ? documentOf(data)
-    : { type: "image", source: base64Source(data) };
+  const inline = readDataUri(url);
+  return inline === null ? { type: "image", source: { type: "url", url } } : inlineBlock(inline);
+}
+
+function inlineBlock(inline: InlineData): JsonObject {
+  return inline.mediaType.startsWith("image/") ? { type: "image", source: base64Source(inline) } : documentOf(inline);
 }
 
 interface FileReference {
@@ -72,8 +72,8 @@ function encodeFile({ file_id: id, file_data: data, filename }: FileReference): 
   const title = typeof filename === "string" && filename !== "" ? { title: filename } : {};
   const inline = readDataUri(data ?? "") ?? readDataUri(id ?? "");
   if (inline !== null) {
-    if (inline.mediaType.startsWith("image/")) return { type: "image", source: base64Source(inline) };
-    return { ...documentOf(inline), ...title };
+    const block = inlineBlock(inline);
+    return block["type"] === "image" ? block : { ...block, ...title };
   }
   if (typeof data === "string") return { ...documentOf({ mediaType: "application/pdf", base64: data }), ...title };
   const address = id ?? "";
@@ -91,13 +91,13 @@ function encodeDocument(source: JsonObject): JsonObject {
   // A media type other than text means that the data is base64, even when the source's type is `text`.
   return {
     type: "document",
-    source: TEXT_MEDIA.test(mediaType) ? { ...source, media_type: "text/plain" } : { ...source, type: "base64" },
+    source: isTextType(mediaType) ? { ...source, media_type: "text/plain" } : { ...source, type: "base64" },
   };
 }
 
 /** Text is decoded, because the vendor accepts only PDF in base64. */
 function documentOf({ mediaType, base64 }: InlineData, source: JsonObject = {}): JsonObject {
-  if (!TEXT_MEDIA.test(mediaType))
+  if (!isTextType(mediaType))
     return { type: "document", source: { ...source, type: "base64", media_type: mediaType, data: base64 } };
   return {
     type: "document",

@@ -4,6 +4,7 @@
 import type { ContentPart } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
+import { isTextType } from "../../core/text/text-media.ts";
 import { BLOCKS_AS_THEY_ARE } from "./dialect.ts";
 import { requireBytes, mediaBlock, readAddress, typeOfName, type DocumentLabel } from "./media.ts";
 
@@ -102,7 +103,7 @@ function encodeFile(part: ContentPart, path: string, naming: DocumentNaming): Js
 
 function encodeDocument(part: ContentPart, path: string, naming: DocumentNaming): JsonObject {
   const { type, media_type: mediaType, data, url } = part["source"] as JsonObject;
-  if (typeof data === "string" && type === "text" && (typeof mediaType !== "string" || mediaType.startsWith("text/")))
+  if (typeof data === "string" && type === "text" && (typeof mediaType !== "string" || isTextType(mediaType)))
     return mediaBlock(
       { mediaType: typeof mediaType === "string" ? mediaType : "text/plain", source: { text: data } },
       labelOf(part, null, "", naming),

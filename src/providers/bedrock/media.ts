@@ -4,6 +4,7 @@
 import type { ContentPart } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
+import { isTextType } from "../../core/text/text-media.ts";
 import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
 
@@ -48,8 +49,6 @@ const EXTENSIONS: Readonly<Record<string, string>> = {
   wmv: "video/x-ms-wmv",
   "3gp": "video/3gpp",
 };
-/** Further text types, which are sent as plain text. */
-const OTHER_TEXT = /^(?:text\/|application\/(?:json|xml|yaml|x-yaml|javascript|x-ndjson|[\w.-]+\+(?:json|xml))$)/;
 const S3_ADDRESS = /^s3:\/\//i;
 
 /** Bytes with what is known about them. */
@@ -101,7 +100,9 @@ export function mediaBlock(
   if (image !== undefined) return { image: { format: image, source } };
   const video = wordFor(mediaType, VIDEOS);
   if (video !== undefined) return { video: { format: video, source } };
-  const format = wordFor(mediaType, DOCUMENTS) ?? (OTHER_TEXT.test(mediaType) ? "txt" : undefined);
+  // an image that is a text has no name, which a document must have
+  const isText = isTextType(mediaType) && !mediaType.startsWith("image/");
+  const format = wordFor(mediaType, DOCUMENTS) ?? (isText ? "txt" : undefined);
   if (format === undefined)
     throw unsupportedBlock(
       path,

@@ -380,6 +380,11 @@ describe("parts", () => {
     expect(
       block({ type: "document", source: { type: "base64", media_type: "text/csv", data: base64("a,b") } }),
     ).toEqual({ type: "document", source: { type: "text", media_type: "text/plain", data: "a,b" } });
+    for (const type of ["application/toml", "application/json; charset=utf-8"])
+      expect(block({ type: "document", source: { type: "base64", media_type: type, data: base64("a = 1") } })).toEqual({
+        type: "document",
+        source: { type: "text", media_type: "text/plain", data: "a = 1" },
+      });
     expect(block({ type: "document", source: { type: "text", media_type: "application/pdf", data: "QUJD" } })).toEqual({
       type: "document",
       source: { type: "base64", media_type: "application/pdf", data: "QUJD" },

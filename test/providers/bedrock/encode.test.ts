@@ -266,6 +266,15 @@ describe("content blocks", () => {
     expect(
       blocks([{ type: "document", source: { type: "base64", media_type: "text/markdown", data: "IyBI" } }]),
     ).toEqual([{ document: { format: "md", name: "document", source: { bytes: "IyBI" } } }]);
+    expect(
+      blocks([
+        { type: "document", source: { type: "text", media_type: "application/json", data: '{"a":1}' } },
+        { type: "document", source: { type: "base64", media_type: "application/toml; charset=utf-8", data: "YT0x" } },
+      ]),
+    ).toEqual([
+      { document: { format: "txt", name: "document", source: { text: '{"a":1}' } } },
+      { document: { format: "txt", name: "document 2", source: { bytes: "YT0x" } } },
+    ]);
     expect(blocks([{ type: "document", source: { type: "url", url: PDF } }])).toEqual([
       { document: { format: "pdf", name: "document", source: { bytes: "cGRm" } } },
     ]);
