@@ -45,7 +45,8 @@ export const APPLY_GUARDRAIL: ProviderForm = {
 function findingsIn(list: Json | undefined, policy: string, quoted: QuotedFindings): readonly ServiceFinding[] {
   return objectsIn(list).flatMap((one) => {
     if (one["action"] !== "BLOCKED" && one["action"] !== "ANONYMIZED") return [];
-    const label = labelOf(one["type"] ?? one["name"] ?? policy);
+    // every topic has the type DENY: .../APIReference/API_runtime_GuardrailTopic.html
+    const label = labelOf(one["name"] ?? one["type"] ?? policy);
     return one["match"] === undefined ? [wholeText(label)] : quoted(one["match"], label);
   });
 }

@@ -77,19 +77,20 @@ interface Places {
 /** What one filter found; of personal data, the results of the inspection. */
 function findingsOf(filter: string, found: Json | undefined, places: Places): readonly ServiceFinding[] {
   if (!isObject(found)) return [];
+  const label = labelOf(filter);
   const inspected = found["inspectResult"] ?? found["deidentifyResult"];
   if (isObject(inspected)) {
     if (inspected["matchState"] !== FOUND) return [];
     const findings = objectsIn(inspected["findings"]);
-    return findings.length === 0 ? [wholeText(filter)] : findings.map((finding) => findingAt(finding, places));
+    return findings.length === 0 ? [wholeText(label)] : findings.map((finding) => findingAt(finding, places));
   }
   if (found["matchState"] !== FOUND) return [];
   const addresses = objectsIn(found["maliciousUriMatchedItems"]);
-  if (addresses.length > 0) return addresses.flatMap(({ uri }) => places.quoted(uri, filter));
+  if (addresses.length > 0) return addresses.flatMap(({ uri }) => places.quoted(uri, label));
   const types = Object.entries(isObject(found["raiFilterTypeResults"]) ? found["raiFilterTypeResults"] : {}).filter(
     ([, one]) => isObject(one) && one["matchState"] === FOUND,
   );
-  return types.length === 0 ? [wholeText(labelOf(filter))] : types.map(([type]) => wholeText(labelOf(type)));
+  return types.length === 0 ? [wholeText(label)] : types.map(([type]) => wholeText(labelOf(type)));
 }
 
 /** Numbers are texts, and 0 is left out, as in all JSON of protocol buffers. */

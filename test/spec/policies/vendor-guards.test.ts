@@ -332,6 +332,14 @@ for (const [type, form] of Object.entries(FORMS))
       });
   });
 
+test("[d16.4] a denied topic of a guardrail is recorded by its name", async () => {
+  const topics = [{ name: "Gossip", type: "DENY", action: "BLOCKED" }];
+  const answer = { action: "GUARDRAIL_INTERVENED", assessments: [{ topicPolicy: { topics } }] };
+  const on = stage(FORMS["guardrails"]!, () => answer);
+  await say(on);
+  expect(on.stub.records[0]!.guardServices[0]!.found).toEqual(["Gossip"]);
+});
+
 describe("a service of a configured provider", () => {
   const form = FORMS["moderation"]!;
 
