@@ -1,6 +1,6 @@
 // Encodes a chat request as a request to Cohere's chat API, version 2: https://docs.cohere.com/reference/chat
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
+import { isSet, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
@@ -92,7 +92,7 @@ function encodeParams(params: ChatParams): JsonObject {
  */
 function encodeFormat(format: NonNullable<ChatParams["response_format"]>): JsonObject {
   const schema = format.type === "json_schema" ? format.json_schema.schema : undefined;
-  return { type: "json_object", ...(schema !== undefined && { schema }) };
+  return { type: "json_object", ...(isSet(schema) && { schema }) };
 }
 
 /** Documents that are passed through are appended to those of the messages. */

@@ -76,7 +76,5 @@ function jsonOutput(format: ResponseFormat, { jsonOutput: way }: PromptEndpoint)
 
 /** JSON mode is encoded as a schema that accepts any object. */
 export function schemaOf(format: Exclude<ResponseFormat, { readonly type: "text" }>): JsonObject {
-  return format.type === "json_schema" && format.json_schema.schema !== undefined
-    ? format.json_schema.schema
-    : { type: "object" };
+  return (format.type === "json_schema" ? format.json_schema.schema : undefined) ?? { type: "object" };
 }

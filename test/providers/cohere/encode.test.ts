@@ -86,6 +86,11 @@ describe("parameters", () => {
         "response_format"
       ],
     ).toEqual({ type: "json_object", schema });
+    expect(
+      sent({ response_format: { type: "json_schema", json_schema: { name: "place", schema: null } } })[
+        "response_format"
+      ],
+    ).toEqual({ type: "json_object" });
   });
   test.each([
     ["none", { type: "disabled" }],

@@ -83,6 +83,9 @@ describe("OpenAI's completions", () => {
     expect(bodyOf("llamacpp-generate", { response_format: { type: "json_object" } })["json_schema"]).toEqual({
       type: "object",
     });
+    const open = { response_format: { type: "json_schema", json_schema: { name: "place", schema: null } } };
+    expect(bodyOf("llamacpp-generate", open)["json_schema"]).toEqual({ type: "object" });
+    expect(bodyOf("ollama-generate", open)["format"]).toEqual({ type: "object" });
     expect(refusalOf(() => bodyOf("openai-generate", { response_format: FORMAT }))?.code).toBe("unsupported_parameter");
   });
   test("user is left out where the provider has no field for it", () => {
