@@ -47,5 +47,6 @@ function isSameCall(item: JsonObject, call: ToolCall): boolean {
   const made: Json | undefined = isText ? call["custom"] : call.function;
   if (!isObject(made) || call.id !== callIdOf(item) || made["name"] !== item["name"]) return false;
   const input = inputOf(item);
-  return isText ? made["input"] === input : made["arguments"] === (input === "" ? "{}" : input);
+  if (isText) return made["input"] === input;
+  return made["arguments"] === input || (input === "" && made["arguments"] === "{}");
 }

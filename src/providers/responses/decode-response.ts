@@ -2,11 +2,11 @@
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
 import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
 import { carriedItems } from "./carried-items.ts";
-import { besideChoices, finishOf, frameOf } from "./outcome.ts";
+import { besideChoices, finishOf, frameOf, requireEnded } from "./outcome.ts";
 import { annotationsOf, kindOf, toolCallOf } from "./output-items.ts";
 import { REASONING_BREAK, reasoningDetails, reasoningTexts } from "./reasoning-items.ts";
 import type { ResponsesRules } from "./rules.ts";
@@ -24,12 +24,8 @@ export function decodeResponse(
     throw new MalformedAnswer("The provider's answer has no list of output items.");
   }
   const items = (output as readonly Json[]).filter(isObject);
-  const collected = collect(items, rules);
-  const beside = besideChoices(response, items);
-  const finish = withCounted(
-    () => beside.usage,
-    () => finishOf(response, collected.calls.length > 0, rules, body),
-  );
+  requireEnded(response, rules, body);
+  const collected = collect(items, rules, finishOf(response, false).finish_reason === "length");
   return {
     ...frameOf(response),
     choices: [
@@ -37,10 +33,10 @@ export function decodeResponse(
         index: 0,
         message: { ...turnMessage(collected), ...carriedItems(items, rules.carriedAs) },
         logprobs: collected.logprobs.length === 0 ? null : { content: collected.logprobs, refusal: null },
-        ...finish,
+        ...finishOf(response, collected.calls.length > 0),
       },
     ],
-    ...beside,
+    ...besideChoices(response, items),
   };
 }
 
@@ -48,7 +44,7 @@ interface Collected extends TurnParts {
   readonly logprobs: JsonObject[];
 }
 
-function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRules): Collected {
+function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRules, isCut: boolean): Collected {
   const collected: Collected = { ...emptyParts(), logprobs: [] };
   for (const item of items) {
     const kind = kindOf(item);
@@ -58,7 +54,7 @@ function collect(items: readonly JsonObject[], { reasoningFormat }: ResponsesRul
         .filter((text) => text !== "")
         .join(REASONING_BREAK);
       collected.details.push(...reasoningDetails(item, collected.details.length, reasoningFormat));
-    } else if (kind !== "other") collected.calls.push(toolCallOf(item));
+    } else if (kind !== "other") collected.calls.push(toolCallOf(item, isCut));
     noteBlock(collected);
   }
   return collected;

@@ -6,11 +6,11 @@ import type { SseEvent } from "../../wire/sse.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, requireNoChunk, requireSentObject, textOrEmpty, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { matchedItems, placeOf } from "./item-places.ts";
-import { besideChoices, finishOf, frameOf } from "./outcome.ts";
+import { besideChoices, finishOf, frameOf, requireEnded } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
 import type { ResponsesRules } from "./rules.ts";
 import { ANNOTATION_ADDED, formOfEvent, ITEM_ADDED, ITEM_DONE, type PartForm } from "./stream-grammar.ts";
@@ -168,19 +168,20 @@ class ResponseStream implements StreamDecoder {
 
   #onEnd(response: JsonObject, status: string, data: string): readonly ChatChunk[] {
     const ended = { ...response, status: response["status"] ?? status };
+    // before what has come is compared with the whole, which an answer that failed may not have
+    requireEnded(ended, this.#rules, data);
     const output = objectsIn(response["output"]);
     const chunks = [...this.#missingOf(output), ...this.#unnamedCalls()];
     this.#items.forEach(requireMended);
+    const finish = finishOf(ended, this.#chunks.hasCalls);
     const whole = output.length > 0 ? output : this.#items.map(({ whole: one }) => one).filter((one) => one !== null);
-    const beside = besideChoices(response, whole);
-    const finish = withCounted(
-      () => beside.usage,
-      () => finishOf(ended, this.#chunks.hasCalls, this.#rules, data),
-    );
     this.isTerminated = true;
     return [
       ...chunks,
-      { choices: [{ index: 0, delta: carriedItems(whole, this.#rules.carriedAs), ...finish }], ...beside },
+      {
+        choices: [{ index: 0, delta: carriedItems(whole, this.#rules.carriedAs), ...finish }],
+        ...besideChoices(response, whole),
+      },
     ];
   }
 

@@ -3,22 +3,16 @@
 import type { ChunkChoice, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
+import { objectsIn } from "../answers/sent-json.ts";
 import { isCount, mainTokenCount } from "../answers/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 
-/**
- * The finish reason of an answer that has ended. Throws StreamError for one that failed or was cancelled, and
- * MalformedAnswer for one that goes on elsewhere. `text` is that of the body or event.
- */
+/** The finish reason of an answer that has ended. */
 export function finishOf(
-  response: JsonObject,
+  { status, incomplete_details: details }: JsonObject,
   hasCalls: boolean,
-  rules: ResponsesRules,
-  text: string,
 ): Pick<ChunkChoice, "finish_reason" | "native_finish_reason"> {
-  requireEnded(response, rules, text);
-  const { status, incomplete_details: details } = response;
   const reason = isObject(details) && typeof details["reason"] === "string" ? details["reason"] : null;
   if (status === "incomplete" || (status === undefined && reason !== null))
     return {
@@ -29,8 +23,18 @@ export function finishOf(
   return { finish_reason: hasCalls ? "tool_calls" : "stop" };
 }
 
-/** Throws StreamError or MalformedAnswer. */
-export function requireEnded(response: JsonObject, { failureOf }: ResponsesRules, text: string): void {
+/**
+ * Throws StreamError for an answer that failed or was cancelled, and MalformedAnswer for one that goes on elsewhere.
+ * `text` is that of the body or event.
+ */
+export function requireEnded(response: JsonObject, rules: ResponsesRules, text: string): void {
+  withCounted(
+    () => besideChoices(response, objectsIn(response["output"])).usage,
+    () => requireStatus(response, rules, text),
+  );
+}
+
+function requireStatus(response: JsonObject, { failureOf }: ResponsesRules, text: string): void {
   const { status, error } = response;
   if (isObject(error) || typeof error === "string" || status === "failed") {
     const failure = failureOf({ error: error ?? { message: "The provider's response failed.", code: null } }, text);

@@ -26,11 +26,12 @@ export function callIdOf({ call_id: callId, id }: JsonObject): string {
   return textOrEmpty(callId) || textOrEmpty(id);
 }
 
-export function toolCallOf(item: JsonObject): ToolCall {
+/** A call without arguments gets an empty object, unless the answer was cut off before them. */
+export function toolCallOf(item: JsonObject, isCut: boolean): ToolCall {
   const [id, name, input] = [callIdOf(item), textOrEmpty(item["name"]), inputOf(item)];
   return isCustom(item)
     ? ({ id, type: "custom", custom: { name, input } } as JsonObject as ToolCall)
-    : { id, type: "function", function: { name, arguments: input === "" ? "{}" : input } };
+    : { id, type: "function", function: { name, arguments: input === "" && !isCut ? "{}" : input } };
 }
 
 /** Citations have their members flat here, and their positions count from the beginning of their own part. */

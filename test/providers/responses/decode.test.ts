@@ -152,6 +152,14 @@ describe("an answer", () => {
     for (const status of ["queued", "in_progress"])
       expect(fault(() => plain(responseOf([], { status })))).toBeInstanceOf(MalformedAnswer);
   });
+  test("a call that was cut off before its arguments gets none, plain and streamed", () => {
+    const response = responseOf([call("a", "weather", "", { status: "incomplete" })], {
+      status: "incomplete",
+      incomplete_details: { reason: "max_output_tokens" },
+    });
+    expect(plain(response).calls).toMatchObject([{ function: { name: "weather", arguments: "" } }]);
+    expect(streamed(eventsOf(response)).read).toEqual(plain(response));
+  });
   test("a body that is no answer", () => {
     expect(fault(() => decodeResponse('{"error":{"message":"No."}}', RULES)).message).toBe("No.");
     expect(fault(() => decodeResponse('{"object":"chat.completion","choices":[]}', RULES))).toBeInstanceOf(
@@ -271,6 +279,13 @@ describe("a stream", () => {
       expect(thrown).toBeInstanceOf(StreamError);
       expect(thrown.message).toBe("Stopped.");
     }
+    const failed = responseOf([message("msg_1", "Something else")], {
+      status: "failed",
+      error: { code: "server_error", message: "Stopped." },
+    });
+    const begun = eventsOf(responseOf([message("msg_1", "Guten Tag")])).slice(0, -1);
+    const end = { event: "", data: JSON.stringify({ type: "response.failed", response: failed }) };
+    expect(fault(() => streamed([...begun, end])).message).toBe("Stopped.");
     expect(fault(() => streamed([{ event: "error", data: "Stopped." }])).message).toBe("Stopped.");
     expect(fault(() => streamed([{ event: "", data: "<html>" }]))).toBeInstanceOf(MalformedAnswer);
   });
