@@ -3,6 +3,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
+import { stopSequences } from "../conversation/stop-sequences.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { betasOfBlocks, betasOfTools } from "./dialect.ts";
@@ -114,7 +115,7 @@ export function headersWithBetas({ headers }: Target, betas: readonly string[]):
 function encodeSampling(params: ChatParams): JsonObject {
   const { temperature, top_p, stop, service_tier: tier } = params;
   const userId = params.safety_identifier ?? params.user;
-  const sequences = typeof stop === "string" ? [stop].filter((word) => word !== "") : (stop ?? []);
+  const sequences = stopSequences(stop);
   return {
     ...(temperature !== undefined && { temperature }),
     ...(top_p !== undefined && { top_p }),

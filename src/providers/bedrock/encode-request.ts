@@ -7,6 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
 import { thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
+import { stopSequences } from "../conversation/stop-sequences.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { modelUrl } from "./address.ts";
@@ -98,12 +99,12 @@ function encodeInference({
   stop,
 }: ChatParams): JsonObject {
   const maxTokens = bound ?? oldBound;
-  const stopSequences = (typeof stop === "string" ? [stop] : (stop ?? [])).filter((word) => word !== "");
+  const sequences = stopSequences(stop);
   return {
     ...(maxTokens !== undefined && { maxTokens }),
     ...(temperature !== undefined && { temperature }),
     ...(topP !== undefined && { topP }),
-    ...(stopSequences.length > 0 && { stopSequences }),
+    ...(sequences.length > 0 && { stopSequences: sequences }),
   };
 }
 

@@ -3,6 +3,7 @@ import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { isSet, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
+import { stopSequences } from "../conversation/stop-sequences.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
 import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
@@ -69,7 +70,7 @@ function encodeParams(params: ChatParams): JsonObject {
     reasoning_effort: effort,
   } = params;
   const maxTokens = params.max_completion_tokens ?? params.max_tokens;
-  const sequences = typeof stop === "string" ? [stop].filter((word) => word !== "") : (stop ?? []);
+  const sequences = stopSequences(stop);
   const thinking = effort === undefined ? undefined : THINKING[effort];
   return {
     ...(maxTokens !== undefined && { max_tokens: maxTokens }),

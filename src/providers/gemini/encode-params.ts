@@ -3,6 +3,7 @@ import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
+import { stopSequences } from "../conversation/stop-sequences.ts";
 import { takesJsonSchema, thinkingFor } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
@@ -56,7 +57,7 @@ export function encodeGenerationConfig(params: ChatParams, model: string): Recor
   }
   if (config["maxOutputTokens"] === undefined && params.max_tokens !== undefined)
     config["maxOutputTokens"] = params.max_tokens;
-  if (params.stop !== undefined) putStop(config, params.stop);
+  putStop(config, stopSequences(params.stop));
   if (params.seed !== undefined) config["seed"] = int32(params.seed);
   if (params.logprobs === true) {
     config["responseLogprobs"] = true;
@@ -73,8 +74,7 @@ function refused(param: string, expected: string, value: Json | undefined): Gate
   return unsupportedValue(param, `${param} must be ${expected} for this provider; got ${describe(value)}.`);
 }
 
-function putStop(config: Record<string, Json>, stop: string | readonly string[]): void {
-  const sequences = (typeof stop === "string" ? [stop] : stop).filter((sequence) => sequence !== "");
+function putStop(config: Record<string, Json>, sequences: readonly string[]): void {
   if (sequences.length > MAX_STOP_SEQUENCES)
     throw refused("stop", `at most ${MAX_STOP_SEQUENCES} sequences`, sequences);
   if (sequences.length > 0) config["stopSequences"] = sequences;

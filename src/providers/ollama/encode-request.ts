@@ -5,6 +5,7 @@ import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, setByGateway } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
+import { stopSequences } from "../conversation/stop-sequences.ts";
 import { hasParts } from "../conversation/join-texts.ts";
 import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
 import { encodeMessages } from "./encode-messages.ts";
@@ -86,7 +87,7 @@ function encodeTopLevel(params: ChatParams): JsonObject {
 function encodeOptions(params: ChatParams): JsonObject {
   const { temperature, top_p, seed, stop, presence_penalty, frequency_penalty } = params;
   const bound = params.max_completion_tokens ?? params.max_tokens;
-  const sequences = typeof stop === "string" ? [stop].filter((word) => word !== "") : (stop ?? []);
+  const sequences = stopSequences(stop);
   return {
     ...(bound !== undefined && { num_predict: bound }),
     ...(temperature !== undefined && { temperature }),

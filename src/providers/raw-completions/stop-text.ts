@@ -1,7 +1,8 @@
-// Removes a stop sequence that the server leaves at the end of its text, because OpenAI's answers do not contain it.
+// Removes a stop sequence that the server leaves at the end of its text, because OpenAI's answers do not contain it. No
+// sequence is empty.
 
 export function withoutStop(text: string, stops: readonly string[]): string {
-  const stop = stops.find((word) => word !== "" && text.endsWith(word));
+  const stop = stops.find((word) => text.endsWith(word));
   return stop === undefined ? text : text.slice(0, -stop.length);
 }
 
@@ -13,8 +14,7 @@ export interface StopTrimmer {
 }
 
 export function stopTrimmer(stops: readonly string[]): StopTrimmer {
-  const words = stops.filter((word) => word !== "");
-  const longest = words.reduce((most, { length }) => Math.max(most, length), 0);
+  const longest = stops.reduce((most, { length }) => Math.max(most, length), 0);
   let held = "";
   return {
     push(text) {
@@ -22,12 +22,12 @@ export function stopTrimmer(stops: readonly string[]): StopTrimmer {
       const from = Math.max(0, all.length - longest);
       let at = all.length;
       for (let start = from; start < all.length && at === all.length; start++)
-        if (words.some((word) => word.startsWith(all.slice(start)))) at = start;
+        if (stops.some((word) => word.startsWith(all.slice(start)))) at = start;
       held = all.slice(at);
       return all.slice(0, at);
     },
     end(stopped) {
-      const rest = stopped ? withoutStop(held, words) : held;
+      const rest = stopped ? withoutStop(held, stops) : held;
       held = "";
       return rest;
     },

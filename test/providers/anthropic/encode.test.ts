@@ -198,7 +198,7 @@ describe("parameters", () => {
       service_tier: "standard_only",
     });
     expect(
-      sent({ stop: ["a", "b"], user: "u1", safety_identifier: "s1", service_tier: "auto", stream: true }),
+      sent({ stop: ["a", "", "b"], user: "u1", safety_identifier: "s1", service_tier: "auto", stream: true }),
     ).toMatchObject({ stop_sequences: ["a", "b"], metadata: { user_id: "s1" }, service_tier: "auto", stream: true });
     expect(sent({ stop: "", stream: false })).toEqual({
       model: "claude-sonnet-4-6",
