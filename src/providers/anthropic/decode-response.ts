@@ -4,10 +4,11 @@ import type { ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
+import { wholeInput } from "../content-blocks/turn-chunks.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";
-import { finishOf, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
+import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
 import { annotationsOf, carriedTurn } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
@@ -26,7 +27,8 @@ export function decodeResponse(
   }
   const answerTool = answerToolOf(context.memo);
   const blocks = content.filter(isObject);
-  const parts = collect(blocks, answerTool);
+  const isCut = typeof reason === "string" && isCutOff(reason);
+  const parts = collect(blocks, answerTool, isCut);
   const refusal = refusalOf(details);
   return {
     ...(typeof id === "string" && { id }),
@@ -48,7 +50,7 @@ export function decodeResponse(
   };
 }
 
-function collect(blocks: readonly JsonObject[], answerTool: string | null): TurnParts {
+function collect(blocks: readonly JsonObject[], answerTool: string | null, isCut: boolean): TurnParts {
   const parts = emptyParts();
   for (const block of blocks) {
     switch (block["type"]) {
@@ -69,8 +71,8 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null): Turn
         parts.details.push(redactedDetail(textOrEmpty(block["data"]), parts.details.length));
         break;
       case "tool_use":
-        if (block["name"] === answerTool) parts.text += inputOf(block);
-        else parts.calls.push(toolCallOf(block));
+        if (block["name"] === answerTool) parts.text += wholeInput(block["input"], false);
+        else parts.calls.push(toolCallOf(block, isCut && block === blocks.at(-1)));
         break;
       default:
     }
@@ -79,17 +81,13 @@ function collect(blocks: readonly JsonObject[], answerTool: string | null): Turn
   return parts;
 }
 
-function toolCallOf(block: JsonObject): ToolCall {
+function toolCallOf(block: JsonObject, mayLackInput: boolean): ToolCall {
   return {
     id: textOrEmpty(block["id"]),
     type: "function",
-    function: { name: textOrEmpty(block["name"]), arguments: inputOf(block) },
+    function: { name: textOrEmpty(block["name"]), arguments: wholeInput(block["input"], mayLackInput) },
     ...callerOf(block),
   };
-}
-
-function inputOf({ input }: JsonObject): string {
-  return JSON.stringify(isObject(input) ? input : {});
 }
 
 /**

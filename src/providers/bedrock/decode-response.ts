@@ -5,10 +5,11 @@ import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
+import { wholeInput } from "../content-blocks/turn-chunks.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";
-import { besideAnswer, finishOf, usageOf } from "./outcome.ts";
+import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
 import { annotationsOf, carriedTurn, citedText, isOfService } from "./turn-content.ts";
 import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
@@ -29,7 +30,8 @@ export function decodeResponse(
   }
   const answerTool = answerToolOf(context.memo);
   const blocks = content.filter(isObject);
-  const parts = collect(blocks, answerTool, context.model);
+  const isCut = typeof stopReason === "string" && isCutOff(stopReason);
+  const parts = collect(blocks, isCut, answerTool, context.model);
   return {
     choices: [
       {
@@ -44,12 +46,12 @@ export function decodeResponse(
 }
 
 /** Blocks are unions: each is read by one member, even if others are present. */
-function collect(blocks: readonly JsonObject[], answerTool: string | null, model: string): TurnParts {
+function collect(blocks: readonly JsonObject[], isCut: boolean, answerTool: string | null, model: string): TurnParts {
   const parts = emptyParts();
-  for (const { text, reasoningContent, toolUse, citationsContent } of blocks) {
+  for (const [index, { text, reasoningContent, toolUse, citationsContent }] of blocks.entries()) {
     if (typeof text === "string") parts.text += text;
     else if (isObject(reasoningContent)) addReasoning(parts, reasoningContent, model);
-    else if (isObject(toolUse)) addCall(parts, toolUse, answerTool);
+    else if (isObject(toolUse)) addCall(parts, toolUse, isCut && index === blocks.length - 1, answerTool);
     else if (isObject(citationsContent)) addCited(parts, citationsContent);
     noteBlock(parts);
   }
@@ -66,15 +68,14 @@ function addReasoning(parts: TurnParts, { reasoningText, redactedContent }: Json
   if (detail !== null) parts.details.push(detail);
 }
 
-function addCall(parts: TurnParts, toolUse: JsonObject, answerTool: string | null): void {
+function addCall(parts: TurnParts, toolUse: JsonObject, mayLackInput: boolean, answerTool: string | null): void {
   if (isOfService(toolUse)) return;
-  const input = JSON.stringify(isObject(toolUse["input"]) ? toolUse["input"] : {});
-  if (toolUse["name"] === answerTool) parts.text += input;
+  if (toolUse["name"] === answerTool) parts.text += wholeInput(toolUse["input"], false);
   else
     parts.calls.push({
       id: textOrEmpty(toolUse["toolUseId"]),
       type: "function",
-      function: { name: textOrEmpty(toolUse["name"]), arguments: input },
+      function: { name: textOrEmpty(toolUse["name"]), arguments: wholeInput(toolUse["input"], mayLackInput) },
     });
 }
 

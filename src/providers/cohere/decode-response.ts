@@ -36,7 +36,7 @@ export function decodeResponse(
     choices: [
       {
         index: 0,
-        message: messageOf(message),
+        message: messageOf(message, finish.finish_reason === "length"),
         ...finish,
         ...(logprobs !== null && { logprobs }),
       },
@@ -50,7 +50,7 @@ function failAnswer(answer: JsonObject, body: string): never {
   throw new StreamError(classifyError({ status: 200, body }));
 }
 
-function messageOf(message: JsonObject): AnswerMessage {
+function messageOf(message: JsonObject, isCut: boolean): AnswerMessage {
   const { content, tool_plan: plan, tool_calls: given, citations: cited } = message;
   const blocks = typeof content === "string" ? [{ type: "text", text: content }] : objectsIn(content);
   /** Where each block begins in the text. */
@@ -64,7 +64,7 @@ function messageOf(message: JsonObject): AnswerMessage {
   }
   parts.reasoning += textOrEmpty(plan);
   noteBlock(parts);
-  parts.calls.push(...objectsIn(given).map(toolCallOf));
+  parts.calls.push(...objectsIn(given).map((call) => toolCallOf(call, isCut)));
   noteBlock(parts);
   const citations = objectsIn(cited);
   parts.annotations.push(
@@ -73,13 +73,18 @@ function messageOf(message: JsonObject): AnswerMessage {
   return { ...turnMessage(parts), ...(citations.length > 0 && { citations }) };
 }
 
-function toolCallOf({ id, function: called }: JsonObject): ToolCall {
+function toolCallOf({ id, function: called }: JsonObject, isCut: boolean): ToolCall {
   const { name, arguments: text } = isObject(called) ? called : {};
-  return { id: textOrEmpty(id), type: "function", function: { name: textOrEmpty(name), arguments: argumentsOf(text) } };
+  const written = argumentsOf(text);
+  return {
+    id: textOrEmpty(id),
+    type: "function",
+    function: { name: textOrEmpty(name), arguments: written === "" && !isCut ? "{}" : written },
+  };
 }
 
 /** For a function without parameters, the model writes `null` or nothing as arguments. */
 function argumentsOf(text: Json | undefined): string {
   if (isObject(text)) return JSON.stringify(text);
-  return typeof text === "string" && text !== "" && text !== "null" ? text : "{}";
+  return text === "null" ? "" : textOrEmpty(text);
 }

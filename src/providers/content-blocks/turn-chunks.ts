@@ -1,7 +1,7 @@
 // Makes the chunks of a streamed turn from what its content blocks contribute, and counts what later chunks refer to:
 // the position in the text, tool calls, and reasoning details.
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 
 export const NO_CHUNKS: readonly ChatChunk[] = [];
@@ -24,7 +24,7 @@ export interface OpenCall {
 }
 
 export interface TurnEnd {
-  /** The model stopped in the middle of a block, so that a tool call without input may lack it. */
+  /** The model stopped in the middle of a block, so that a tool call with an empty input may lack it. */
   readonly isCutOff: boolean;
   /** The turn, where chat completions cannot express all of it. */
   readonly carried: { readonly extra_content?: JsonObject };
@@ -38,7 +38,7 @@ export class TurnChunks {
   #textLength = 0;
   #calls = 0;
   #details = 0;
-  /** A tool call without input, held back until it is clear that it was not cut off. */
+  /** A tool call of whose input no piece came, held back until it is clear that it was not cut off. */
   #callWithoutInput: OpenCall | null = null;
   #isFinished = false;
 
@@ -113,12 +113,26 @@ export class TurnChunks {
   finish({ isCutOff, carried, choice, more }: TurnEnd): readonly ChatChunk[] {
     if (this.#isFinished) return NO_CHUNKS;
     this.#isFinished = true;
+    const lacksInput = isCutOff && this.#callWithoutInput !== null && isEmpty(this.#callWithoutInput.input);
     return [
-      ...(isCutOff ? NO_CHUNKS : this.releaseCall()),
+      ...(lacksInput ? NO_CHUNKS : this.releaseCall()),
       ...(carried.extra_content === undefined ? NO_CHUNKS : [chunkOf(carried)]),
       { choices: [{ index: 0, delta: {}, ...choice }], ...more },
     ];
   }
+}
+
+/**
+ * The input of a call in a whole answer, as a stream has it. Empty for a call that `mayLackInput` and has an empty one:
+ * the answer was cut off, perhaps before the input.
+ */
+export function wholeInput(input: Json | undefined, mayLackInput: boolean): string {
+  const written = isObject(input) ? input : {};
+  return mayLackInput && isEmpty(written) ? "" : JSON.stringify(written);
+}
+
+function isEmpty(input: JsonObject): boolean {
+  return Object.keys(input).length === 0;
 }
 
 export function chunkOf(delta: ChunkDelta): ChatChunk {

@@ -176,6 +176,14 @@ describe("content", () => {
       expect(choice({ content }).message).toMatchObject({ extra_content: { anthropic: { content } } });
     }
   });
+  test("a call without input has an empty object, unless it may have been cut off", () => {
+    const call = (input: object) => ({ type: "tool_use", id: "t", name: "f", input });
+    const written = (stop_reason: string, ...inputs: readonly object[]) =>
+      choice({ content: inputs.map(call), stop_reason }).message.tool_calls!.map((made) => made.function.arguments);
+    expect(written("tool_use", {}, {})).toEqual(["{}", "{}"]);
+    expect(written("max_tokens", {}, {})).toEqual(["{}", ""]);
+    expect(written("max_tokens", {}, { a: 1 })).toEqual(["{}", '{"a":1}']);
+  });
   test("[d6.8] the forced call of JSON mode becomes content again, and a cut-off one keeps length", () => {
     const content = [{ type: "tool_use", id: "t", name: "respond_with_json", input: { a: [1] } }];
     const memo = { answerTool: "respond_with_json" };

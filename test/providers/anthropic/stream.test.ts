@@ -125,6 +125,10 @@ describe("events", () => {
       calls: [{ arguments: "{}" }, { arguments: "" }],
       finish: ["length"],
     });
+    const whole = open(0, { type: "tool_use", id: "toolu_0", name: "f", input: { a: 1 } });
+    expect(assemble(chunksOf([start(), whole, close(0), ...finish("max_tokens")])).calls).toMatchObject([
+      { arguments: '{"a":1}' },
+    ]);
   });
   test("thinking is streamed as text, and each block's signature follows whole", () => {
     const events = [

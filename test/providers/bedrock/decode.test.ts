@@ -60,6 +60,10 @@ describe("ends", () => {
         streamed(start, ["contentBlockStop", { contentBlockIndex: 0 }], ["messageStop", { stopReason: "tool_use" }]),
       ),
     ).toBe("{}");
+    const whole = (stopReason: string) =>
+      bedrock.decodeResponse(answer([{ toolUse: { toolUseId: "a", name: "f", input: {} } }], stopReason), CLAUDE)
+        .choices[0]!.message.tool_calls![0]!.function.arguments;
+    expect([whole("max_tokens"), whole("tool_use")]).toEqual(["", "{}"]);
   });
 });
 

@@ -207,6 +207,10 @@ describe("calls", () => {
         { finish_reason: "MAX_TOKENS" },
       )["choices"][0].message["tool_calls"][0].function.arguments,
     ).toBe('{"cut');
+    expect(
+      decode({ tool_calls: [{ id: "a", function: { name: "clock" } }] }, { finish_reason: "MAX_TOKENS" })["choices"][0]
+        .message["tool_calls"][0].function.arguments,
+    ).toBe("");
   });
   test("of a stream are distinguished by their index", () => {
     const start = (index: number, name: string) =>
