@@ -2,7 +2,7 @@
 import { anthropic } from "./anthropic/provider.ts";
 import { cohere } from "./cohere/provider.ts";
 import { bedrock } from "./bedrock/provider.ts";
-import { COMPATIBLE_PROMPTS, completionProviders, withRawPrompts } from "./raw-completions/rows.ts";
+import { compatiblePrompts, completionProviders, withRawPrompts } from "./raw-completions/rows.ts";
 import { gemini } from "./gemini/provider.ts";
 import { ollama } from "./ollama/provider.ts";
 import { openAICompatibleProvider } from "./openai-compatible/provider.ts";
@@ -33,7 +33,7 @@ export const openaiCompatibleRows: readonly OpenAICompatibleRow[] = [
   ...vectorServers,
 ];
 export const openaiCompatibleProviders: readonly Provider[] = openaiCompatibleRows.map((row) =>
-  withRawPrompts(openAICompatibleProvider(row), COMPATIBLE_PROMPTS),
+  withRawPrompts(openAICompatibleProvider(row), compatiblePrompts(row)),
 );
 
 /** Providers with a wire form of their own. */

@@ -188,8 +188,8 @@ export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   ollama: ["openai-compatible"],
   // Containers that speak OpenAI's form, behind AWS's errors.
   sagemaker: ["bedrock", "openai-compatible"],
-  // Raw prompts have answers in OpenAI's form.
-  "raw-completions": ["openai-compatible", "prompt-template"],
+  // Raw prompts have answers in OpenAI's form. Ollama takes them at the address of its chat.
+  "raw-completions": ["ollama", "openai-compatible", "prompt-template"],
   replicate: ["openai-compatible", "prompt-template", "raw-completions"],
   sandbox: ["openai-compatible"],
 };

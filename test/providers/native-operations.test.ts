@@ -122,6 +122,17 @@ test("[d12.3] a row says nothing of another address, and the operator may say it
   );
 });
 
+test("[d12.3] an operation is below the same base address as chat completions", () => {
+  const urlAt = (id: string, baseUrl: string): string => {
+    const provider = providers.get(id)!;
+    const target = targetFor(provider, { baseUrl });
+    return provider.native!("messages", "m", "set")!.encodeRequest(request(BODY), target).request.url;
+  };
+  expect(urlAt("ollama", "https://ollama.com/api")).toBe("https://ollama.com/v1/messages");
+  expect(urlAt("databricks", "https://adb-1.test")).toBe("https://adb-1.test/serving-endpoints/messages");
+  expect(urlAt("databricks", "https://adb-1.test/v1")).toBe("https://adb-1.test/v1/messages");
+});
+
 test("[d12.3] an entry of the configuration says which operations its models speak, of those that its form has", () => {
   const entryOf = (id: string, text: string) =>
     parseConfiguration({

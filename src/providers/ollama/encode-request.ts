@@ -8,6 +8,7 @@ import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import { hasParts } from "../conversation/join-texts.ts";
 import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
+import { serverAddress } from "./address.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
 /** Wire names that a pass-through may not set (promise 6.5). */
@@ -39,7 +40,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
   return {
     request: {
-      url: chatUrl(target.baseUrl),
+      url: `${serverAddress(target)}/api/chat`,
       headers: { ...target.headers, "content-type": "application/json" },
       body: JSON.stringify(mergeObjects(encoded, placed(extra), keepEncoded)),
     },
@@ -56,11 +57,6 @@ export function joinedTexts({ messages }: ChatRequest): readonly JoinedText[] {
   const joins: JoinedText[] = [];
   if (hasParts(messages)) encodeMessages(messages, joins);
   return joins;
-}
-
-/** Some clients' base addresses end with the API's own path, which must not be added twice. */
-function chatUrl(baseUrl: string): string {
-  return baseUrl.endsWith("/api") ? `${baseUrl}/chat` : `${baseUrl}/api/chat`;
 }
 
 function encodeTopLevel(params: ChatParams): JsonObject {

@@ -5,6 +5,7 @@ import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { nativeOperations } from "../openai-compatible/native.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { serverAddress } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";
 import { encodeRequest, joinedTexts, RESERVED } from "./encode-request.ts";
@@ -39,6 +40,7 @@ export const ollama: Provider = {
       responses: { path: "v1/responses", source: "https://docs.ollama.com/api/openai-compatibility" },
     },
     (_parsed, body) => classifyError({ status: 200, body }),
+    serverAddress,
   ),
   encodeRequest,
   joinedTexts,
@@ -54,9 +56,9 @@ const embeddings = textEmbeddings({
   label: "Ollama",
   mostInputs: 2048,
   takes: DIMENSIONS,
-  write: ({ texts, dimensions }, { baseUrl, model }) => ({
-    url: baseUrl.endsWith("/api") ? `${baseUrl}/embed` : `${baseUrl}/api/embed`,
-    body: { model, input: texts, ...(dimensions !== undefined && { dimensions }) },
+  write: ({ texts, dimensions }, target) => ({
+    url: `${serverAddress(target)}/api/embed`,
+    body: { model: target.model, input: texts, ...(dimensions !== undefined && { dimensions }) },
   }),
   read: ({ embeddings: vectors, prompt_eval_count: tokens, model }) => ({ vectors, tokens, model }),
   failure: { isIn: ({ error }) => typeof error === "string", classify: classifyError },

@@ -36,10 +36,14 @@ interface SpokenForm {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Returns how the models of a row are called natively. `failureOf` reads an error that came with status 200. */
+/**
+ * Returns how the models of a row are called natively. `failureOf` reads an error that came with status 200; `base`
+ * returns the base address, which paths are below.
+ */
 export function nativeOperations(
   facts: NativeFacts,
   failureOf: (parsed: Json, text: string) => UpstreamFailure,
+  base: (target: Target) => string,
 ): NonNullable<Provider["native"]> {
   const forms: Readonly<Record<NativeName, SpokenForm>> = {
     messages: { form: MESSAGES, path: "messages", headers: { "anthropic-version": API_VERSION } },
@@ -50,8 +54,11 @@ export function nativeOperations(
   const atSetAddress = new Map<string, NativeOperation>();
   for (const [name, spoken] of Object.entries(forms) as [NativeName, SpokenForm][]) {
     const fact = facts[name];
-    if (fact !== undefined) byRow.set(name, operationAt(spoken, fact));
-    atSetAddress.set(name, byRow.get(name) ?? operationAt(spoken, { path: spoken.path, source: spoken.form.source }));
+    if (fact !== undefined) byRow.set(name, operationAt(spoken, fact, base));
+    atSetAddress.set(
+      name,
+      byRow.get(name) ?? operationAt(spoken, { path: spoken.path, source: spoken.form.source }, base),
+    );
   }
   return (operation: OperationName, model: string, circumstance: NativeCircumstance) => {
     if (circumstance === "elsewhere") return null;
@@ -63,12 +70,16 @@ export function nativeOperations(
 /** The most base addresses whose URLs are kept. */
 const MAX_URLS = 100;
 
-function operationAt({ form, headers }: SpokenForm, { path, models: _models, ...other }: NativeFact): NativeOperation {
+function operationAt(
+  { form, headers }: SpokenForm,
+  { path, models: _models, ...other }: NativeFact,
+  base: (target: Target) => string,
+): NativeOperation {
   const urlBelow = memoizeBounded(MAX_URLS, (baseUrl: string) => new URL(path as string, `${baseUrl}/`).href);
   return {
     ...form,
     ...other,
     encodeRequest: (request, target) =>
-      nativeRequest(request, target, typeof path === "string" ? urlBelow(target.baseUrl) : path(target), headers),
+      nativeRequest(request, target, typeof path === "string" ? urlBelow(base(target)) : path(target), headers),
   };
 }

@@ -78,7 +78,11 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...(row.guards !== undefined && { guards: row.guards }),
     clientHeaders: row.clientHeaders ?? [],
     ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
-    native: nativeOperations(row.native ?? {}, (parsed, text) => rules.errors.classifyParsed(200, parsed, text)),
+    native: nativeOperations(
+      row.native ?? {},
+      (parsed, text) => rules.errors.classifyParsed(200, parsed, text),
+      (target) => baseOf(row, target),
+    ),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     ...(joinsTexts(row) && {
       joinedTexts: (request, target) => formOf(target.model).joinedTexts(request, target),

@@ -10,6 +10,7 @@ import { encodeItems } from "../responses/encode-items.ts";
 import { encodeBody } from "../responses/encode-request.ts";
 import type { ResponsesRules } from "../responses/rules.ts";
 import { wireMessages } from "./encode-messages.ts";
+import { baseOf } from "./encode-request.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { reasoningBack } from "./responses-members.ts";
 import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
@@ -50,7 +51,7 @@ export function responsesModels(
       );
       return {
         request: {
-          url: models.address?.(target) ?? target.baseUrl + (models.path ?? "/responses"),
+          url: models.address?.(target) ?? baseOf(row, target) + (models.path ?? "/responses"),
           headers: { ...row.hooks?.headers?.(request), ...target.headers, "content-type": "application/json" },
           body: JSON.stringify(body),
         },

@@ -3,6 +3,7 @@
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { serverAddress } from "../ollama/address.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { type OwnObject, patchFinishReason, patchLogprobs } from "../openai-compatible/choice.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
@@ -62,7 +63,7 @@ export const ollamaForm: CompletionForm = {
       top_logprobs: params.top_logprobs,
       ...(Object.keys(options).length > 0 && { options }),
     });
-    return { url: `${target.baseUrl}/api/generate`, body, memo: null };
+    return { url: `${serverAddress(target)}/api/generate`, body, memo: null };
   },
   decoders: (rules) => ({
     decodeResponse: (body) => decodeAnswer(body, rules),

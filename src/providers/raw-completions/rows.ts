@@ -1,6 +1,8 @@
 // All raw prompt endpoints. An endpoint that its vendor serves beside chat has the id `<id>-generate` and uses the same
 // key.
 import { mapped, native } from "../../core/capability.ts";
+import { baseOf } from "../openai-compatible/encode-request.ts";
+import type { OpenAICompatibleRow } from "../openai-compatible/row.ts";
 import type { Provider, RawPrompts } from "../provider.ts";
 import { AS_MANY_CALLS } from "./cells.ts";
 import { ollamaForm } from "./ollama-form.ts";
@@ -194,12 +196,19 @@ const ENDPOINTS: readonly (readonly [PromptsOf, PromptEndpoint])[] = [
 const BY_PROVIDER: ReadonlyMap<string, PromptsOf & { readonly prompts: RawPrompts }> = new Map(
   ENDPOINTS.map(([of, endpoint]) => [of.id, { ...of, prompts: rawPromptsAt(endpoint, of) }]),
 );
-/** What a server with OpenAI's API has where the operator says that it takes raw prompts. */
-export const COMPATIBLE_PROMPTS: RawPrompts = rawPromptsAt({
+const COMPATIBLE: PromptEndpoint = {
   docs: openai.docs,
   form: openaiForm,
   prompts: { several: true, tokens: true, takes: ["echo", "suffix", "best_of"] },
-});
+};
+const COMPATIBLE_PROMPTS: RawPrompts = rawPromptsAt(COMPATIBLE);
+
+/** What the servers of a row have where the operator says that they take raw prompts. */
+export function compatiblePrompts(row: Pick<OpenAICompatibleRow, "barePath">): RawPrompts {
+  return row.barePath === undefined
+    ? COMPATIBLE_PROMPTS
+    : rawPromptsAt({ ...COMPATIBLE, address: (target) => `${baseOf(row, target)}/completions` });
+}
 
 /**
  * Returns the provider with what is known of raw prompts to its models. `otherwise` is what it has where only the operator

@@ -133,6 +133,23 @@ describe("an endpoint", () => {
       expect([address, headers["api-key"], JSON.parse(body)["model"]]).toEqual([url, "stored-key", model]);
     });
 
+  const BASES = [
+    ["ollama", "https://ollama.com/api", "https://ollama.com/api/generate", GENERATED],
+    ["databricks", "https://adb-1.test", "https://adb-1.test/serving-endpoints/completions", TEXT],
+  ] as const;
+  for (const [id, baseUrl, url, answer] of BASES)
+    test(`[d12.10] of ${id} is asked below the same address as its chat, where the base address is ${baseUrl}`, async () => {
+      const upstream = cannedUpstream({ body: JSON.stringify(answer) });
+      const provider = stubGateway({ operation: COMPLETIONS, upstream }).context.snapshot().providers.get(id)!;
+      const own = stubGateway({
+        operation: COMPLETIONS,
+        upstream,
+        providers: [{ ...provider, baseUrl, native: ["completions"] }],
+      });
+      expect((await own.chat({ model: `${id}:m`, prompt: "A" })).status).toBe(200);
+      expect(own.sent[0]!.url).toBe(url);
+    });
+
   const STREAMS: readonly (readonly [string, string, string])[] = [
     [
       "mistral:codestral-latest",
