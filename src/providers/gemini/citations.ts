@@ -1,6 +1,6 @@
-// Converts groundingMetadata and citationMetadata to OpenAI's url_citation annotations. Google counts bytes of UTF-8,
-// while OpenAI counts characters. https://ai.google.dev/gemini-api/docs/google-search,
-// https://ai.google.dev/api/generate-content#citationmetadata
+// Converts groundingMetadata and citationMetadata to OpenAI's url_citation annotations. Google counts bytes of UTF-8;
+// annotations count UTF-16 units, in which the gateway shifts them where texts are joined.
+// https://ai.google.dev/gemini-api/docs/google-search, https://ai.google.dev/api/generate-content#citationmetadata
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { urlCitation } from "../answers/citations.ts";
 
@@ -16,7 +16,7 @@ export function citationsOf(
   const grounding = candidate["groundingMetadata"];
   const citation = candidate["citationMetadata"];
   if (!isObject(grounding) && !isObject(citation)) return [];
-  const positions: Positions = (endByte) => text.characters(endByte);
+  const positions: Positions = (endByte) => text.units(endByte);
   return [
     ...(isObject(grounding) ? fromGrounding(grounding, positions, partTexts) : []),
     ...(isObject(citation) ? fromCitation(citation, positions) : []),
@@ -77,7 +77,7 @@ function basesOf(partTexts: readonly string[]): readonly number[] {
   });
 }
 
-/** Returns the number of characters, counted as code points, before a byte offset of a text. */
+/** Returns the number of UTF-16 units before a byte offset of a text. */
 type Positions = (end: number) => number;
 
 const MARK_EVERY = 1024;
@@ -85,29 +85,28 @@ const MARK_EVERY = 1024;
 const MAX_BYTES = 16 * 1024 * 1024;
 
 /**
- * A growing text in which byte offsets are converted to character offsets. Each byte is counted once, and only when a
- * position is requested, because every event of a stream may cite.
+ * A growing text in which byte offsets are converted to offsets in UTF-16 units. Each byte is counted once, and only when
+ * a position is requested, because every event of a stream may cite.
  */
 export class TextPositions {
   #waiting = "";
   #bytes = new Uint8Array(0);
   #length = 0;
-  #characters = 0;
-  /** The number of characters before each 1024th byte. */
+  #units = 0;
+  /** The number of units before each 1024th byte. */
   readonly #marks: number[] = [];
 
   append(text: string): void {
     if (this.#length + this.#waiting.length < MAX_BYTES) this.#waiting += text;
   }
 
-  characters(endByte: number): number {
+  units(endByte: number): number {
     this.#count();
-    if (endByte >= this.#length) return this.#characters;
+    if (endByte >= this.#length) return this.#units;
     const from = Math.max(0, Math.floor(endByte / MARK_EVERY));
-    let characters = this.#marks[from] ?? 0;
-    for (let index = from * MARK_EVERY; index < endByte; index++)
-      if (isCharacterStart(this.#bytes[index]!)) characters++;
-    return characters;
+    let units = this.#marks[from] ?? 0;
+    for (let index = from * MARK_EVERY; index < endByte; index++) units += unitsBegunBy(this.#bytes[index]!);
+    return units;
   }
 
   #count(): void {
@@ -122,14 +121,16 @@ export class TextPositions {
     }
     this.#bytes.set(added, this.#length);
     for (; this.#length < end; this.#length++) {
-      if (this.#length % MARK_EVERY === 0) this.#marks.push(this.#characters);
-      if (isCharacterStart(this.#bytes[this.#length]!)) this.#characters++;
+      if (this.#length % MARK_EVERY === 0) this.#marks.push(this.#units);
+      this.#units += unitsBegunBy(this.#bytes[this.#length]!);
     }
   }
 }
 
-function isCharacterStart(byte: number): boolean {
-  return (byte & 0xc0) !== 0x80;
+/** A character of four bytes has two units; bytes that continue a character begin none. */
+function unitsBegunBy(byte: number): 0 | 1 | 2 {
+  if ((byte & 0xc0) === 0x80) return 0;
+  return byte >= 0xf0 ? 2 : 1;
 }
 
 /** The list's members as objects. Members that are not objects become null, or are left out when `dense` is true. */

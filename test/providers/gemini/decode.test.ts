@@ -276,17 +276,17 @@ describe("the members around the parts", () => {
         .logprobs,
     ).toEqual({ content: [{ token: "a", logprob: -1, bytes: [97], top_logprobs: [] }], refusal: null });
   });
-  test("sources become annotations, in characters where the server counts bytes", () => {
+  test("sources become annotations, in UTF-16 units where the server counts bytes", () => {
     const groundingMetadata = {
       groundingChunks: [{ other: 1 }, { web: { uri: "https://a.test", title: "A" } }],
       groundingSupports: [
-        { segment: { partIndex: 1, startIndex: 0, endIndex: 6 }, groundingChunkIndices: [0, 1] },
+        { segment: { partIndex: 1, startIndex: 0, endIndex: 10 }, groundingChunkIndices: [0, 1] },
         { segment: {}, groundingChunkIndices: [1] },
       ],
     };
-    const { message } = choiceOf([{ text: "ä " }, { text: "über uns" }], { groundingMetadata });
+    const { message } = choiceOf([{ text: "ä🌦 " }, { text: "über🌦 uns" }], { groundingMetadata });
     expect(message["annotations"]).toEqual([
-      { type: "url_citation", url_citation: { start_index: 2, end_index: 7, url: "https://a.test", title: "A" } },
+      { type: "url_citation", url_citation: { start_index: 4, end_index: 11, url: "https://a.test", title: "A" } },
     ]);
     expect(message["extra_content"]).toEqual({ google: { grounding_metadata: groundingMetadata } });
     for (const name of ["citationSources", "citations"])
