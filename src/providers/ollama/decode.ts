@@ -1,7 +1,7 @@
 // Decodes non-streaming and streamed answers of the chat API: https://docs.ollama.com/api/chat,
 // https://docs.ollama.com/api/streaming. Each line of a stream has the form of a complete answer, with a piece of the
 // message in it. The line with `done` set to true is the last.
-import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
+import { isCount, mainTokenCount, usageOfText } from "../answers/token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -126,10 +126,20 @@ function modelOf({ model }: JsonObject): { readonly model?: string } {
   return typeof model === "string" ? { model } : {};
 }
 
-/** Older servers send no prompt count for a prompt that was completely cached. */
-function usageOf({ prompt_eval_count: read, eval_count: written }: JsonObject): Usage | null {
+/**
+ * The count of the prompt includes what was read from the cache: https://github.com/ollama/ollama/blob/main/api/types.go.
+ * Older servers send none for a prompt that was completely cached.
+ */
+export function usageOf({
+  prompt_eval_count: read,
+  prompt_eval_cached_count: cached,
+  eval_count: written,
+}: JsonObject): Usage | null {
   if (typeof read !== "number" && typeof written !== "number") return null;
-  return usageOfText(mainTokenCount(read), mainTokenCount(written));
+  return {
+    ...usageOfText(mainTokenCount(read), mainTokenCount(written)),
+    ...(isCount(cached) && { prompt_tokens_details: { cached_tokens: cached } }),
+  };
 }
 
 const TIMES = ["total_duration", "load_duration", "prompt_eval_duration", "eval_duration"] as const;

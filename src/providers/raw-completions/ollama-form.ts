@@ -4,11 +4,11 @@ import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../
 import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { serverAddress } from "../ollama/address.ts";
+import { usageOf } from "../ollama/decode.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { type OwnObject, patchFinishReason, patchLogprobs } from "../openai-compatible/choice.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { parseSentJson, textOrEmpty } from "../answers/sent-json.ts";
-import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
@@ -122,8 +122,6 @@ function chunkOf(line: JsonObject, { finishReasons }: AnswerRules): ChatChunk {
   return {
     choices: [choice],
     // Older servers omit the prompt's count when the prompt was cached. Incomplete figures are not used.
-    ...(isDone &&
-      typeof prompt === "number" &&
-      typeof generated === "number" && { usage: usageOfText(mainTokenCount(prompt), mainTokenCount(generated)) }),
+    ...(isDone && typeof prompt === "number" && typeof generated === "number" && { usage: usageOf(line) }),
   };
 }

@@ -38,6 +38,14 @@ describe("answers", () => {
   test("with a fully cached prompt count none of it; without figures there are none", () => {
     expect(decode({ eval_count: 3 })["usage"]).toEqual({ prompt_tokens: 0, completion_tokens: 3, total_tokens: 3 });
     expect(decode({})["usage"]).toBeNull();
+    const cached = { prompt_eval_count: 10, prompt_eval_cached_count: 8, eval_count: 3 };
+    const usage = {
+      prompt_tokens: 10,
+      completion_tokens: 3,
+      total_tokens: 13,
+      prompt_tokens_details: { cached_tokens: 8 },
+    };
+    expect([decode(cached)["usage"], chunks({ done: true, ...cached })[0].usage]).toEqual([usage, usage]);
   });
   test.each([
     ["stop", "stop"],
