@@ -47,6 +47,9 @@ export const dialect: Dialect = {
   messageRules: [],
 };
 
+/** https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool */
+const ADVISOR_BETA = "advisor-tool-2026-03-01";
+
 /**
  * Beta headers that the vendor requires for dated tool types. They are derived from the tool, because a caller may lack
  * the permission to set headers.
@@ -59,6 +62,7 @@ const TOOL_BETAS: readonly (readonly [type: string, beta: string])[] = [
   ["code_execution_20250825", "code-execution-2025-08-25"],
   ["web_fetch_20250910", "web-fetch-2025-09-10"],
   ["memory_20250818", "context-management-2025-06-27"],
+  ["advisor_20260301", ADVISOR_BETA],
 ];
 
 export function betasOfTools(types: readonly unknown[]): string[] {
@@ -73,6 +77,7 @@ const BLOCK_BETAS: ReadonlyMap<unknown, string> = new Map([
   ["compaction", "compact-2026-01-12"],
   ["mcp_tool_use", "mcp-client-2025-11-20"],
   ["mcp_tool_result", "mcp-client-2025-11-20"],
+  ["advisor_tool_result", ADVISOR_BETA],
 ]);
 
 export function betasOfBlocks(turns: readonly { readonly content: string | readonly JsonObject[] }[]): string[] {

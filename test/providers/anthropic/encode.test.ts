@@ -71,6 +71,8 @@ describe("address and headers", () => {
       "x-own": "1",
       "content-type": "application/json",
     });
+    const advised = encode({ tools: [{ type: "advisor_20260301", name: "advisor", model: "claude-opus-4-8" }] });
+    expect(advised.request.headers["anthropic-beta"]).toBe("advisor-tool-2026-03-01");
   });
   test("a credential becomes x-api-key, and no credential leaves the request unchanged", async () => {
     const { request } = encode({});
