@@ -3,6 +3,7 @@
 import { chainOf } from "./audit-chain.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { Page, PageRequest, Reader } from "../reader.ts";
+import type { AuditRow } from "../records.ts";
 import { auditedOf, USER_FIELDS } from "../database/identity-fields.ts";
 import { auditedMembership, auditedToken } from "../database/row-values.ts";
 
@@ -30,21 +31,40 @@ export async function identitiesAsOf(reader: Reader, tenantId: string, ms: numbe
   if (await reader.isAuditRemovedSince(chainOf(tenantId), ms)) return null;
   const states: Readonly<Record<Kind, States>> = { user: new Map(), membership: new Map(), token: new Map() };
   await presentIdentities(reader, tenantId, ms, states);
-  let cursor: string | null = null;
-  do {
-    const page = await reader.listAudit({ limit: PAGE, cursor }, { tenantId, outcome: "done", fromMs: ms + 1 });
-    for (const { action, kind, targetId, projectId, before } of page.data)
-      if (targetId !== null && isChange(action) && isKind(kind)) takeBack(states[kind], targetId, projectId, before);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
+  for (const { kind, targetId, projectId, before } of await firstChanges(reader, tenantId, ms))
+    takeBack(states[kind], targetId, projectId, before);
   const of = (kind: Kind): readonly EarlierIdentity[] =>
     [...states[kind].values()].toSorted((a, b) => (a.id < b.id ? -1 : 1));
   return { users: of("user"), memberships: of("membership"), tokens: of("token") };
 }
 
-const isKind = (kind: string): kind is Kind => kind === "user" || kind === "membership" || kind === "token";
+type IdentityChange = AuditRow & { readonly kind: Kind; readonly targetId: string };
+
+const KINDS: readonly string[] = ["user", "membership", "token"] satisfies readonly Kind[];
 /** Other rows about an identity, such as a login, change nothing. */
-const isChange = (action: string): boolean => action === "create" || action === "change" || action === "remove";
+const ACTIONS: readonly string[] = ["create", "change", "remove"];
+
+function isOfIdentity(row: AuditRow): row is IdentityChange {
+  return row.targetId !== null && KINDS.includes(row.kind) && ACTIONS.includes(row.action);
+}
+
+/**
+ * Of each identity the first change since then, which says how it was before. The chain tells which is the first: the
+ * clocks of several gateways differ, and a clock may be set back.
+ */
+async function firstChanges(reader: Reader, tenantId: string, ms: number): Promise<Iterable<IdentityChange>> {
+  const first = new Map<string, IdentityChange>();
+  await allPages(
+    (page) => reader.listAudit(page, { tenantId, outcome: "done", fromMs: ms + 1 }),
+    (row) => {
+      if (!isOfIdentity(row)) return;
+      const key = `${row.kind} ${row.targetId}`;
+      const known = first.get(key);
+      if (known === undefined || row.link.sequence < known.link.sequence) first.set(key, row);
+    },
+  );
+  return first.values();
+}
 
 function takeBack(states: States, id: string, projectId: string | null, before: Json): void {
   if (before === null) states.delete(id);
