@@ -6,6 +6,7 @@
 // nothing of 64 MB that wait for it.
 import type { Clock } from "../../core/clock.ts";
 import { LATE, within } from "../../core/concurrency/timeout.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { BackOff, BEAT_MS, livenessOf } from "./hang.ts";
 import { ListenerGroup } from "./listener-group.ts";
 import { type MayListen, PROTOCOL, type WorkerChannel } from "./messages.ts";
@@ -73,8 +74,8 @@ export class WorkerPool {
   async start(): Promise<void> {
     await Promise.all(
       this.#backOffs.map(async (_, slot) => {
-        const end = await this.#started(this.#spawn(slot));
-        if (end !== null) throw new Error(`worker ${slot} could not start: ${describedEnd(end)}`);
+        const why = await this.#startAt(slot);
+        if (why !== null) throw new Error(`worker ${slot} could not start: ${why}`);
         this.#begun.add(slot);
       }),
     );
@@ -177,12 +178,21 @@ export class WorkerPool {
     return turn.promise;
   }
 
-  /** Resolves with null when the worker listens, or with its end; one that does not start in time is killed. */
-  async #started(worker: WorkerProcess): Promise<WorkerEnd | null> {
+  /**
+   * Starts a worker at this place. Resolves with null when it listens, or with why it does not; one that does not start in
+   * time is killed.
+   */
+  async #startAt(slot: number): Promise<string | null> {
+    let worker: WorkerProcess;
+    try {
+      worker = this.#spawn(slot);
+    } catch (fault) {
+      return messageOf(fault);
+    }
     const outcome = await within(Promise.race([worker.listens.then(() => null), worker.ended]), START_MS);
-    if (outcome !== LATE) return outcome;
-    worker.kill();
-    return await worker.ended;
+    if (outcome === null) return null;
+    if (outcome === LATE) worker.kill();
+    return describedEnd(await worker.ended);
   }
 
   async #restartAll(): Promise<void> {
@@ -192,11 +202,11 @@ export class WorkerPool {
       if (this.#isClosing) return;
       // The worker in its place is a new process already.
       if (old.state === "ended") continue;
-      const end = await this.#started(this.#spawn(old.slot));
-      if (end !== null) {
+      const why = await this.#startAt(old.slot);
+      if (why !== null) {
         log("error", "a new worker could not start, so the restart has ended and the old workers stay", {
           slot: old.slot,
-          end: describedEnd(end),
+          end: why,
         });
         return;
       }
@@ -231,14 +241,25 @@ export class WorkerPool {
     });
     // During a restart the slot has another one.
     if (this.#isClosing || this.workers.some(({ slot }) => slot === worker.slot)) return;
-    const waitMs = this.#backOffs[worker.slot]!.waitMs({
-      livedMs: clock.monotonic() - worker.startedMs,
-      hasServed: worker.hasServed,
-      isLast: this.#group.workers.length === 0,
-    });
+    this.#replace(worker.slot, clock.monotonic() - worker.startedMs, worker.hasServed);
+  }
+
+  /** Begins a worker at the place of one that lived for so long, and again until the system makes its process. */
+  #replace(slot: number, livedMs: number, hasServed: boolean): void {
+    const isLast = this.#group.workers.length === 0;
     setTimeout(() => {
-      if (!this.#isClosing) this.#spawn(worker.slot);
-    }, waitMs);
+      if (this.#isClosing) return;
+      try {
+        this.#spawn(slot);
+      } catch (fault) {
+        // there may be no room for a process, or no program while another version takes its place
+        this.#options.log("error", "the process of a worker cannot be started, and is tried again", {
+          slot,
+          error_detail: messageOf(fault),
+        });
+        this.#replace(slot, 0, hasServed);
+      }
+    }, this.#backOffs[slot]!.waitMs({ livedMs, hasServed, isLast }));
   }
 
   /** Ends workers that hang, and gives no connections to those that are silent. */

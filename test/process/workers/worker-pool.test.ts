@@ -1,6 +1,6 @@
 // The life of workers with a program in place of the gateway: starts that fail, versions that do not fit, and restarts.
 import { afterEach, describe, expect, test } from "bun:test";
-import { rmSync, writeFileSync } from "node:fs";
+import { renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { workerEnvironment } from "../../../src/config/environment.ts";
 import { systemClock } from "../../../src/core/clock.ts";
@@ -19,6 +19,8 @@ afterEach(async () => {
 
 async function openPool(mode: Mode, count = 2) {
   const folder = makeScratchFolder();
+  const program = join(folder, "bun");
+  symlinkSync(process.execPath, program);
   const modeFile = join(folder, "mode");
   const become = (next: Mode): void => writeFileSync(modeFile, next);
   become(mode);
@@ -32,7 +34,7 @@ async function openPool(mode: Mode, count = 2) {
   const pool = new WorkerPool({
     count,
     port: 1,
-    command: [process.execPath, join(import.meta.dir, "../../harness/fake-worker.ts")],
+    command: [program, join(import.meta.dir, "../../harness/fake-worker.ts")],
     environmentOf: (id) => ({ ...workerEnvironment({ id, channel: socket.path }), FAKE_MODE: modeFile }),
     clock: systemClock,
     onChannel: () => {},
@@ -46,7 +48,7 @@ async function openPool(mode: Mode, count = 2) {
   });
   const serving = (): readonly number[] =>
     pool.workers.filter(({ state }) => state === "listening").map(({ pid }) => pid);
-  return { pool, become, logged, ended, serving };
+  return { pool, program, become, logged, ended, serving };
 }
 
 describe("[d13.2] a pool of workers", () => {
@@ -73,6 +75,21 @@ describe("[d13.2] a pool of workers", () => {
     expect(serving()).toContain(other!.pid);
     expect(new Set(pool.workers.map(({ slot }) => slot))).toEqual(new Set([0, 1]));
     expect(logged).toContain("a worker has ended unexpectedly and is replaced");
+  });
+
+  test("replaces a worker as soon as there is a program again, and keeps the others until then", async () => {
+    const { pool, program, serving, logged } = await openPool("serves");
+    await pool.start();
+    const before = serving();
+    renameSync(program, `${program}.away`);
+    await pool.restart();
+    expect(serving()).toEqual(before);
+    expect(logged).toContain("a new worker could not start, so the restart has ended and the old workers stay");
+    process.kill(before[0]!, "SIGKILL");
+    await until(() => logged.includes("the process of a worker cannot be started, and is tried again"));
+    expect(serving()).toEqual(before.slice(1));
+    renameSync(`${program}.away`, program);
+    await until(() => serving().length === 2);
   });
 
   test("replaces a worker that has listened and ended before all of them listen", async () => {
