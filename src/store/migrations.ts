@@ -2,6 +2,7 @@
 // new one is added instead. Written for SQLite and PostgreSQL alike.
 import type { Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
+import { codeOf, messageOf } from "../core/thrown.ts";
 import { createAuditChain } from "./audit/audit-schema.ts";
 import { createCalls, createContents, createPlaces } from "./calls/call-tables.ts";
 import { createConfiguration } from "./configuration/configuration-tables.ts";
@@ -132,7 +133,13 @@ export async function migrationsRun(db: Kysely<Schema>): Promise<readonly string
       .orderBy("name")
       .execute();
     return rows.map((row) => row.name);
-  } catch {
+  } catch (error) {
+    // a database that did not answer is not a new one
+    if (!isMissingTable(error)) throw error;
     return [];
   }
 }
+
+/** By the code of PostgreSQL, and by the text of SQLite, which has no code for it. */
+const isMissingTable = (error: unknown): boolean =>
+  codeOf(error) === "42P01" || messageOf(error).startsWith("no such table");

@@ -96,6 +96,23 @@ function suite(kind: string, open: () => Promise<Database>): void {
       await database.store.close();
     });
 
+    test("[d15.4] a database that does not say which migrations it has had is not taken for a new one", async () => {
+      const database = await open();
+      const { db, name, store } = database;
+      await store.migrate();
+      let asked = 0;
+      const silent = db.withPlugin({
+        transformQuery({ node }) {
+          if (asked++ === 0) throw new Error("no answer in time");
+          return node;
+        },
+        transformResult: async ({ result }) => result,
+      });
+      expect(await failure(migrate(silent, name, { history: NEXT_HISTORY }))).toBe("no answer in time");
+      expect(await hasDrafts(database)).toBe(true);
+      await store.close();
+    });
+
     test("[d15.4] a contraction that fails leaves the schema as it was", async () => {
       const database = await open();
       const { db, name, store } = database;
