@@ -6,6 +6,7 @@ import type { CallRecord } from "../core/record/record.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { ContentStore, ContentText } from "../store/calls/content-store.ts";
 import type { ConfigurationScope } from "../store/records.ts";
+import { StoreError } from "../store/store-error.ts";
 import type { Observer } from "./observer.ts";
 import { openRepeatedWork } from "./repeated-work.ts";
 
@@ -17,7 +18,7 @@ const MAX_PAUSE_MS = 30_000;
 
 export interface ContentFigures {
   readonly kept: number;
-  /** Dropped because the queue was full, or lost at the end of the process. */
+  /** Dropped because the queue was full or the key of the tenant cannot be decrypted, or lost at the end of the process. */
   readonly shed: number;
   /** Failed writes, which are retried. */
   readonly failures: number;
@@ -34,7 +35,8 @@ export interface ContentLog extends Observer {
 
 export interface ContentLogOptions {
   readonly store: Pick<ContentStore, "keep">;
-  readonly onProblem: (message: string) => void;
+  /** `isRetried` is false for what is dropped, of which is told once for each tenant. */
+  readonly onProblem: (message: string, isRetried: boolean) => void;
   readonly maxWaitingCharacters?: number;
 }
 
@@ -46,6 +48,8 @@ export function openContentLog({
   let queue: ContentText[] = [];
   let waitingCharacters = 0;
   const figures = { kept: 0, shed: 0, failures: 0 };
+  /** Tenants whose key cannot be decrypted. */
+  const unkept = new Set<string>();
 
   const takeBatch = (): readonly ContentText[] => {
     let characters = 0;
@@ -58,18 +62,38 @@ export function openContentLog({
       characters += queue[count++]!.text.length;
     return queue.slice(0, count);
   };
+  /** Returns how many were kept. A tenant whose key cannot be decrypted holds up no other. */
+  const keep = async (batch: readonly ContentText[]): Promise<number> => {
+    try {
+      await store.keep(batch);
+      return batch.length;
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.kind !== "encryption") throw error;
+      const byTenant = Map.groupBy(batch, ({ tenantId }) => tenantId);
+      let kept = 0;
+      if (byTenant.size > 1) for (const own of byTenant.values()) kept += await keep(own);
+      else tellUnkept(batch[0]!.tenantId, error);
+      return kept;
+    }
+  };
+  const tellUnkept = (tenantId: string, error: StoreError): void => {
+    if (!unkept.has(tenantId)) onProblem(error.message, false);
+    unkept.add(tenantId);
+  };
   const write = async (): Promise<boolean> => {
     const batch = takeBatch();
     if (batch.length === 0) return false;
+    let kept: number;
     try {
-      await store.keep(batch);
+      kept = await keep(batch);
     } catch (error) {
       figures.failures += 1;
       throw error;
     }
     queue = queue.slice(batch.length);
     for (const { text } of batch) waitingCharacters -= text.length;
-    figures.kept += batch.length;
+    figures.kept += kept;
+    figures.shed += batch.length - kept;
     return queue.length > 0;
   };
   const writes = openRepeatedWork({
@@ -78,7 +102,7 @@ export function openContentLog({
     awayMs: 2 * EVERY_MS,
     longestAwayMs: MAX_PAUSE_MS,
     onState: (state, error) => {
-      if (state === "away") onProblem(messageOf(error));
+      if (state === "away") onProblem(messageOf(error), true);
     },
   });
 

@@ -8,7 +8,7 @@ export function contentLogGauges(registry: Registry, figures: () => ContentFigur
   counter("dragoman_contents_kept_total", "Calls whose prompts and answers were kept.", ({ kept }) => kept);
   counter(
     "dragoman_contents_shed_total",
-    "Calls whose prompts and answers should have been kept but were lost, because the queue was full or the process ended.",
+    "Calls whose prompts and answers should have been kept but were lost, because the queue was full, the process ended, or the tenant's key cannot be decrypted.",
     ({ shed }) => shed,
   );
   counter(

@@ -89,8 +89,11 @@ export async function openCallRecords(
   const contents = openContentStore({ calls, writer: contentWriter, cipher, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,
-    onProblem: (message) =>
-      log.warn({ error_detail: message }, "the content of calls could not be kept; this is retried"),
+    onProblem: (message, isRetried) =>
+      log.warn(
+        { error_detail: message },
+        isRetried ? "the content of calls could not be kept; this is retried" : "the content of calls is not kept",
+      ),
   });
   const ledger = await openLedger({
     folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),

@@ -20,6 +20,7 @@ import { isSampled } from "../../../src/core/record/sampling.ts";
 import { callLine } from "../../../src/observe/log.ts";
 import { openContentLog } from "../../../src/observe/content-log.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import type { GuardPolicy } from "../../../src/core/configured/policy.ts";
 import { closingText, openingText } from "../../../src/store/journal/journal-row.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
@@ -680,6 +681,29 @@ describe("on the way to the database", () => {
       200 - log.figures().shed,
       0,
     ]);
+  });
+
+  test("[d11.3] a tenant whose key cannot be decrypted holds up no content of others, and is told of once", async () => {
+    const kept: string[] = [];
+    const problems: unknown[] = [];
+    const log = openContentLog({
+      store: {
+        keep: async (said) => {
+          if (said.some(({ tenantId }) => tenantId === "lost")) throw new StoreError("encryption", "no key for lost");
+          kept.push(...said.map(({ traceId }) => traceId));
+        },
+      },
+      onProblem: (...problem) => problems.push(problem),
+    });
+    for (const [index, tenantId] of ["lost", "acme", "lost", "other"].entries())
+      log.publish({ ...record(index), tenantId }, content);
+    await until(() => log.figures().waiting === 0);
+    log.publish({ ...record(4), tenantId: "lost" }, content);
+    log.publish(record(5), content);
+    await log.end(1000);
+    expect(kept).toEqual([1, 3, 5].map((index) => record(index).traceId));
+    expect(log.figures()).toEqual({ kept: 3, shed: 3, failures: 0, waiting: 0 });
+    expect(problems).toEqual([["no key for lost", false]]);
   });
 
   test("[d11.3] waiting content of a scope whose contents are removed is not written after their removal", async () => {
