@@ -3,7 +3,8 @@
 // reading and writing.
 import type { Transaction } from "kysely";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type ConfiguredKind, isConfiguredKind } from "../../core/configured/configured.ts";
+import { isJsonObject, type JsonObject } from "../../core/json.ts";
 import { contentKeyPlace } from "../calls/content-store.ts";
 import { draftTextPlace } from "./drafts.ts";
 import { answerPlace } from "./kept-answers.ts";
@@ -43,9 +44,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
   };
   for (const { id, kind, name, document } of await tx.selectFrom("resources").selectAll().execute()) {
     const made = again(`${kind} ${name ?? id}`, document, () =>
-      JSON.stringify(
-        reencryptedDocument(kind as StoredResource["kind"], id, JSON.parse(document) as JsonObject, cipher),
-      ),
+      JSON.stringify(reencryptedDocument(knownKind(kind), id, objectIn(document), cipher)),
     );
     if (made === null) continue;
     await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
@@ -56,7 +55,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
       text === null
         ? null
         : again(`${row.kind} ${row.name ?? row.resource_id} in version ${row.version}`, text, () =>
-            JSON.stringify(reencryptedState(JSON.parse(text) as StoredResource, cipher)),
+            JSON.stringify(reencryptedState(objectIn<StoredResource>(text), cipher)),
           );
     const [before, after] = [state(row.value_before), state(row.value_after)];
     if (before === null && after === null) continue;
@@ -86,7 +85,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
     .selectFrom("drafts")
     .select(["tenant_id", "project_id", "owner", "kind", "name", "text"])
     .execute()) {
-    const place = { tenantId, projectId, owner, kind: kind as StoredResource["kind"], name };
+    const place = { tenantId, projectId, owner, kind: kind as ConfiguredKind, name };
     const made = again(`a draft of ${kind} ${name}`, text, () => cipher.reencrypt(text, draftTextPlace(place)));
     if (made === null) continue;
     await tx
@@ -108,5 +107,18 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
 }
 
 function reencryptedState(resource: StoredResource, cipher: SecretCipher): StoredResource {
-  return { ...resource, document: reencryptedDocument(resource.kind, resource.id, resource.document, cipher) };
+  const { kind, id, document } = resource;
+  return { ...resource, document: reencryptedDocument(knownKind(kind), id, document, cipher) };
+}
+
+/** A newer version may have written it. Throws DecryptionError. */
+function knownKind(kind: string): ConfiguredKind {
+  if (!isConfiguredKind(kind)) throw new DecryptionError("this version does not know its kind");
+  return kind;
+}
+
+/** A row that was edited by hand may have any text. Throws DecryptionError. */
+function objectIn<T = JsonObject>(text: string): T {
+  if (!isJsonObject(text)) throw new DecryptionError("it is no JSON object");
+  return JSON.parse(text) as T;
 }

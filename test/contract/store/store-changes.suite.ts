@@ -585,6 +585,27 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
           { document: { api_key: SECRET }, fault: null },
         ]);
       });
+
+      test("that this version cannot read are named at a rotation, which goes on with the others", async () => {
+        await provider();
+        const [damaged, newer] = await Promise.all(
+          ["damaged", "newer"].map((name) =>
+            writes(store).createResource({ kind: "limit", tenantId: "acme", projectId: null, name, document: {} }),
+          ),
+        );
+        await place.run(`update resources set document = '[' where id = '${damaged!.id}'`);
+        await place.run(`update resources set kind = 'gizmo' where id = '${newer!.id}'`);
+        const NEW = new Uint8Array(32).fill(8);
+        const { rows, unopened } = await (await open([NEW, KEY])).reencrypt();
+        expect(rows).toBe(2);
+        expect(unopened.toSorted()).toEqual([
+          "gizmo newer: this version does not know its kind",
+          "limit damaged: it is no JSON object",
+        ]);
+        expect((await (await open([NEW])).readContents()).resources.provider).toMatchObject([
+          { document: { api_key: SECRET }, fault: null },
+        ]);
+      });
     });
 
     test("an answer is kept for a day, in the transaction of its change, once for each token and key", async () => {
