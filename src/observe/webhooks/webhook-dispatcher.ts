@@ -76,6 +76,8 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
   const slots = webhookSlots();
   const deliveries = new Set<Promise<void>>();
   let isClosed = false;
+  /** What is still in flight was cut off: its queue is closed as well. */
+  let isOver = false;
   let checkedAtMs = Number.NEGATIVE_INFINITY;
   /** The last time at which there was no webhook: a webhook gets no events from before it existed. */
   let unusedAtMs = Number.NEGATIVE_INFINITY;
@@ -119,7 +121,11 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
     for (const claimed of await queue.claim(webhookId, free, nowMs, webhook.timeoutMs + LEASE_MARGIN_MS)) {
       const end = slots.take(webhook);
       const run = async (): Promise<void> => {
-        end(await deliver(options, webhook, claimed, turns.away));
+        end(
+          await deliver(options, webhook, claimed, (error) => {
+            if (!isOver) turns.away(error);
+          }),
+        );
         deliveries.delete(delivery);
         // Further deliveries may wait for this slot.
         turns.wake();
@@ -140,6 +146,7 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
         turns.close().then(() => Promise.all(deliveries)),
         timeoutMs,
       );
+      isOver = true;
     },
   };
 }

@@ -324,6 +324,29 @@ describe("deliveries to webhooks", () => {
     expect(await all()).toMatchObject([{ state: "delivered", attempts: 1 }]);
   });
 
+  test("[d11.4] a delivery that the end cuts off is not reported as an outage of the queue, which is closed by then", async () => {
+    const inner = queue;
+    const settling = Promise.withResolvers<void>();
+    queue = {
+      ...inner,
+      settle() {
+        settling.resolve();
+        return Promise.reject(new Error("closed"));
+      },
+    };
+    const held = Promise.withResolvers<Response>();
+    answer = () => held.promise;
+    begin([configured("a")]);
+    await tell(someEvent());
+    await until(() => receiver.seen.length === 1, "under way");
+    await dispatcher!.close(0);
+    held.resolve(new Response("ok"));
+    await settling.promise;
+    await dispatcher!.close(60_000);
+    queue = inner;
+    expect(states).toEqual([]);
+  });
+
   test("[d11.4] after a start without webhooks the deliveries waiting for earlier ones are given up, and earlier events are kept for none", async () => {
     const recipient = { webhookId: "gone", webhookName: "gone", tenantId: "default", projectId: null };
     const [waiting, unheard, fresh] = [
