@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { thresholdEvent } from "../../src/admission/budget-thresholds.ts";
-import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT } from "../../src/core/record/event.ts";
+import { EVENT_TYPES, type NewEvent, NO_WEBHOOKS, TEST_EVENT, type Webhook } from "../../src/core/record/event.ts";
 import { UNRESTRICTED } from "../../src/core/identity.ts";
 import { auditHeads } from "../../src/observe/webhooks/audit-heads.ts";
 import { refusalEvents } from "../../src/observe/webhooks/refusal-events.ts";
@@ -101,7 +101,8 @@ async function examples(): Promise<ReadonlyMap<string, object>> {
   });
   await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, expiresAtMs: 2000 })));
   await store.change(LOCAL_ACTOR, (writer) => writer.changeToken(TOKEN.id, (now) => ({ ...now, revokedAtMs: 1 })));
-  await auditHeads(events, store, () => ({ ...NO_WEBHOOKS, size: 1 })).report();
+  const heard = { ...NO_WEBHOOKS, size: 1, recipients: () => [{} as Webhook] };
+  await auditHeads(events, store, () => heard).report();
   const queue = openSqliteEvents({ file });
   told.push(...(await queue.awaitingFanOut(10)));
   await queue.close();

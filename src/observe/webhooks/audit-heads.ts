@@ -19,17 +19,14 @@ export function auditHeads(
     async report() {
       if (webhooks().size === 0) return;
       for (const chain of await reader.auditChains()) {
+        const place = { type: "audit.head", tenantId: tenantOfChain(chain), projectId: null } as const;
+        // what nobody receives now is new to whoever does later
+        if (webhooks().recipients(place).length === 0) continue;
         const head = await reader.auditHead(chain);
         if (head === null) continue;
         const onceKey = `audit.head ${chain} ${head.sequence} ${head.hash}`;
         if (onceKey === emitted.get(chain)) continue;
-        events.emit({
-          type: "audit.head",
-          tenantId: tenantOfChain(chain),
-          projectId: null,
-          data: { sequence: head.sequence, hash: head.hash },
-          onceKey,
-        });
+        events.emit({ ...place, data: { sequence: head.sequence, hash: head.hash }, onceKey });
         emitted.set(chain, onceKey);
       }
     },

@@ -1,24 +1,30 @@
 // The heads of the audit log's chains as events: each once, and only where somebody receives events.
 import { expect, test } from "bun:test";
-import { type NewEvent, NO_WEBHOOKS, type WebhookSet } from "../../../src/core/record/event.ts";
+import { type NewEvent, NO_WEBHOOKS, type Webhook, type WebhookSet } from "../../../src/core/record/event.ts";
 import { auditHeads } from "../../../src/observe/webhooks/audit-heads.ts";
 import { checkChain } from "../../../src/store/audit/audit-check.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 
+/** Webhooks of these tenants, and of what concerns none. */
+const receivedBy = (...tenants: readonly (string | null)[]): WebhookSet => ({
+  ...NO_WEBHOOKS,
+  size: tenants.length,
+  recipients: ({ tenantId }) => (tenants.includes(tenantId) ? [{} as Webhook] : []),
+});
+
 test("each new head is emitted once, for its tenant, and finds a log that was set back", async () => {
   const store = await openSqliteStore({ file: ":memory:" });
   await store.migrate();
   const said: NewEvent[] = [];
-  let size = 0;
-  const webhooks = (): WebhookSet => ({ ...NO_WEBHOOKS, size });
-  const heads = auditHeads({ emit: (event) => void said.push(event) }, store, webhooks);
+  let webhooks = receivedBy();
+  const heads = auditHeads({ emit: (event) => void said.push(event) }, store, () => webhooks);
   const note = (tenantId: string | null): Promise<void> =>
     store.note(LOCAL_ACTOR, { action: "login", outcome: "done", kind: "session", tenantId });
   await note("acme");
   await heads.report();
   expect(said).toEqual([]);
-  size = 1;
+  webhooks = receivedBy(null, "acme");
   await note(null);
   await heads.report();
   await heads.report();
@@ -46,7 +52,7 @@ test("a head of the same length with another hash is emitted, because the log wa
   const heads = auditHeads(
     { emit: (event) => void said.push(event) },
     { auditChains: async () => ["acme"], auditHead: async () => ({ sequence: 7, hash }) },
-    () => ({ ...NO_WEBHOOKS, size: 1 }),
+    () => receivedBy("acme"),
   );
   await heads.report();
   await heads.report();
@@ -56,4 +62,20 @@ test("a head of the same length with another hash is emitted, because the log wa
     { sequence: 7, hash: "one" },
     { sequence: 7, hash: "other" },
   ]);
+});
+
+test("the head of a log in which nothing happens any more is emitted to the first webhook that receives it", async () => {
+  const said: NewEvent[] = [];
+  let webhooks = receivedBy("beta");
+  const heads = auditHeads(
+    { emit: (event) => void said.push(event) },
+    { auditChains: async () => ["acme", "beta"], auditHead: async (chain) => ({ sequence: 7, hash: chain }) },
+    () => webhooks,
+  );
+  await heads.report();
+  expect(said.map(({ tenantId }) => tenantId)).toEqual(["beta"]);
+  webhooks = receivedBy("acme", "beta");
+  await heads.report();
+  await heads.report();
+  expect(said.map(({ tenantId }) => tenantId)).toEqual(["beta", "acme"]);
 });
