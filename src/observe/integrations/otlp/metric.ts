@@ -130,8 +130,9 @@ export function encodeMetrics(
   writeResource(writer, attributes);
   const scopeMetrics = writer.begin(2);
   writeScope(writer);
-  for (const [instrument, series] of points)
-    writeMetric(writer, instrument, series.values(), { startMs, nowMs, temporality });
+  // where the clock was set back, no interval ends before it begins
+  const interval = { startMs, nowMs: Math.max(startMs, nowMs), temporality };
+  for (const [instrument, series] of points) writeMetric(writer, instrument, series.values(), interval);
   writer.end(scopeMetrics);
   writer.end(resourceMetrics);
   return writer.written;

@@ -16,10 +16,13 @@ import { until } from "../../../harness/time/until.ts";
 
 const START_MS = 1_767_225_600_000;
 
-function counted(records: readonly CallRecord[], temporality: Temporality = "cumulative"): readonly ReceivedMetric[] {
+function counted(
+  records: readonly CallRecord[],
+  temporality: Temporality = "cumulative",
+  nowMs = START_MS + 60_000,
+): readonly ReceivedMetric[] {
   const sums = new MetricSums(temporality, START_MS);
   for (const record of records) countCall(record, sums);
-  const nowMs = START_MS + 60_000;
   return decodeMetrics(
     encodeMetrics(
       new ProtobufWriter(),
@@ -35,6 +38,12 @@ const metric = (metrics: readonly ReceivedMetric[], name: string): ReceivedMetri
 const record = (parts: Partial<CallRecord> = {}): CallRecord => tracedCall(parts).record;
 
 describe("what is counted", () => {
+  test("a clock that was set back since the start gives no interval that ends before it begins", () => {
+    const points = counted([record()], "cumulative", START_MS - 1000).flatMap((one) => one.points);
+    expect(points.length).toBeGreaterThan(0);
+    for (const { startNano, timeNano } of points) expect(timeNano).toBe(startNano);
+  });
+
   test("[d11.4] the conventions' metrics with their units and buckets, of attempts as a client and of calls as a server", () => {
     const metrics = counted([
       record({
