@@ -318,7 +318,7 @@ export interface RecordedCall extends Pick<
 }
 
 export interface RecordedQuery extends CallScope {
-  /** The most calls that are returned, the newest. */
+  /** The most calls that are returned, the newest: 1 to 1,000. */
   readonly limit: number;
 }
 

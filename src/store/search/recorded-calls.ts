@@ -15,8 +15,7 @@ import type { Schema } from "../schema.ts";
 
 type Db = Kysely<CallSchema>;
 
-/** Rows of one search, and the most searches: each of them reads a bounded number of rows. */
-const ROWS_AT_ONCE = 1000;
+/** Each of them reads a bounded number of rows. */
 const MOST_SEARCHES = 5;
 /** Blocks of one query. Between queries other readers of the same connection have their turn. */
 const BLOCKS_AT_ONCE = 20;
@@ -28,7 +27,7 @@ export async function recordedCalls(db: Db, { limit, ...scope }: RecordedQuery):
   for (let search = 0; search < MOST_SEARCHES && rows.length < limit; search++) {
     const page: Awaited<ReturnType<typeof searchRows>> = await searchRows(
       db,
-      { limit: Math.min(ROWS_AT_ONCE, limit - rows.length), cursor },
+      { limit: limit - rows.length, cursor },
       { ...scope, order: "newest", explained: false, mirrored: false },
     );
     rows.push(...page.data);
