@@ -17,6 +17,7 @@ import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
 import { actionOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
+import { maskedDocument } from "./secret-fields.ts";
 import { fromInteger, keptIn, rowOf, storable, toInteger } from "../columns.ts";
 import { type Schema, VERSION } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
@@ -128,9 +129,12 @@ function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceSte
   return whole;
 }
 
-/** The parts of a resource in which two states of it can differ. */
+/**
+ * The parts of a resource in which two states of it can differ. A secret is told by its handle, which it keeps under a new
+ * master key.
+ */
 function content(resource: StoredResource | null): string {
-  return resource === null ? "" : JSON.stringify([resource.name, resource.document]);
+  return resource === null ? "" : JSON.stringify([resource.name, maskedDocument(resource.kind, resource.document)]);
 }
 
 /** The steps after `low`, up to and including `high`, in order. */

@@ -586,6 +586,24 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         ]);
       });
 
+      test("are the same in two versions after a rotation as before it, so that there is nothing to compare or to take back", async () => {
+        const { id } = await provider();
+        const withModels = (models: readonly string[]) =>
+          writes(store).changeResource("provider", id, (one) => ({
+            ...one,
+            document: { ...one.document, models: [...models] },
+          }));
+        const version = async (): Promise<number> => (await store.listVersions({ limit: 1 })).data[0]!.number;
+        await withModels([]);
+        const first = await version();
+        await withModels(["m"]);
+        await withModels([]);
+        const rotated = await open([new Uint8Array(32).fill(8), KEY]);
+        await rotated.reencrypt();
+        expect(await rotated.diffVersions(first, await version())).toEqual([]);
+        expect(await writes(rotated).rollBack({ tenantId: "acme", projectId: null }, first)).toEqual([]);
+      });
+
       test("that this version cannot read are named at a rotation, which goes on with the others", async () => {
         await provider();
         const [damaged, newer] = await Promise.all(
