@@ -89,11 +89,10 @@ export async function openCallRecords(
   const contents = openContentStore({ calls, writer: contentWriter, cipher, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,
-    onProblem: (message, isRetried) =>
-      log.warn(
-        { error_detail: message },
-        isRetried ? "the content of calls could not be kept; this is retried" : "the content of calls is not kept",
-      ),
+    onProblem(message, isRetried) {
+      if (isRetried) log.warn({ error_detail: message }, "the content of calls could not be kept; this is retried");
+      else log.warn({ error_detail: message }, "the content of calls is not kept");
+    },
   });
   const ledger = await openLedger({
     folder: ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder }),

@@ -30,7 +30,7 @@ export interface OpenedContent extends Omit<StoredContent, "body"> {
 }
 
 export interface ContentStore {
-  /** Stores all of them, or rejects. */
+  /** Stores all of them, or rejects: with StoreError `encryption` when the key of a tenant cannot be decrypted. */
   keep(contents: readonly ContentText[]): Promise<void>;
   /**
    * `null` when nothing is stored or its retention has ended. Throws StoreError `encryption` when it cannot be decrypted
