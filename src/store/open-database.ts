@@ -243,12 +243,11 @@ function lossOf(file: string): string | null {
     const size = statSync(file, { throwIfNoEntry: false })?.size;
     if (size === undefined) return "is missing";
     if (size === 0) return IS_EMPTY;
-    const database = new SqliteFile(file, { readonly: true });
-    const tables = database
+    using database = new SqliteFile(file, { readonly: true });
+    const { count } = database
       .query<{ readonly count: number }, []>("select count(*) as count from sqlite_schema")
-      .get()!.count;
-    database.close();
-    return tables === 0 ? IS_EMPTY : null;
+      .get()!;
+    return count === 0 ? IS_EMPTY : null;
   } catch {
     return null;
   }
