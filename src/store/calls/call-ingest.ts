@@ -59,7 +59,7 @@ export async function ingestCalls(
     if (counted.length > 0) await inserts.lockSums(tx);
     for (const [table, sums] of sumsOf(before)) await takeOff(tx, table, sums);
     for (const [table, sums] of sumsOf(counted)) await inserts.addUp(tx, table, sums);
-    // A row that is replaced was written before its call had asked anyone.
+    // A row that is replaced names no attempt, because it was made of the opening entry of its call.
     await addAttempts(tx, [...added, ...replaced].map(askingCall), numberOf);
     if (place !== undefined) await keepPlace(tx, place);
     return [...added, ...replaced];

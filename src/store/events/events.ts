@@ -78,7 +78,7 @@ export interface AddressedEvent {
   readonly recipients: readonly Recipient[];
 }
 
-/** The most deliveries of one webhook that may wait; beyond it the oldest are given up. */
+/** The most deliveries of one webhook that may wait; beyond it the oldest are removed. */
 export const MOST_WAITING = 10_000;
 export const MOST_ATTEMPTS_KEPT = 20;
 
@@ -90,7 +90,7 @@ export interface EventQueue {
   awaitingFanOut(most: number): Promise<readonly GatewayEvent[]>;
   /**
    * Makes the deliveries of events, each once, even if other processes do the same. Also returns how many waiting
-   * deliveries were given up for them.
+   * deliveries were removed to make room.
    */
   fanOut(
     addressed: readonly AddressedEvent[],

@@ -60,8 +60,8 @@ export const INSTRUMENTS = {
 } as const satisfies Readonly<Record<string, Instrument>>;
 
 /**
- * Counts a call. A caller cannot create series: a model is named only if it answered, and the number of series is
- * bounded.
+ * Counts a call. A model is named only if it answered. Callers and tool servers choose names of tools and servers; the
+ * number of series is bounded.
  */
 export function countCall(record: CallRecord, sums: MetricSums): void {
   if (record.explained || record.mirrorOf !== null) return;
