@@ -20,7 +20,16 @@ import {
   restOf,
   type WayIndex,
 } from "./log-conditions.ts";
-import { cursorAt, inOrderOf, keyBefore, type KeyPart, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
+import {
+  cursorAt,
+  inOrderOf,
+  keyBefore,
+  type KeyPart,
+  type ListKey,
+  pageOf,
+  rowLimit,
+  having,
+} from "../database/pages.ts";
 import type { PageRequest } from "../reader.ts";
 import { toInteger } from "../columns.ts";
 
@@ -86,11 +95,18 @@ export async function numberedFilter(db: Db, filter: LogFilter): Promise<Numbere
 
 /** A provider's id of an attempt that did not answer is a tag. */
 async function withRequest(db: Db, numbered: NumberedFilter): Promise<NumberedFilter> {
-  const { filter } = numbered;
-  const { providerRequestId: id, tags = [] } = filter;
+  const { filter, numbers } = numbered;
+  const { providerRequestId: id, tenantId, tags = [] } = filter;
   if (id === undefined) return numbered;
   const tag = tagOf("attempt", id);
-  const known = await db.selectFrom("call_tag").select("id").where("tag", "=", tag).limit(sql.lit(1)).execute();
+  // what a provider of another tenant says hides no call
+  const tenant = tenantId === undefined ? undefined : BigInt(numbers.get(tenantId)!);
+  const known = await db
+    .selectFrom("call_tag")
+    .select("id")
+    .where(having({ tag, tenant_id: tenant }))
+    .limit(sql.lit(1))
+    .execute();
   return known.length > 0
     ? { ...numbered, filter: { ...filter, tags: [tag, ...tags] } }
     : { ...numbered, requestHash: requestHash(id) };

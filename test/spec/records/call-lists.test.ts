@@ -45,6 +45,8 @@ const rows = [
     route: "secret",
     status: 502,
     code: "upstream_error",
+    // as a provider of its own may say
+    attempts: [attemptOf({ requestId: "req_answered", status: 502, code: "upstream_error" })],
   }),
 ];
 let world: AdminWorld;
