@@ -130,7 +130,7 @@ export function rowOf(
   { names, plain, timeMs, totalMs }: CallFigures,
   id: bigint,
   numberOf: (name: string) => number,
-  blockId: bigint | null,
+  blockId: bigint,
 ): PlacedRow {
   const row: PlacedRow = {
     ...plain,

@@ -21,13 +21,9 @@ import type { LedgerRow, ShippedPlace } from "../journal/ledger.ts";
 type Db = Kysely<CallSchema>;
 
 export function incomingOf(row: LedgerRow): Incoming {
-  return incomingBytes(bytesOf(row), row.settled);
-}
-
-/** `detail` is UTF-8 of the JSON of a record. */
-export function incomingBytes(detail: Uint8Array, settled: boolean): Incoming {
-  const bytes = detail instanceof Buffer ? detail : Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength);
-  return incomingText(bytes.toString("utf8"), detail, settled);
+  const detail = bytesOf(row);
+  const bytes = Buffer.from(detail.buffer, detail.byteOffset, detail.byteLength);
+  return incomingText(bytes.toString("utf8"), detail, row.settled);
 }
 
 /** `detail` is UTF-8 of `text`. */

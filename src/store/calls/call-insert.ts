@@ -20,8 +20,8 @@ export const KEYS_AT_ONCE = 100;
 /** A call that is to be inserted. */
 export interface Incoming {
   readonly figures: CallFigures;
-  /** UTF-8 of the JSON of its record; `null` when that is not kept any more. */
-  readonly detail: Uint8Array | null;
+  /** UTF-8 of the JSON of its record. */
+  readonly detail: Uint8Array;
   /** What it asked of providers. */
   readonly asked: readonly AskedAttempt[];
 }
@@ -30,8 +30,8 @@ export interface Incoming {
 export interface CallInserts {
   /** The writer of blocks for this connection. */
   readonly blocks: BlockWriter;
-  /** Called before the transaction of rows with these times. */
-  prepare(db: Db, timesMs: readonly number[]): Promise<void>;
+  /** Runs a transaction with rows of these times, with the tables that these need; twice where one was missing. */
+  withTables(db: Db, timesMs: readonly number[], run: () => Promise<void>): Promise<void>;
   /** Returns the calls that were not inserted, because another row has the same id. */
   calls(tx: Tx, rows: readonly CallRow[]): Promise<ReadonlySet<CallRow>>;
   tags(tx: Tx, rows: readonly TagRow[]): Promise<void>;
@@ -44,7 +44,7 @@ export interface CallInserts {
 export interface Placed {
   readonly incoming: Incoming;
   readonly row: PlacedRow;
-  readonly record: KeptRecord | null;
+  readonly record: KeptRecord;
 }
 
 /**
@@ -62,30 +62,35 @@ export async function insertIncoming(
     numberOf: (name: string) => number,
   ) => Promise<readonly Placed[]>,
 ): Promise<void> {
-  await inserts.prepare(
-    db,
-    batch.map(({ figures }) => figures.timeMs),
-  );
-  const records = batch.map(({ figures, detail }): KeptRecord | null =>
-    detail === null ? null : { timeMs: figures.timeMs, detail, blockId: 0n, isKept: false },
-  );
-  const plan = inserts.blocks.plan(records.filter((record) => record !== null));
-  await beginWriting(db).execute(async (tx) => {
-    const names = new Set(namesIn(batch));
-    for (const { asked } of batch) for (const name of namesOfAsked(asked)) names.add(name);
-    const numbers = await numbersFor(tx, names);
-    const numberOf = (name: string): number => numbers.get(name)!;
-    const placed = batch.map((incoming, index): Placed => {
-      const { figures } = incoming;
-      const record = records[index]!;
-      const id = placeOf(figures.plain.trace_id);
-      return { incoming, record, row: rowOf(figures, id, numberOf, record?.blockId ?? null) };
+  const timesMs = batch.map(({ figures }) => figures.timeMs);
+  await inserts.withTables(db, timesMs, async () => {
+    const records = batch.map(({ figures, detail }): KeptRecord => ({
+      timeMs: figures.timeMs,
+      detail,
+      blockId: 0n,
+      isKept: false,
+    }));
+    const plan = inserts.blocks.plan(records);
+    await beginWriting(db).execute(async (tx) => {
+      const names = new Set(namesIn(batch));
+      for (const { asked } of batch) for (const name of namesOfAsked(asked)) names.add(name);
+      const numbers = await numbersFor(tx, names);
+      const numberOf = (name: string): number => numbers.get(name)!;
+      const placed = batch.map((incoming, index): Placed => {
+        const { figures } = incoming;
+        const record = records[index]!;
+        return {
+          incoming,
+          record,
+          row: rowOf(figures, placeOf(figures.plain.trace_id), numberOf, record.blockId),
+        };
+      });
+      const { added, known } = await insertPlaced(tx, inserts, placed);
+      for (const { record } of await finish(tx, added, known, numberOf)) record.isKept = true;
+      await plan.write(tx);
     });
-    const { added, known } = await insertPlaced(tx, inserts, placed);
-    for (const { record } of await finish(tx, added, known, numberOf)) if (record !== null) record.isKept = true;
-    await plan.write(tx);
+    plan.committed();
   });
-  plan.committed();
 }
 
 /** Inserts each row at its place or, where another call is there, at the next free one. */

@@ -39,13 +39,16 @@ export class CallPartitions {
     for (const day of missing) this.#days.add(day);
   }
 
-  /** Runs a statement that needs partitions. If one was dropped meanwhile, the next attempt creates it again. */
-  async watch<T>(run: () => Promise<T>): Promise<T> {
+  /** Runs a transaction with rows of these times, and once more where a partition that it needs was dropped before. */
+  async providing(db: Db, timesMs: readonly number[], run: () => Promise<void>): Promise<void> {
+    await this.provide(db, timesMs);
     try {
-      return await run();
+      await run();
     } catch (error) {
-      if (codeOf(error) === MISSING) this.#days.clear();
-      throw error;
+      if (codeOf(error) !== MISSING) throw error;
+      this.#days.clear();
+      await this.provide(db, timesMs);
+      await run();
     }
   }
 }

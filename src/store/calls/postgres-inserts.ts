@@ -55,13 +55,10 @@ export function postgresInserts(): CallInserts {
   const partitions = new CallPartitions();
   return {
     blocks: new BlockWriter(),
-    prepare: (db, timesMs) => partitions.provide(db, timesMs),
+    withTables: (db, timesMs, run) => partitions.providing(db, timesMs, run),
     async calls(tx, rows) {
-      const ids = new Set<string>();
-      for (const { trace_id: id } of await partitions.watch(() =>
-        insertAll<{ readonly trace_id: string }>(tx, CALLS, rows),
-      ))
-        ids.add(id);
+      const added = await insertAll<{ readonly trace_id: string }>(tx, CALLS, rows);
+      const ids = new Set(added.map(({ trace_id: id }) => id));
       return new Set(rows.filter((row) => !ids.has(row.trace_id)));
     },
     tags: async (tx, rows) => void (await insertAll(tx, TAGS, rows)),

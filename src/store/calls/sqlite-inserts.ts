@@ -32,7 +32,7 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
   };
   return {
     blocks: new BlockWriter(),
-    prepare: async () => {},
+    withTables: (_db, _timesMs, run) => run(),
     calls: (_, rows) =>
       explained(() => {
         if (rows.length === 0) return new Set();
