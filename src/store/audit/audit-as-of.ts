@@ -42,10 +42,10 @@ type IdentityChange = AuditRow & { readonly kind: Kind; readonly targetId: strin
 
 const KINDS: readonly string[] = ["user", "membership", "token"] satisfies readonly Kind[];
 /** Other rows about an identity, such as a login, change nothing. */
-const ACTIONS: readonly string[] = ["create", "change", "remove"];
+const ACTIONS: ReadonlySet<string> = new Set(["create", "change", "remove"]);
 
 function isOfIdentity(row: AuditRow): row is IdentityChange {
-  return row.targetId !== null && KINDS.includes(row.kind) && ACTIONS.includes(row.action);
+  return row.targetId !== null && KINDS.includes(row.kind) && ACTIONS.has(row.action);
 }
 
 /**

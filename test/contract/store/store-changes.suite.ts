@@ -607,8 +607,14 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
       test("that this version cannot read are named at a rotation, which goes on with the others", async () => {
         await provider();
         const [damaged, newer] = await Promise.all(
-          ["damaged", "newer"].map((name) =>
-            writes(store).createResource({ kind: "limit", tenantId: "acme", projectId: null, name, document: {} }),
+          ["damaged", "newer"].map((named) =>
+            writes(store).createResource({
+              kind: "limit",
+              tenantId: "acme",
+              projectId: null,
+              name: named,
+              document: {},
+            }),
           ),
         );
         await place.run(`update resources set document = '[' where id = '${damaged!.id}'`);
