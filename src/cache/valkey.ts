@@ -16,13 +16,15 @@ const FIELDS = ["tenant", "route", "asked", "expires", "body"] as const;
 
 /**
  * KEYS: the answer, the answers of the tenant and of the route, the purges. ARGV: key, route, time of asking and of
- * expiry, now, tenant, body.
+ * expiry, now, tenant, body. A server that is full refuses a script at its first write alone, and no write that only frees
+ * memory; so the first one here is of the other kind, and changes nothing.
  */
 const PUT = `
 for _, place in ipairs({'', 'route:' .. ARGV[2], 'key:' .. ARGV[1]}) do
   local at = redis.call('HGET', KEYS[4], place)
   if at and tonumber(at) >= tonumber(ARGV[3]) then return 0 end
 end
+redis.call('SET', KEYS[1] .. ':room', '', 'XX')
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'tenant', ARGV[6], 'route', ARGV[2], 'asked', ARGV[3], 'expires', ARGV[4], 'body', ARGV[7])
 redis.call('PEXPIREAT', KEYS[1], ARGV[4])

@@ -98,4 +98,41 @@ describe.skipIf(!hasRedis)("a cluster", () => {
   afterAll(() => cluster.stop());
   answerCacheSuite("a cluster of three", open, SKEW_MS);
   sharedCacheSuite(open);
+
+  test("[d13.5] a node that is full refuses, also where others of the cluster have room", async () => {
+    const { cache, close } = await open();
+    const nowMs = Date.now();
+    const put = (tenantId: string): Promise<void> =>
+      Promise.resolve(
+        cache.put(
+          {
+            tenantId,
+            key: "1".padStart(64, "0"),
+            route: "r",
+            askedAtMs: nowMs,
+            expiresAtMs: nowMs + 60_000,
+            body: new Uint8Array(1000),
+          },
+          nowMs,
+        ),
+      );
+    const tenants = Array.from({ length: 20 }, (_, index) => `full ${index}`);
+    for (const tenantId of tenants) await put(tenantId);
+    const set = async (most: string): Promise<void> => {
+      for (const { url } of cluster.servers) {
+        const node = new Redis(url);
+        // the node that has the names of all tenants refuses them by itself
+        const holds = await node.exists("dragoman:cache:tenants").catch(() => 0);
+        if (holds === 0) await node.config("SET", "maxmemory", most);
+        node.disconnect();
+      }
+    };
+    await set("1");
+    const results = await Promise.allSettled(tenants.map(put));
+    const refusals = results.flatMap((result) => (result.status === "rejected" ? [String(result.reason)] : []));
+    await set("0");
+    await close();
+    expect(refusals.length).toBeGreaterThan(0);
+    expect(refusals.every((text) => text.includes("maxmemory"))).toBe(true);
+  });
 });

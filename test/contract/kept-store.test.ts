@@ -134,17 +134,45 @@ describe.skipIf(!hasRedis)("redis-server", () => {
     const reported = reportedStore(store, (error) => void changes.push(error === null));
     expect(await store.keep(object("a"))).toBe(true);
     await redis.config("SET", "maxmemory", "1mb");
-    clock.aheadMs += 10_000;
     expect(Promise.resolve(store.keep(object("b")))).rejects.toBeInstanceOf(NoRoom);
     expect(Promise.resolve(reported.keep(object("b")))).rejects.toMatchObject({ code: "kept_store_unavailable" });
     expect([changes, reported.isAway]).toEqual([[], false]);
     expect(await store.keep(object("c", 500))).toBe(true);
     expect((await store.find("full", "a")) !== null).toBe(true);
     await redis.config("SET", "maxmemory", "0");
-    clock.aheadMs += 10_000;
     expect(await store.keep(object("b"))).toBe(true);
     redis.disconnect();
     store.close();
+  });
+
+  test("[d12.8] a server that evicts is used to the full, and one that is full refuses an account that may not ask for its memory", async () => {
+    const redis = new Redis(server.url);
+    const [, used] = /^used_memory:(\d+)/m.exec(await redis.info("memory"))!;
+    await redis.config("SET", "maxmemory", String(Math.ceil(Number(used) * 1.15)), "maxmemory-policy", "volatile-lru");
+    const object = (id: string) => ({
+      tenantId: "evicting",
+      projectId: null,
+      ids: [id],
+      value: new Uint8Array(2000),
+      size: () => 2000,
+    });
+    const store = await openValkeyStore({ url: server.url, clusterNodes: null }, turnedClock());
+    expect(await store.keep(object("a"))).toBe(true);
+    store.close();
+    await redis.config("SET", "maxmemory", "0", "maxmemory-policy", "noeviction");
+    await redis.acl("SETUSER", "short", "on", ">secret", "~*", "+@all", "-info");
+    const url = server.url.replace("redis://", "redis://short:secret@");
+    const short = await openValkeyStore({ url, clusterNodes: null }, turnedClock());
+    expect(await short.keep(object("b"))).toBe(true);
+    await redis.config("SET", "maxmemory", "1");
+    const refused = await Promise.resolve(short.keep(object("c"))).catch((thrown: unknown) => thrown);
+    expect(refused).toBeInstanceOf(NoRoom);
+    expect(await short.find("evicting", "c")).toBeNull();
+    expect(await short.find("evicting", "b")).not.toBeNull();
+    await redis.config("SET", "maxmemory", "0");
+    await redis.acl("DELUSER", "short");
+    redis.disconnect();
+    short.close();
   });
 
   test("[d12.8] while the server is away every question is an error that says so, which is reported once", async () => {

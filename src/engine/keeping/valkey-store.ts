@@ -2,15 +2,13 @@
 // script may use them together on a cluster. A set by time of expiry says which objects are the oldest of the tenant, and
 // a hash how many bytes each of them takes. Ids are addresses, and values are sealed (sealed-store.ts).
 import { createHash } from "node:crypto";
-import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient } from "../../admission/valkey/valkey-connection.ts";
 import type { Clock } from "../../core/clock.ts";
 import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore, NoRoom } from "./kept-store.ts";
 
 const COMMAND_MS = 1000;
-/** Others that use the server, such as the counts of limits, need room of their own. */
+/** The share of a server that removes nothing of itself: others, such as the counts of limits, need room there too. */
 const MOST_USED = 0.8;
-const MEMORY_LOOK_MS = 5000;
 /** What calls say of themselves while they run is smaller, and is kept also where memory is short. */
 const MARK_BYTES = 1024;
 
@@ -28,11 +26,27 @@ local function take_out(address)
   return redis.call('HINCRBY', sizes, '', 0 - bytes)
 end`;
 /**
+ * Returns 0 where the server that holds the tenant has little memory left. One that evicts makes room itself. A server that
+ * is full refuses a script at its first write alone, and no write that only frees memory; so the first one here is of the
+ * other kind, and changes nothing.
+ */
+const ROOM = `
+if #ARGV[4] > ${MARK_BYTES} then
+  local told = redis.pcall('INFO', 'memory')
+  if type(told) == 'string' then
+    local most = tonumber(string.match(told, '\\nmaxmemory:(%d+)') or '0')
+    local used = tonumber(string.match(told, '\\nused_memory:(%d+)') or '0')
+    local evicts = not string.find(told, '\\nmaxmemory_policy:noeviction', 1, true)
+    if most > 0 and used > most * ${MOST_USED} and not evicts then return 0 end
+  end
+  redis.call('SET', KEYS[1] .. 'room', '', 'XX')
+end`;
+/**
  * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
  * project or nothing, the addresses. The server may have evicted the index or the sizes, so that the sizes count what is
  * not there any more: where the new object alone is left, they begin anew with it.
  */
-const KEEP = `${TAKE_OUT}
+const KEEP = `${TAKE_OUT}${ROOM}
 local objects, parts, index, sizes = KEYS[1] .. 'object:', KEYS[1] .. 'part:', KEYS[1] .. 'index', KEYS[1] .. 'sizes'
 for _, address in ipairs(redis.call('ZRANGEBYSCORE', index, '-inf', ARGV[1])) do take_out(address) end
 take_out(ARGV[6])
@@ -87,7 +101,7 @@ type Scripted = {
 
 export async function openValkeyStore(
   options: ConnectionOptions,
-  clock: Pick<Clock, "now" | "monotonic">,
+  clock: Pick<Clock, "now">,
   bounds: KeepingBounds = KEEPING_BOUNDS,
 ): Promise<KeptStore<Uint8Array>> {
   const client = await openClient(options, COMMAND_MS);
@@ -96,7 +110,6 @@ export async function openValkeyStore(
   client.defineCommand("dragomanRemove", { lua: REMOVE, numberOfKeys: 1 });
   client.defineCommand("dragomanRemoveAll", { lua: REMOVE_ALL, numberOfKeys: 2 });
   const scripts = client as unknown as Scripted;
-  const memory = new ServerMemory(client, clock);
   return {
     isAway: false,
     get untilMs() {
@@ -104,12 +117,15 @@ export async function openValkeyStore(
     },
     async keep({ tenantId, projectId, ids, value }) {
       if (value.length > bounds.objectBytes) return false;
-      if (value.length > MARK_BYTES && (await memory.isShort())) throw new NoRoom("the server has little memory left");
       const nowMs = clock.now();
       const untilMs = Math.ceil(nowMs + bounds.lifetimeMs);
       const project = projectId ?? "";
       const body = Buffer.from(value);
-      await scripts.dragomanKeep(prefixOf(tenantId), nowMs, untilMs, bounds.tenantBytes, body, project, ...ids);
+      const { tenantBytes } = bounds;
+      const kept = await scripts
+        .dragomanKeep(prefixOf(tenantId), nowMs, untilMs, tenantBytes, body, project, ...ids)
+        .catch(refusedByFull);
+      if (kept === 0) throw new NoRoom("the server has little memory left");
       return true;
     },
     async find(tenantId, id) {
@@ -130,32 +146,10 @@ export async function openValkeyStore(
   };
 }
 
-/** Whether the server has little memory left, of which it is asked now and then. */
-class ServerMemory {
-  readonly #client: Redis | Cluster;
-  readonly #clock: Pick<Clock, "monotonic">;
-  #isShort = false;
-  #lookedMs = Number.NEGATIVE_INFINITY;
-
-  constructor(client: Redis | Cluster, clock: Pick<Clock, "monotonic">) {
-    this.#client = client;
-    this.#clock = clock;
-  }
-
-  async isShort(): Promise<boolean> {
-    if (this.#clock.monotonic() - this.#lookedMs < MEMORY_LOOK_MS) return this.#isShort;
-    this.#lookedMs = this.#clock.monotonic();
-    try {
-      const text = await this.#client.info("memory");
-      const figure = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(text)?.[1] ?? 0);
-      const most = figure("maxmemory");
-      this.#isShort = most > 0 && figure("used_memory") > most * MOST_USED;
-    } catch {
-      // an account that may not ask: the server refuses what it has no room for
-      this.#isShort = false;
-    }
-    return this.#isShort;
-  }
+/** Returns 0 for the refusal of a server that has no memory left. Throws any other error. */
+function refusedByFull(thrown: unknown): number {
+  if (thrown instanceof Error && thrown.message.startsWith("OOM ")) return 0;
+  throw thrown;
 }
 
 function prefixOf(tenantId: string): string {
