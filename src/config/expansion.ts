@@ -22,6 +22,11 @@ const REFERENCE = /\$\$\{|\$\{([^}]*)(\})?/g;
 const INSIDE = /^([A-Za-z_][A-Za-z0-9_]*)(?::-([^]*))?$/;
 const FILE = "file:";
 
+/** Returns the text of which `expand` makes this one, whatever stands in it. */
+export function literalText(text: string): string {
+  return text.replaceAll("${", () => "$${");
+}
+
 export function expand(text: string, variables: Variables, readFile: ReadSecretFile): Expansion {
   if (!text.includes("${")) return { text, expanded: false, problems: [] };
   const problems: string[] = [];

@@ -1,5 +1,6 @@
 // Values of the configuration that an import makes. A text of the other gateway's file stands in it literally, whatever
 // it contains; what refers to the environment or to a file is a reference, and is the only text that is expanded.
+import { literalText } from "../config/expansion.ts";
 
 const TEXT = Symbol("text of a reference");
 
@@ -28,18 +29,16 @@ export function contentOf(path: string): Reference {
 
 /** One text made of several parts. */
 export function joined(...parts: readonly (string | Reference)[]): Reference {
-  return { [TEXT]: parts.map((part) => (typeof part === "string" ? literal(part) : part[TEXT])).join("") };
+  return { [TEXT]: parts.map((part) => (typeof part === "string" ? literalText(part) : part[TEXT])).join("") };
 }
 
 export function isReference(value: unknown): value is Reference {
   return typeof value === "object" && value !== null && TEXT in value;
 }
 
-const literal = (text: string): string => text.replaceAll("${", () => "$${");
-
 /** As it is written into the file: members without a value are left out, texts are escaped. */
 export function written(value: Value): unknown {
-  if (typeof value === "string") return literal(value);
+  if (typeof value === "string") return literalText(value);
   if (typeof value !== "object") return value;
   if (isReference(value)) return value[TEXT];
   if (Array.isArray(value)) return (value as readonly Value[]).map(written);

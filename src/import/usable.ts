@@ -1,5 +1,6 @@
 // What an import makes has to be valid here. An entry that is not, because the other gateway accepts more than this one,
 // is left out, and the report says so about each value of which it was made.
+import { literalText } from "../config/expansion.ts";
 import { ConfigurationError, type ConfigurationProblem, formatKey } from "../config/problem.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { parseConfiguration } from "../snapshot/configuration.ts";
@@ -57,8 +58,7 @@ function problemsOf(
 }
 
 function textOf(reference: string, secrets: readonly SecretFile[]): string {
-  const text = secrets.find(({ name }) => reference.endsWith(`/${name}}`))?.text ?? "";
-  return text.replaceAll("${", () => "$${");
+  return literalText(secrets.find(({ name }) => reference.endsWith(`/${name}}`))?.text ?? "");
 }
 
 interface Fault {
