@@ -14,7 +14,7 @@ import { cacheAddress } from "../src/engine/cache/cache-address.ts";
 import { CachedAttempt } from "../src/engine/cache/cached-attempt.ts";
 import { Cancellation } from "../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../src/core/clock.ts";
-import type { UpstreamRequest } from "../src/wire/upstream.ts";
+import type { UpstreamRequest, UpstreamResponse } from "../src/wire/upstream.ts";
 import { chatBody } from "./load/answers.ts";
 import { figuresTable } from "../docs/markdown.ts";
 import { targetFor } from "../test/harness/targets.ts";
@@ -79,7 +79,10 @@ async function hit(cache: ResponseCache): Promise<Uint8Array> {
     nowMs: systemClock.now(),
     onTakenOver: () => {},
   });
-  const response = await attempt.respond(() => Promise.reject(new Error("nothing is sent")), { fromCache: () => {} });
+  const response = await attempt.respond(() => Promise.reject(new Error("nothing is sent")), {
+    isAccepted: false,
+    fromCache: () => {},
+  });
   return response.body.bytes(MIB);
 }
 
@@ -103,7 +106,7 @@ async function miss(cache: ResponseCache, of: UpstreamRequest): Promise<void> {
     rest = null;
     return Promise.resolve(piece);
   };
-  const response = await reader.respond(() =>
+  const exchange = (): Promise<UpstreamResponse> =>
     Promise.resolve({
       status: 200,
       header: () => "application/json",
@@ -114,8 +117,8 @@ async function miss(cache: ResponseCache, of: UpstreamRequest): Promise<void> {
         accept: () => {},
         cancel: () => {},
       },
-    }),
-  );
+    });
+  const response = await reader.respond(exchange, { isAccepted: true });
   await response.body.bytes(MIB);
   cache.keep(reader, question, "application/json");
   reader.leave();

@@ -24,6 +24,12 @@ export interface FlightOptions extends CacheAddress {
 
 type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
 
+/** What is known of the request of a flight. */
+export interface FlightRequest {
+  /** Whether the provider has it and did not refuse it. */
+  readonly isAccepted: boolean;
+}
+
 export class Flight {
   readonly tenantId: string;
   readonly key: string;
@@ -39,6 +45,7 @@ export class Flight {
   #leader: FlightReader | null = null;
   /** The reader whose call pays for the request. */
   #payer: FlightReader | null = null;
+  #request: FlightRequest | null = null;
   #response: Promise<UpstreamResponse> | null = null;
   #body: UpstreamBody | null = null;
   #isAccepted = false;
@@ -79,7 +86,8 @@ export class Flight {
   }
 
   /** Sends the request; called once, by the reader that leads. */
-  send(exchange: Exchange): void {
+  send(exchange: Exchange, request: FlightRequest): void {
+    this.#request = request;
     this.#response = exchange(this.#cancellation);
     void this.#begin(this.#response);
     for (const reader of this.#readers) reader.notify();
@@ -152,6 +160,11 @@ export class Flight {
     if (this.#hasArrived || this.#readers.size < 2) return true;
     this.#passOnPayment(reader);
     return false;
+  }
+
+  /** Whether the provider has the request and the call of this reader would pay for it. */
+  isOwedBy(reader: FlightReader): boolean {
+    return this.#payer === reader && this.#request?.isAccepted === true;
   }
 
   leave(reader: FlightReader): void {
@@ -305,6 +318,11 @@ export class FlightReader implements UpstreamBody {
     return this.#flight.isLedBy(this);
   }
 
+  /** Whether the call would pay for the request that was sent, although it has read nothing of the answer. */
+  get owes(): boolean {
+    return this.#flight.isOwedBy(this);
+  }
+
   /** Whether the request was sent, or this call has to send it. */
   get hasBegun(): boolean {
     return this.#flight.isSent || this.isLeader;
@@ -320,8 +338,8 @@ export class FlightReader implements UpstreamBody {
   }
 
   /** Sends the request, if this call leads, and returns the response. Throws what the exchange or the signal throws. */
-  async respond(exchange: Exchange): Promise<UpstreamResponse> {
-    if (this.isLeader) this.#flight.send(exchange);
+  async respond(exchange: Exchange, request: FlightRequest): Promise<UpstreamResponse> {
+    if (this.isLeader) this.#flight.send(exchange, request);
     const response = await untilOver(this.#flight.response, this.#signal);
     return { status: response.status, header: (name) => response.header(name), body: this };
   }

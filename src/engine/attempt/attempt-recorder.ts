@@ -9,7 +9,9 @@ export class AttemptRecorder {
   readonly row: Readonly<Attempt>;
   readonly #row: { -readonly [Name in keyof Attempt]: Attempt[Name] };
   readonly #clock: CallClock;
-  #isAccepted = false;
+  /** `null` where it is not known of this request itself. */
+  #isAccepted: boolean | null = null;
+  #isOwed: (() => boolean) | null = null;
 
   /** Called when the request is about to be sent. */
   constructor(request: SentAttempt, clock: CallClock) {
@@ -17,9 +19,12 @@ export class AttemptRecorder {
     this.row = this.#row = emptyAttempt(request);
   }
 
-  /** Whether the request reached its provider and was not refused. */
+  /**
+   * Whether the request reached its provider and was not refused; in place of a request that another call has sent, whether
+   * this call pays for that one.
+   */
   get isAccepted(): boolean {
-    return this.#isAccepted;
+    return this.#isAccepted ?? this.#isOwed?.() ?? false;
   }
 
   /** Sets whether the provider has the request: false when it never arrived or was refused. */
@@ -40,9 +45,13 @@ export class AttemptRecorder {
     return isFirst;
   }
 
-  /** Records that no request was sent, because the answer came from the response cache. */
-  fromCache(): void {
+  /**
+   * Records that no request was sent, because the answer comes from the response cache. `isOwed` says whether the call pays
+   * for a request that another call has sent, which the provider has accepted.
+   */
+  fromCache(isOwed: () => boolean): void {
     this.#row.fromCache = true;
+    this.#isOwed = isOwed;
   }
 
   /** Records the provider's own error code, and how long it asked to wait. */

@@ -15,8 +15,10 @@ import type { UpstreamResponse } from "../../wire/upstream.ts";
 
 /** What the cache needs of the row of an upstream request. */
 export interface CachedRow {
-  /** Records that no request was sent, because the answer came from the cache. */
-  fromCache(): void;
+  /** Whether the provider has the request and did not refuse it. */
+  readonly isAccepted: boolean;
+  /** Records that no request was sent; `isOwed` says whether the call pays for that of another call. */
+  fromCache(isOwed: () => boolean): void;
 }
 
 export interface CachedAttemptOptions {
@@ -84,7 +86,7 @@ export class CachedAttempt {
     row: CachedRow,
   ): Promise<UpstreamResponse> {
     const found = this.#found;
-    if (!this.sends) row.fromCache();
+    if (!this.sends) row.fromCache(() => found instanceof FlightReader && found.owes);
     if (!(found instanceof FlightReader)) {
       const { contentType, bytes } = found;
       return {
@@ -93,7 +95,7 @@ export class CachedAttempt {
         body: arrivedBody(bytes),
       };
     }
-    const response = await found.respond(exchange);
+    const response = await found.respond(exchange, row);
     this.#contentType = response.header("content-type");
     return response;
   }

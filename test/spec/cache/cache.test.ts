@@ -482,6 +482,27 @@ describe("one flight", () => {
     expect(gateway.records.filter(({ cost }) => cost!.nanoUsd > 0)).toHaveLength(1);
   });
 
+  test.each([
+    ["streamed", true],
+    ["plain", false],
+  ])(
+    "[d4.2] %s: one that reached its provider is charged once where all leave before a word of the answer",
+    async (_, stream) => {
+      const { gateway, call, upstream } = flying({}, true);
+      const calls = [call({ stream }), call({ stream }), call({ stream })];
+      const provider = await upstream();
+      await until(() => gateway.cache.figures().flights === 1);
+      for (const [index, { abort }] of calls.entries()) {
+        abort.abort();
+        await until(() => gateway.records.length === index + 1);
+      }
+      await until(() => provider.released());
+      expect(gateway.sent).toHaveLength(1);
+      const charged = gateway.records.filter(({ cost }) => (cost?.nanoUsd ?? 0) > 0);
+      expect(charged.map(({ cache, usage }) => [cache?.outcome, usage?.completion_tokens])).toEqual([["miss", 0]]);
+    },
+  );
+
   test("[d13.5] a call that waits for a request which has not been sent takes it over", async () => {
     const target = { name: "one:m", maxConcurrency: 1 };
     const route = routeOf("r", [target], { cache: { ttlMs: 60_000, scope: "token" } });
