@@ -179,7 +179,7 @@ export function replyNonStreaming(
 ): MaybePromise<Response> {
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
-  if (!answer.isEmpty) attempt.cached?.keep(answer.finishReasons);
+  if (!answer.isEmpty) attempt.cached?.keep(answer.finishReasons, attempt.objects?.hasHandedOut);
   const settle = (): void => attempt.settle("success");
   if (answer.passed !== undefined) return sendPassed(answer, answer.passed, attempt, call, form.native!, settle);
   return (answer.isLong ? sendLong : sendNonStreaming)(answer.body, attempt, call, form, settle);

@@ -1,7 +1,8 @@
 // One attempt that uses the response cache: what was found for it, who pays, and what becomes of its answer.
 
 // Decides (the response cache): Which answers are kept? By: `keep`, `failed`. Also: `cache/flight.ts` (`complete`).
-// Rule: Those that a call has read to their end and could use; no call and no filter of the provider refused them.
+// Rule: Those that a call has read to their end and could use; no call and no filter of the provider refused them, and
+// they hand out nothing that lives at a vendor.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
 import { FlightReader } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
@@ -108,11 +109,12 @@ export class CachedAttempt {
 
   /**
    * Called when the client has received a complete answer, or is about to. One that the provider's filter has cut off or
-   * refused is not kept, because it may answer the same request next time.
+   * refused is not kept, because it may answer the same request next time; nor is one that hands out what lives at the
+   * vendor, in which the conversations that got it would find one another's files (promise 12.15).
    */
-  keep(finishReasons: readonly (FinishReason | null)[] = []): void {
+  keep(finishReasons: readonly (FinishReason | null)[] = [], hasHandedOut = false): void {
     if (!(this.#found instanceof FlightReader)) return;
-    if (finishReasons.includes("content_filter")) this.#found.failed();
+    if (hasHandedOut || finishReasons.includes("content_filter")) this.#found.failed();
     else this.#cache.keep(this.#found, this.#question, this.#contentType);
   }
 

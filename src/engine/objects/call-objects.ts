@@ -19,6 +19,8 @@ const LEFT_OUT: ReadonlySet<string> = new Set(["reasoning"]);
 
 /** Reads what one attempt's answer hands out. */
 export interface ObjectsWatch {
+  /** Whether the answer has handed out a file, a container or a conversation so far. */
+  readonly hasHandedOut: boolean;
   /** Called with the text of an answer, or of an event of one. */
   saw(text: string): void;
 }
@@ -113,7 +115,12 @@ export class CallObjects {
       isStored,
       bound: new Set(),
     });
-    return { saw: (text) => collectHandedOut(text, handedOut, isStored) };
+    return {
+      get hasHandedOut() {
+        return handedOut.ids.size > 0;
+      },
+      saw: (text) => collectHandedOut(text, handedOut, isStored),
+    };
   }
 
   /** Binds what was handed out since; `null` where there is nothing. */

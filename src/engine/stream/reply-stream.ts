@@ -340,7 +340,7 @@ function sendingOf(
       return closeAttempt(thrown, attempt, call);
     },
     keep() {
-      if (!normalizer.isEmpty) attempt.cached?.keep(normalizer.finishReasons);
+      if (!normalizer.isEmpty) attempt.cached?.keep(normalizer.finishReasons, attempt.objects?.hasHandedOut);
     },
     note: () => noteStream(normalizer, attempt, call),
   };

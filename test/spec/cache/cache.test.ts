@@ -3,12 +3,15 @@
 import { describe, expect, test } from "bun:test";
 import type { AnswerCache } from "../../../src/cache/answer-cache.ts";
 import { openMemoryCache } from "../../../src/cache/memory.ts";
+import type { VendorObjects } from "../../../src/engine/objects/vendor-objects.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { type UpstreamClient, UpstreamFault } from "../../../src/wire/upstream.ts";
 import { ASK, cachedGateway, COST_NANO_USD, type Cached, STREAMED, WHOLE } from "../../harness/cached.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import type { CannedAnswer } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
 import { routeOf } from "../../harness/routed.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { until } from "../../harness/time/until.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { manualUpstream, type ManualUpstream } from "../manual-upstream.ts";
@@ -347,6 +350,57 @@ describe("never kept", () => {
     const gateway = cachedGateway({ answer: { ...WHOLE, body: JSON.stringify(body) } });
     await ask(gateway);
     expect(gateway.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
+  });
+
+  test.each([
+    ["plain", false],
+    ["streamed", true],
+  ])("[d12.15] %s: answers that hand out a container or a file at the vendor", async (_, stream) => {
+    const objects: VendorObjects = { find: () => Promise.resolve(new Map()), bind: () => Promise.resolve() };
+    const answered = async (container: object | null): Promise<readonly (string | null)[]> => {
+      const head = { id: "msg_1", type: "message", role: "assistant", model: "m", content: [], stop_reason: null };
+      const usage = { input_tokens: 9, output_tokens: 3 };
+      const last = { stop_reason: "end_turn", stop_sequence: null, container };
+      const text = { type: "text", text: "Good day." };
+      const events = [
+        { type: "message_start", message: { ...head, usage } },
+        { type: "content_block_start", index: 0, content_block: text },
+        { type: "content_block_stop", index: 0 },
+        { type: "message_delta", delta: last, usage },
+        { type: "message_stop" },
+      ];
+      const body = stream
+        ? events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join("")
+        : JSON.stringify({ ...head, ...last, content: [text], usage });
+      const gateway = cachedGateway({
+        objects,
+        answer: { headers: { "content-type": stream ? "text/event-stream" : "application/json" }, body },
+        providers: [
+          providerSettings({
+            id: "anthropic",
+            family: "anthropic",
+            baseUrl: "https://api.anthropic.com",
+            credentials: [storedKey("key")],
+            hostedTools: ["code_execution*"],
+          }),
+        ],
+      });
+      const outcomes: (string | null)[] = [];
+      for (let call = 0; call < 2; call++) {
+        const response = await gateway.call(MESSAGES, {
+          model: "anthropic:m",
+          max_tokens: 9,
+          messages: [{ role: "user", content: "Hello" }],
+          tools: [{ type: "code_execution_20250825", name: "code_execution" }],
+          stream,
+        });
+        expect(await response.text()).toContain("Good day.");
+        outcomes.push(response.headers.get("x-gateway-cache"));
+      }
+      return outcomes;
+    };
+    expect(await answered(null)).toEqual(["miss", "hit"]);
+    expect(await answered({ id: "container_1", expires_at: "2099-01-01T00:00:00Z" })).toEqual(["miss", "miss"]);
   });
 
   test("answers longer than max_answer_bytes, which are delivered whole", async () => {
