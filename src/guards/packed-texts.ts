@@ -22,15 +22,27 @@ export function packTexts({ plain, json, replaceable = plain.length, inJson = 0 
   const lengths = new Uint32Array(texts.length);
   let size = 0;
   for (let index = 0; index < texts.length; index++) {
-    const { length } = texts[index]!;
-    const isAscii = Buffer.byteLength(texts[index]!) === length;
-    areAscii[index] = isAscii ? 1 : 0;
-    size += lengths[index] = isAscii ? length : length * 2;
+    const text = texts[index]!;
+    areAscii[index] = isAscii(text) ? 1 : 0;
+    size += lengths[index] = areAscii[index] === 1 ? text.length : text.length * 2;
   }
   const bytes = Buffer.from(new ArrayBuffer(size));
   let at = 0;
-  for (let index = 0; index < texts.length; index++) at += bytes.write(texts[index]!, at, encodingOf(areAscii[index]));
+  for (let index = 0; index < texts.length; index++) {
+    const text = texts[index]!;
+    if (areAscii[index] === 0 || text.length > SHORT) at += bytes.write(text, at, encodingOf(areAscii[index]));
+    else for (let place = 0; place < text.length; place++) bytes[at++] = text.charCodeAt(place);
+  }
   return { bytes, lengths, areAscii, plain: plain.length, replaceable, inJson };
+}
+
+/** In characters: a loop over so few takes less time than a call of a function of the runtime. */
+const SHORT = 32;
+
+function isAscii(text: string): boolean {
+  if (text.length > SHORT) return Buffer.byteLength(text) === text.length;
+  for (let place = 0; place < text.length; place++) if (text.charCodeAt(place) > 0x7f) return false;
+  return true;
 }
 
 export function unpackTexts({ bytes: packed, lengths, areAscii, plain, replaceable, inJson }: PackedTexts): Texts {
@@ -40,6 +52,6 @@ export function unpackTexts({ bytes: packed, lengths, areAscii, plain, replaceab
   return { plain: texts.slice(0, plain), json: texts.slice(plain), replaceable, inJson };
 }
 
-function encodingOf(isAscii: number | undefined): "latin1" | "utf16le" {
-  return isAscii === 1 ? "latin1" : "utf16le";
+function encodingOf(mark: number | undefined): "latin1" | "utf16le" {
+  return mark === 1 ? "latin1" : "utf16le";
 }

@@ -77,11 +77,14 @@ export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], match
     if (known === undefined) found.set(numbers[at]!, [one]);
     else known.push(one);
   }
-  const plain = new Map(texts.plain.map((text, index) => [text, found.get(index) ?? NOTHING]));
-  const json = new Map(texts.json.map((text, index) => [text, found.get(texts.plain.length + index) ?? NOTHING]));
+  const matchesOf = (those: readonly string[], first: number): ReadonlyMap<string, readonly Found[]> => {
+    const byText = new Map<string, readonly Found[]>();
+    for (let index = 0; index < those.length; index++) byText.set(those[index]!, found.get(first + index) ?? NOTHING);
+    return byText;
+  };
   return {
-    plain,
-    json,
+    plain: matchesOf(texts.plain, 0),
+    json: matchesOf(texts.json, texts.plain.length),
     unsearched: new Map(unsearched.map((rank) => [guards[rank]!, reasons?.get(rank) ?? UNSEARCHED])),
   };
 }
