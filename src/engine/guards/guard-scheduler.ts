@@ -38,7 +38,8 @@ export class GuardScheduler {
   }
 
   /**
-   * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread or a service does.
+   * Returns the result of `work`, which searches texts with guards, or a promise when a worker thread or a service does;
+   * other calls then get their turns before it resolves.
    * `visit` walks over the texts. `work` receives what was found in them, or null when it has to search by itself.
    */
   search<T>(
@@ -55,7 +56,11 @@ export class GuardScheduler {
         if (!(thrown instanceof TooMuchWork)) throw thrown;
       }
     }
-    return this.searchInThread(guards, visit, place).then(work);
+    return this.searchInThread(guards, visit, place).then(async (prior) => {
+      const result = work(prior);
+      await yieldToLoop();
+      return result;
+    });
   }
 
   /**
