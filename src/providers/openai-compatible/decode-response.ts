@@ -14,14 +14,14 @@ import {
   patchMessage,
   requireNoError,
 } from "./choice.ts";
-import { patchUsage, usageIn } from "./usage.ts";
+import { patchUsage } from "./usage.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObject): ChatAnswer {
   const answer = value ?? parseSentJson(body, "answer");
-  patchUsage(answer, rules.row);
+  const usage = patchUsage(answer, rules.row);
   return withCounted(
-    () => usageIn(answer),
+    () => usage,
     () => decoded(answer, rules, body),
   );
 }

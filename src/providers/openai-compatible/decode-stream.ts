@@ -17,7 +17,7 @@ import {
   patchMessage,
   requireNoError,
 } from "./choice.ts";
-import { patchUsage, usageIn } from "./usage.ts";
+import { patchUsage } from "./usage.ts";
 
 const NOTHING: readonly ChatChunk[] = [];
 
@@ -87,9 +87,9 @@ function isTextDelta(delta: OwnObject, reasoningField: string | undefined): bool
 
 /** Corrects a chunk in place. `data` is its text, for the descriptions of errors. */
 function patchChunk(parsed: Json, rules: AnswerRules, data: string): readonly ChatChunk[] {
-  patchUsage(parsed, rules.row);
+  const usage = patchUsage(parsed, rules.row);
   return withCounted(
-    () => usageIn(parsed),
+    () => usage,
     () => decodedChunk(parsed, rules, data),
   );
 }

@@ -109,24 +109,21 @@ const KNOWN: KnownFigures = {
 };
 
 /**
- * Puts the figures of an answer or chunk, which may be any JSON, under their names. A `usage` of null is kept.
+ * Puts the figures of an answer or chunk, which may be any JSON, under their names, and returns them; `null` where there
+ * are none. A `usage` of null is kept.
  */
-export function patchUsage(sent: Json, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): void {
-  if (!isObject(sent)) return;
+export function patchUsage(sent: Json, row: Pick<OpenAICompatibleRow, "usageAt" | "billedBeside">): JsonObject | null {
+  if (!isObject(sent)) return null;
   const answer: OwnObject = sent;
   const usage = answer["usage"] ?? usageElsewhere(answer, row);
-  if (!isObject(usage)) return;
+  if (!isObject(usage)) return null;
   // This comes before the parts that have names of their own here are added.
   const unnamed = withUnnamed(NO_USAGE, usage, KNOWN);
   const renamed = withOpenAINames(withoutNamesOfOurs(usage));
-  answer["usage"] = withUnnamedOf(withBilledParts(renamed, row) as Usage, unnamed);
+  const patched = withUnnamedOf(withBilledParts(renamed, row) as Usage, unnamed);
+  answer["usage"] = patched;
+  return patched;
 }
-
-/** Returns the figures that `patchUsage` has left. */
-export function usageIn(sent: Json): JsonObject | null {
-  return isObject(sent) && isObject(sent["usage"]) ? sent["usage"] : null;
-}
-
 const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
 
 /**
