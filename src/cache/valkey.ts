@@ -3,7 +3,7 @@
 // has to remove; the server removes what has expired, and what has no room (`maxmemory-policy`).
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
-import { type ConnectionOptions, openClient } from "../admission/valkey/valkey-connection.ts";
+import { type ConnectionOptions, openClient, REFUSED_WHEN_FULL } from "../admission/valkey/valkey-connection.ts";
 import type { AnswerCache, CacheEntry, CachePlace } from "./answer-cache.ts";
 
 const COMMAND_MS = 1000;
@@ -16,15 +16,14 @@ const FIELDS = ["tenant", "route", "asked", "expires", "body"] as const;
 
 /**
  * KEYS: the answer, the answers of the tenant and of the route, the purges. ARGV: key, route, time of asking and of
- * expiry, now, tenant, body. A server that is full refuses a script at its first write alone, and no write that only frees
- * memory; so the first one here is of the other kind, and changes nothing.
+ * expiry, now, tenant, body.
  */
 const PUT = `
 for _, place in ipairs({'', 'route:' .. ARGV[2], 'key:' .. ARGV[1]}) do
   local at = redis.call('HGET', KEYS[4], place)
   if at and tonumber(at) >= tonumber(ARGV[3]) then return 0 end
 end
-redis.call('SET', KEYS[1] .. ':room', '', 'XX')
+${REFUSED_WHEN_FULL}
 redis.call('DEL', KEYS[1])
 redis.call('HSET', KEYS[1], 'tenant', ARGV[6], 'route', ARGV[2], 'asked', ARGV[3], 'expires', ARGV[4], 'body', ARGV[7])
 redis.call('PEXPIREAT', KEYS[1], ARGV[4])

@@ -66,6 +66,13 @@ export async function openConnection(options: ConnectionOptions): Promise<Connec
   };
 }
 
+/**
+ * The first write of a script that a full server has to refuse. Such a server decides at the first write of a script alone,
+ * and lets a write through that only frees memory. This write takes memory in the server's judgement, and changes nothing,
+ * because no key has this name.
+ */
+export const REFUSED_WHEN_FULL = "redis.call('SET', KEYS[1] .. ':room', '', 'XX')";
+
 /** The library is loaded only here, where a store is configured. */
 export async function openClient(
   { url, clusterNodes }: ConnectionOptions,

@@ -2,12 +2,15 @@
 // script may use them together on a cluster. A set by time of expiry says which objects are the oldest of the tenant, and
 // a hash how many bytes each of them takes. Ids are addresses, and values are sealed (sealed-store.ts).
 import { createHash } from "node:crypto";
-import { type ConnectionOptions, openClient } from "../../admission/valkey/valkey-connection.ts";
+import { type ConnectionOptions, openClient, REFUSED_WHEN_FULL } from "../../admission/valkey/valkey-connection.ts";
 import type { Clock } from "../../core/clock.ts";
 import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore, NoRoom } from "./kept-store.ts";
 
 const COMMAND_MS = 1000;
-/** The share of a server that removes nothing of itself: others, such as the counts of limits, need room there too. */
+/**
+ * The share of the memory that may be used on a server with the policy `noeviction`. Others that use the server, such as
+ * the counts of limits, need memory there too.
+ */
 const MOST_USED = 0.8;
 /** What calls say of themselves while they run is smaller, and is kept also where memory is short. */
 const MARK_BYTES = 1024;
@@ -25,11 +28,7 @@ local function take_out(address)
   if redis.call('HDEL', sizes, address) == 0 then return tonumber(redis.call('HGET', sizes, '') or '0') end
   return redis.call('HINCRBY', sizes, '', 0 - bytes)
 end`;
-/**
- * Returns 0 where the server that holds the tenant has little memory left. One that evicts makes room itself. A server that
- * is full refuses a script at its first write alone, and no write that only frees memory; so the first one here is of the
- * other kind, and changes nothing.
- */
+/** Returns 0 where the server that holds the tenant has little memory left. One that evicts makes room itself. */
 const ROOM = `
 if #ARGV[4] > ${MARK_BYTES} then
   local told = redis.pcall('INFO', 'memory')
@@ -39,7 +38,7 @@ if #ARGV[4] > ${MARK_BYTES} then
     local evicts = not string.find(told, '\\nmaxmemory_policy:noeviction', 1, true)
     if most > 0 and used > most * ${MOST_USED} and not evicts then return 0 end
   end
-  redis.call('SET', KEYS[1] .. 'room', '', 'XX')
+  ${REFUSED_WHEN_FULL}
 end`;
 /**
  * KEYS: the prefix of objects and the index, both of the tenant. ARGV: now, expiry, the tenant's bound, the body, the
