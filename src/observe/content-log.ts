@@ -35,7 +35,7 @@ export interface ContentLog extends Observer {
 
 export interface ContentLogOptions {
   readonly store: Pick<ContentStore, "keep">;
-  /** `isRetried` is false for what is dropped, of which is told once for each tenant. */
+  /** `isRetried` is false where the content is dropped, which is reported once for each tenant. */
   readonly onProblem: (message: string, isRetried: boolean) => void;
   readonly maxWaitingCharacters?: number;
 }

@@ -137,7 +137,8 @@ function requestedOutput({ form, params }: ChatRequest): number | undefined {
 
 /**
  * Counts the conversation and everything else that the model reads: the tools, the response format, and what is passed
- * through, for example documents. It is counted once for a request, of which as many answers as it has choices may fail.
+ * through, for example documents. A request is counted once: each answer that fails asks for the count, and a request for
+ * several choices has several answers.
  */
 export const promptTokens = memoizePerObject(({ messages, held, params, extra }: ChatRequest): number => {
   const { tools, response_format: format, prediction } = params;

@@ -20,7 +20,7 @@ export function auditHeads(
       if (webhooks().size === 0) return;
       for (const chain of await reader.auditChains()) {
         const place = { type: "audit.head", tenantId: tenantOfChain(chain), projectId: null } as const;
-        // what nobody receives now is new to whoever does later
+        // A head that no webhook receives now is emitted as soon as there is a webhook that does.
         if (webhooks().recipients(place).length === 0) continue;
         const head = await reader.auditHead(chain);
         if (head === null) continue;

@@ -130,8 +130,8 @@ function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceSte
 }
 
 /**
- * The parts of a resource in which two states of it can differ. A secret is told by its handle, which it keeps under a new
- * master key.
+ * Returns what is compared between two states of a resource. A secret is represented by its handle, which does not change
+ * when the secret is encrypted under a new master key.
  */
 function content(resource: StoredResource | null): string {
   return resource === null ? "" : JSON.stringify([resource.name, maskedDocument(resource.kind, resource.document)]);

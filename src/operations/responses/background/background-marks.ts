@@ -3,8 +3,8 @@
 
 // Decides (the answer): What becomes of a call in the background when its gateway stops? By: `BEAT_MS`. Also: read by
 // `operations/responses/kept-response-requests.ts`; ended by `engine/keeping/background-runs.ts`. Rule: After
-// `server.drain_s` it is `failed` with `shutting_down`. Where the process was killed, and the store is another
-// process's, whoever asks finds `failed` with `interrupted` once no process has marked it as running for ten seconds.
+// `server.drain_s` it is `failed` with `shutting_down`. If its process was killed and another process has the store, the
+// response is `failed` with `interrupted` as soon as ten seconds have passed since it was last marked as running.
 import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { KeptOwner } from "../keeping/opened-responses.ts";
 import type { Clock } from "../../../core/clock.ts";
