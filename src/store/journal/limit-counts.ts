@@ -127,10 +127,10 @@ function openCounts(file: string): LimitCounts {
   // SQLite would make it readable by other users; it gives the files beside it the permissions of this one.
   closeSync(openSync(file, "a", OWNERS_FILE));
   const database = new Database(file, { create: true, strict: true });
+  database.run("PRAGMA busy_timeout = 50");
   // The last write survives the death of the process; only a crash of the machine may lose the last seconds.
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
-  database.run("PRAGMA busy_timeout = 50");
   if (database.query("SELECT 1 FROM sqlite_master WHERE name = 'limit_count'").get() === null)
     database.run(`PRAGMA user_version = ${UNKNOWN}`);
   const isNew =
