@@ -1,6 +1,6 @@
 // The reader's own draft of an object: read once, saved on each pause in typing, and removed when it is published or discarded.
 import { useQueryClient } from "@tanstack/react-query";
-import { useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import type { Draft } from "../api/types.ts";
 import { useApi } from "../api/use-api.tsx";
 
@@ -21,30 +21,38 @@ export function useSavedDraft(
   const [state, setState] = useState<DraftState>("none");
   /** Undefined while it is not known whether the last request has arrived. */
   const kept = useRef<string | null | undefined>(first);
-  useEffect(() => {
-    if (path === null || text === kept.current) return undefined;
-    const stop = new AbortController();
-    const keep = async (): Promise<void> => {
+  const wanted = useRef({ path, text, base });
+  /** One request follows the other, so that what was wanted last also arrives last. */
+  const requests = useRef(Promise.resolve());
+  const keep = useCallback((): void => {
+    const save = async (): Promise<void> => {
+      const draft = wanted.current;
+      if (draft.path === null || draft.text === kept.current) return;
       setState("saving");
       kept.current = undefined;
       try {
-        if (text === null) await api.send("DELETE", `${path}/draft`, { signal: stop.signal });
-        else await api.send("PUT", `${path}/draft`, { body: { text, base_etag: base }, signal: stop.signal });
-        kept.current = text;
+        if (draft.text === null) await api.send("DELETE", `${draft.path}/draft`);
+        else await api.send("PUT", `${draft.path}/draft`, { body: { text: draft.text, base_etag: draft.base } });
+        kept.current = draft.text;
         // the next visit of this page and of the list reads what is kept now
         void queries.invalidateQueries({ queryKey: ["read"], refetchType: "none" });
-        setState(text === null ? "none" : "saved");
+        setState(draft.text === null ? "none" : "saved");
       } catch {
-        if (!stop.signal.aborted) setState("unsaved");
+        setState("unsaved");
       }
     };
+    requests.current = requests.current.then(save);
+  }, [api, queries]);
+  useEffect(() => {
+    wanted.current = { path, text, base };
+  }, [path, text, base]);
+  useEffect(() => {
     // what was published or discarded is removed at once
-    const timer = setTimeout(() => void keep(), text === null ? 0 : PAUSE_MS);
-    return () => {
-      clearTimeout(timer);
-      stop.abort();
-    };
-  }, [api, queries, path, text, base]);
+    const timer = setTimeout(keep, text === null ? 0 : PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text, keep]);
+  // what was typed last is kept when the page is left before the pause
+  useEffect(() => keep, [keep]);
   return state;
 }
 

@@ -84,6 +84,24 @@ consoleVisits("the editor of a route", {}, (visits) => {
     expect(await yaml.inputValue()).not.toContain("retries");
   });
 
+  test("what was typed last is kept when the reader leaves the page at once, and so is that it was discarded", async () => {
+    const made = await visits.signedIn("/default/default/routes/chat");
+    const { page } = made;
+    const yaml = page.getByRole("textbox", { name: "YAML" });
+    const leave = async (): Promise<void> => {
+      await page.getByRole("link", { name: "Routes" }).first().click();
+      await yaml.waitFor({ state: "detached" });
+    };
+    await yaml.fill("targets: [sandbox:echo, sandbox:words-7]\nretries: 3\n");
+    await leave();
+    await until(async () => (await admin("GET", `${ROUTE}/draft`)).text?.includes("retries: 3") === true);
+    await page.getByRole("link", { name: "chat", exact: true }).click();
+    await yaml.fill("targets: [sandbox:echo, sandbox:words-7]\nretries: 4\n");
+    await page.getByRole("button", { name: "Discard the draft" }).click();
+    await leave();
+    await until(async () => (await admin("GET", `${ROUTE}/draft`)).text === null);
+  });
+
   test("outages are switches, tests made of the calls are taken over, and a test that does not hold asks for a reason", async () => {
     const made = await visits.signedIn("/default/default/routes/chat", { colorScheme: "dark" });
     const { page } = made;
