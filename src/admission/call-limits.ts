@@ -21,9 +21,6 @@ import type { ReservationEstimate } from "./reservation-estimate.ts";
 import { settleHeld } from "./settlement.ts";
 import { type WantedAttempt, wantedAttempt } from "./wanted-attempt.ts";
 
-/** A longer name of an end user is replaced by its hash. */
-const MAX_USER = 256;
-
 /** Whose limits apply to a call. */
 export interface LimitedCaller {
   readonly caller: CallerLimits;
@@ -73,7 +70,7 @@ export class CallLimits {
 
   constructor({ caller, user, store, clock, traceId = "", onCharged, onLost = () => {}, outcomes }: CallLimitsOptions) {
     this.#caller = caller;
-    this.#user = countedUser(user);
+    this.#user = user;
     this.#store = store;
     this.#clock = clock;
     this.#traceId = traceId;
@@ -85,7 +82,7 @@ export class CallLimits {
   /** Sets what is known of the caller once the body was read. */
   isOf({ caller, user }: LimitedCaller): void {
     this.#caller = caller;
-    this.#user = countedUser(user);
+    this.#user = user;
   }
 
   get caller(): CallerLimits {
@@ -278,10 +275,6 @@ export class CallLimits {
         if (degradeTo !== null) this.#redirectedTo.push(degradeTo);
     return refusalError(refused, this.#clock.now());
   }
-}
-
-function countedUser(user: string | null): string | null {
-  return user === null || user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
 }
 
 /** The call ended while it waited, so its client is gone and the details of this refusal do not matter. */

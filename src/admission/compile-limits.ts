@@ -22,6 +22,8 @@ const MAX_TARGETS = 256;
 const MAX_VALUES = 4_096;
 const MAX_TENANTS = 10_000;
 const ANY = "*";
+/** A longer name of an end user is counted under its hash. */
+const MAX_USER = 256;
 
 export interface ConfiguredLimits {
   readonly limits: readonly Configured<LimitDocument>[];
@@ -237,6 +239,10 @@ function valueOf(
   if (scope.provider === ANY) values.push(provider);
   if (scope.model === ANY) values.push(model);
   if (scope.operation === ANY) values.push(operation);
-  if (scope.user === ANY) values.push(user);
+  if (scope.user === ANY) values.push(countedUser(user));
   return values.length === 1 ? values[0]! : values.join("\n");
+}
+
+function countedUser(user: string): string {
+  return user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
 }

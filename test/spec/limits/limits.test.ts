@@ -52,6 +52,19 @@ test("[d4.1] all rules that apply have to pass, and a refusal by one consumes no
   expect(statuses).toEqual([200, 429, 429, 200, 200, 200, 200, 429]);
 });
 
+test("[d4.1] a scope says which end users it is for, however long their names are", async () => {
+  const [own, other] = ["team-a-".padEnd(300, "x"), "team-a-".padEnd(300, "y")];
+  const admittedBy = async (user: string, names: readonly string[]): Promise<readonly number[]> => {
+    const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user } } } });
+    const statuses = [];
+    for (const name of names) statuses.push((await ask(gateway, { user: name })).status);
+    return statuses;
+  };
+  expect(await admittedBy(own, [own, own, other])).toEqual([200, 429, 200]);
+  expect(await admittedBy("team-a-*", [own, other, "team-a-1", "team-b-1"])).toEqual([200, 429, 429, 200]);
+  expect(await admittedBy("*", [own, own, other, other])).toEqual([200, 429, 200, 429]);
+});
+
 test("[d4.1] `safety_identifier` names the end user where `user` does not, and an entry of `fallbacks` cannot name another", async () => {
   const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*" } } } }, [], {
     up0: [status(500)],
