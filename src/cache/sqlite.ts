@@ -1,7 +1,7 @@
 // Answers kept in a SQLite file of the data folder, which the processes on it share and which outlives them. It is a cache:
 // a file that is damaged is made anew, and a process that cannot write within 20 ms gives up.
 import { Database, SQLiteError } from "bun:sqlite";
-import { closeSync, openSync, rmSync } from "node:fs";
+import { closeSync, openSync, rmSync, statSync } from "node:fs";
 import { writtenFileFault } from "../config/path-fault.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { AnswerCache, CacheAddress, CacheEntry, CacheFigures, CachePlace } from "./answer-cache.ts";
@@ -50,15 +50,29 @@ function openOrMakeAnew(file: string): Database {
     return openFile(file);
   } catch (thrown) {
     // another process writes to it
-    if (thrown instanceof SQLiteError && thrown.code?.startsWith("SQLITE_BUSY") === true) throw thrown;
+    if (isOfKind(thrown, "SQLITE_BUSY")) throw thrown;
     try {
       // what cannot be opened as a cache is no loss
-      for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
+      removeFile(file);
       return openFile(file);
     } catch (cause) {
       throw new Error(`${file}: ${writtenFileFault(file) ?? messageOf(cause)}`, { cause });
     }
   }
+}
+
+function isOfKind(thrown: unknown, code: string): boolean {
+  return thrown instanceof SQLiteError && thrown.code?.startsWith(code) === true;
+}
+
+function removeFile(file: string): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
+}
+
+/** Names the file itself, which another one may replace; `null` where there is none. */
+function identityOf(file: string): string | null {
+  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev} ${found.ino}`;
 }
 
 function openFile(file: string): Database {
@@ -87,6 +101,8 @@ class SqliteCache implements AnswerCache {
   readonly #file: string;
   readonly #maxBytes: number;
   #opened: Database | null = null;
+  /** Of the file that is open. */
+  #identity: string | null = null;
 
   constructor({ file, maxBytes }: SqliteCacheOptions) {
     this.#file = file;
@@ -94,10 +110,64 @@ class SqliteCache implements AnswerCache {
   }
 
   get #database(): Database {
-    return (this.#opened ??= openOrMakeAnew(this.#file));
+    if (this.#opened === null) {
+      this.#opened = openOrMakeAnew(this.#file);
+      this.#identity = identityOf(this.#file);
+    }
+    return this.#opened;
   }
 
-  get({ tenantId, key }: CacheAddress, nowMs: number): CacheEntry | null {
+  get(address: CacheAddress, nowMs: number): CacheEntry | null {
+    return this.#using(() => this.#get(address, nowMs));
+  }
+
+  put(entry: CacheEntry, nowMs: number): void {
+    const bytes = entry.body.length + ENTRY_BYTES;
+    if (entry.expiresAtMs > nowMs && bytes <= this.#maxBytes)
+      this.#using(() => this.#database.transaction(() => this.#put(entry, bytes, nowMs)).immediate());
+  }
+
+  purge({ tenantId, route, key }: CachePlace, atMs: number, nowMs: number): number {
+    const place: PlaceAndTime = [tenantId, route ?? null, key ?? null, atMs];
+    return this.#using(() => this.#database.transaction(() => this.#purge(place, nowMs)).immediate());
+  }
+
+  tenants(): readonly string[] {
+    return this.#using(() =>
+      this.#database
+        .query<{ readonly tenant: string }, []>("SELECT DISTINCT tenant FROM answer")
+        .all()
+        .map(({ tenant }) => tenant),
+    );
+  }
+
+  figures(): CacheFigures | null {
+    try {
+      return this.#using(() => this.#size());
+    } catch {
+      return null;
+    }
+  }
+
+  close(): void {
+    this.#opened?.close();
+  }
+
+  /** Damage within a file shows only when its place is read. The file is then made anew, as one that cannot be opened. */
+  #using<T>(run: () => T): T {
+    try {
+      return run();
+    } catch (thrown) {
+      if (!isOfKind(thrown, "SQLITE_CORRUPT") && !isOfKind(thrown, "SQLITE_NOTADB")) throw thrown;
+      this.#opened?.close();
+      this.#opened = null;
+      // another process may have made it anew
+      if (identityOf(this.#file) === this.#identity) removeFile(this.#file);
+      return run();
+    }
+  }
+
+  #get({ tenantId, key }: CacheAddress, nowMs: number): CacheEntry | null {
     const row = this.#database
       .query<Row, [string, string, number]>(
         "SELECT route, asked_at, expires_at, used_at, body FROM answer WHERE key = ?1 AND tenant = ?2 AND expires_at > ?3",
@@ -113,36 +183,6 @@ class SqliteCache implements AnswerCache {
       expiresAtMs: row.expires_at,
       body: row.body,
     };
-  }
-
-  put(entry: CacheEntry, nowMs: number): void {
-    const bytes = entry.body.length + ENTRY_BYTES;
-    if (entry.expiresAtMs > nowMs && bytes <= this.#maxBytes)
-      this.#database.transaction(() => this.#put(entry, bytes, nowMs)).immediate();
-  }
-
-  purge({ tenantId, route, key }: CachePlace, atMs: number, nowMs: number): number {
-    const place: PlaceAndTime = [tenantId, route ?? null, key ?? null, atMs];
-    return this.#database.transaction(() => this.#purge(place, nowMs)).immediate();
-  }
-
-  tenants(): readonly string[] {
-    return this.#database
-      .query<{ readonly tenant: string }, []>("SELECT DISTINCT tenant FROM answer")
-      .all()
-      .map(({ tenant }) => tenant);
-  }
-
-  figures(): CacheFigures | null {
-    try {
-      return this.#size();
-    } catch {
-      return null;
-    }
-  }
-
-  close(): void {
-    this.#opened?.close();
   }
 
   #size(): CacheFigures {

@@ -86,6 +86,37 @@ describe("the file of the store", () => {
     await third.close();
   });
 
+  /** More than the pages that are read when the file is opened. */
+  const filled = async (file: string): Promise<void> => {
+    const cache = openSqliteCache({ file, maxBytes: BYTES });
+    for (let at = 0; at < 200; at++)
+      await cache.put({ ...entry, key: String(at).padStart(64, "0"), body: new Uint8Array(3000) }, nowMs);
+    await cache.close();
+  };
+  /** Everything behind the first pages, whose places only the answers have. */
+  const damage = (file: string): void => writeFileSync(file, readFileSync(file).fill("Z", 40 * 4096), { flag: "r+" });
+
+  test("[d13.5] one that is damaged where an answer stands is made anew, and only by the process that finds it first", async () => {
+    const file = join(folder(), "cache.sqlite");
+    await filled(file);
+    damage(file);
+    const first = openSqliteCache({ file, maxBytes: BYTES });
+    const second = openSqliteCache({ file, maxBytes: BYTES });
+    const fresh = { ...entry, key: "f".repeat(64) };
+    // both have the damaged file open
+    expect([first.figures()?.entries, second.figures()?.entries]).toEqual([200, 200]);
+    expect(await first.get({ ...entry, key: "150".padStart(64, "0") }, nowMs)).toBeNull();
+    await first.put(fresh, nowMs);
+    expect(await first.get(fresh, nowMs)).not.toBeNull();
+    expect(await second.get(fresh, nowMs)).not.toBeNull();
+    expect([first.figures()?.entries, second.figures()?.entries]).toEqual([1, 1]);
+    await second.close();
+    await first.close();
+    const third = openSqliteCache({ file, maxBytes: BYTES });
+    expect(await third.get(fresh, nowMs)).not.toBeNull();
+    await third.close();
+  });
+
   test("[d13.5] a folder in its place is a store that is away, and it works when the folder is gone", async () => {
     const file = join(folder(), "cache.sqlite");
     mkdirSync(join(file, "kept"), { recursive: true });
