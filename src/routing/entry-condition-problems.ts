@@ -47,7 +47,7 @@ export function shareProblems(
   const conditions = entries.map((entry) => (typeof entry === "string" ? {} : entry));
   if (conditions.every(({ share }) => share === undefined)) return [];
   // which calls a condition is true for is not known here, and shares of different calls may be more than 100 together
-  const ofAll = conditions.reduce((sum, { when, share = 0 }) => (when === undefined ? sum + share : sum), 0);
+  const ofAll = decimalSum(conditions.flatMap(({ when, share = 0 }) => (when === undefined ? [share] : [])));
   if (ofAll > 100)
     return [{ path: at, message: `the shares of all calls add up to ${ofAll} %, which is more than 100 %` }];
   const isComplete = !servesAll || ofAll === 100 || conditions.some(({ share }) => share === undefined);
@@ -59,4 +59,12 @@ export function shareProblems(
           message: "every target has a share, so that some calls would have no target; leave it out at one of them",
         },
       ];
+}
+
+/** The digits that a sum of doubles has right. */
+const DIGITS = 12;
+
+/** The sum as people add up what they have written: 0.1 and 0.2 are 0.3. */
+function decimalSum(numbers: readonly number[]): number {
+  return Number(numbers.reduce((sum, each) => sum + each, 0).toPrecision(DIGITS));
 }

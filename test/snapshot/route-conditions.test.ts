@@ -129,6 +129,14 @@ describe("[d16.1] shares in the configuration", () => {
 
   test("may be 100 % together, and more where conditions divide the calls", () => {
     expect(ofTargets({ model: "openai:a", share: 60 }, { model: "openai:b", share: 40 })).toBe("");
+    // as doubles these add up to a little less and a little more
+    for (const [a, b, c] of [
+      [0.1, 64.1, 35.8],
+      [0.2, 83.9, 15.9],
+    ] as const)
+      expect(
+        ofTargets({ model: "openai:a", share: a }, { model: "openai:b", share: b }, { model: "openai:c", share: c }),
+      ).toBe("");
     expect(
       ofTargets(
         { model: "openai:a", share: 80, when: "request.stream" },
