@@ -86,10 +86,11 @@ function listedName(
 function namesInRoutes({ routes, tenantRoutes, projectRoutes }: Snapshot): ReadonlySet<string> {
   const names = new Set<string>();
   const add = (all: ReadonlyMap<string, Route>): void => {
-    for (const { name, targets, fallbacks } of all.values()) {
+    for (const { name, targets, mirror, fallbacks, contentPolicyFallbacks, contextWindowFallbacks } of all.values()) {
       if (name === DIRECT_ROUTE) continue;
-      for (const target of targets) names.add(target.name);
-      for (const { model } of fallbacks) if (model !== null) names.add(model.replace("/", ":"));
+      for (const target of mirror === undefined ? targets : [...targets, mirror.target]) names.add(target.name);
+      const others = [...fallbacks, ...contentPolicyFallbacks].flatMap(({ model }) => model ?? []);
+      for (const model of [...others, ...contextWindowFallbacks.values()]) names.add(model.replace(/[:/]/, ":"));
     }
   };
   add(routes);

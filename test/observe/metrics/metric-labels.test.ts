@@ -6,6 +6,7 @@ import { CATALOGUE, type ErrorCode } from "../../../src/core/errors.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { LABELS, MOST } from "../../../src/observe/metrics/labels.ts";
 import { type Metrics, openMetrics } from "../../../src/observe/metrics/metrics.ts";
+import { routesSeen } from "../../../src/routing/compile-routes.ts";
 import { BUILT_IN_MODELS, providers } from "../../../src/providers/registry.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { longestTurnShare, timesAsMuch } from "../../harness/time/cpu-time.ts";
@@ -23,6 +24,23 @@ function gatewayWithMetrics(options: StubOptions = {}) {
   });
   return { gateway, metrics };
 }
+
+test("[d9.5] every model that a route names has its own label: targets, the mirror, and what each kind of fallback leads to", () => {
+  const route = {
+    targets: ["sandbox:a/b"],
+    mirror: { target: "sandbox/mirror", other_vendors: false, max_in_flight: 1, timeout_ms: 1 },
+    fallbacks: ["sandbox:org/fallback", { model: "sandbox/org:fallback" }, "route:other"],
+    content_policy_fallbacks: ["sandbox:milder"],
+    context_window_fallbacks: { a: "sandbox:org/longer" },
+  };
+  const routes = routesSeen([{ routes: { r: route, other: { targets: ["sandbox:other"] } }, defaults: {} }]);
+  const { gateway } = gatewayWithMetrics({ snapshot: { routes } });
+  const names = openModelNames(() => gateway.context.snapshot(), { providers, builtIn: BUILT_IN_MODELS });
+  const named = (model: string) => names.nameOf({ tenantId: null, projectId: null, provider: "sandbox", model });
+  for (const model of ["a/b", "mirror", "org/fallback", "org:fallback", "milder", "org/longer", "other"])
+    expect([model, named(model)]).toEqual([model, { name: model, isConfigured: true }]);
+  expect(named("unknown")).toBeNull();
+});
 
 const seriesOf = (text: string): readonly string[] =>
   text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
