@@ -1,5 +1,6 @@
 // Finds problems of routes beyond the shape of their entries: unknown models and routes, parameters that no route can
 // set, conditions and shares (entry-condition-problems.ts), and loops.
+import { isDeepStrictEqual } from "node:util";
 import { didYouMean } from "../config/suggestion.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
@@ -182,11 +183,7 @@ function settingProblems(entry: RouteDefaults, base: Path, known: Known): readon
 }
 
 function sameModel(from: string, to: string): boolean {
-  const split = splitName(to);
-  return (
-    from === to ||
-    (split !== null && (from === split.model || from.replace("/", ":") === `${split.providerId}:${split.model}`))
-  );
+  return from === to || from === splitName(to)?.model || isDeepStrictEqual(splitName(from) ?? from, splitName(to));
 }
 
 function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonly Finding[] {

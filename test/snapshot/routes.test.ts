@@ -282,6 +282,10 @@ describe("mistakes", () => {
       `{${target}, context_window_fallbacks: {a: "openai:a"}}`,
       "f:2:57 routes.r.context_window_fallbacks.a: this is a fallback to itself",
     ],
+    [
+      `{${target}, context_window_fallbacks: {"openai:org/a": "openai/org/a"}}`,
+      "f:2:57 routes.r.context_window_fallbacks.openai...: this is a fallback to itself",
+    ],
     [`{${target}, retries: 11}`, "f:2:30 routes.r.retries: expected at most 10"],
     [`{${target}, hedge: {max_extra: 1.5}}`, "f:2:38 routes.r.hedge.max_extra: expected at most 1"],
     [
