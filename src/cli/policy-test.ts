@@ -150,7 +150,7 @@ function readPolicies(file: string, environment: Environment): PlacedPolicies {
     policies: [
       ...of(policies, { tenantId: null, projectId: null }),
       ...Object.entries(tenants).flatMap(([id, own]) => of(own.policies, { tenantId: id, projectId: null })),
-      ...Object.entries(projects).flatMap(([id, own]) => of(own.policies, { tenantId: "", projectId: id })),
+      ...Object.entries(projects).flatMap(([id, own]) => of(own.policies, { tenantId: null, projectId: id })),
     ],
   };
 }
@@ -197,7 +197,9 @@ function problem(file: string, message: string): ConfigurationError {
 
 function resultOf(name: string, sample: Sample, { policies }: PlacedPolicies): Result {
   const request = requestOf(name, sample);
-  const all = compilePolicies(policies).of(sample.tenant, sample.project)?.all ?? [];
+  // the file does not say to which tenant a project belongs, but the sample does
+  const placed = policies.map((one) => (one.projectId === null ? one : { ...one, tenantId: sample.tenant }));
+  const all = compilePolicies(placed).of(sample.tenant, sample.project)?.all ?? [];
   const targets = targetsOf(request, sample);
   const spoke = all.flatMap((policy) => effectsOf(policy, request, targets, sample));
   const outcome = outcomeOf(spoke, targets);

@@ -38,6 +38,26 @@ async function tested(
 }
 
 describe("a sample", () => {
+  test("[d3.1] is judged by the policies of its tenant too, where its project has some of its own", async () => {
+    const policies = `
+tenants: {acme: {policies: {ours: {rule: "true"}}}}
+projects: {lab: {policies: {own: {rule: request.stream}}}}
+`;
+    const { samples } = await tested(
+      [
+        { request: request({ stream: true }), tenant: "acme", project: "lab" },
+        { request: request({ stream: true }), tenant: "acme" },
+        { request: request(), project: "lab" },
+      ],
+      policies,
+    );
+    expect(samples.map(({ outcome, spoke }) => [outcome, spoke.map(({ policy }: any) => policy)])).toEqual([
+      ["deny", ["ours", "own"]],
+      ["deny", ["ours"]],
+      ["allow", []],
+    ]);
+  });
+
   test("[d3.1] is a call of the operation that it names", async () => {
     const policies = `policies: {talk: {rule: 'request.operation == "chat.completions"'}}`;
     const { samples, code } = await tested(
