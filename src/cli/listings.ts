@@ -2,7 +2,7 @@
 // contain, without a server.
 import { systemClock } from "../core/clock.ts";
 import type { Environment } from "../config/environment.ts";
-import type { Route, RouteFallback } from "../core/configured/route.ts";
+import type { Route, RouteFallback, RouteMirror, RouteTarget } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { snakeCased } from "../core/text/camel-case.ts";
 import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
@@ -81,21 +81,25 @@ function listedRoute(
     retryTimeouts,
     fallbackOnRefusal,
     promptCaching,
+    isConditional: _isConditional,
     targets,
+    mirror,
+    cache,
     ...route
   }: Route,
 ) {
   return {
     ...route,
     scope,
-    targets: targets.map(({ name, weight, order, params: parameters, drop, maxConcurrency }) => ({
-      name,
+    targets: targets.map(({ weight, order, maxConcurrency, when, share, ...target }) => ({
+      ...listedTarget(target),
       weight,
       order,
-      params: parameters,
-      drop: [...(drop ?? [])],
       max_concurrency: maxConcurrency,
+      when,
+      share,
     })),
+    ...(mirror !== undefined && { mirror: listedMirror(mirror) }),
     context_window_fallbacks: Object.fromEntries(contextWindowFallbacks),
     content_policy_fallbacks: contentPolicyFallbacks,
     retry_timeouts: retryTimeouts,
@@ -107,7 +111,23 @@ function listedRoute(
     drop_params: dropParams,
     disable_stop_sequence_limit: disableStopSequenceLimit,
     fallback_on_refusal: fallbackOnRefusal,
+    cache: cache === null || cache === "off" ? cache : { ttl_s: cache.ttlMs / 1000, scope: cache.scope },
     prompt_cache: promptCaching,
+  };
+}
+
+function listedTarget({ name, params: parameters, drop }: Pick<RouteTarget, "name" | "params" | "drop">) {
+  return { name, params: parameters, drop: [...(drop ?? [])] };
+}
+
+function listedMirror({ target, toOtherVendors, maxInFlight, timeoutMs, when, share }: RouteMirror) {
+  return {
+    ...listedTarget(target),
+    other_vendors: toOtherVendors,
+    max_in_flight: maxInFlight,
+    timeout_ms: timeoutMs,
+    when,
+    share,
   };
 }
 

@@ -438,7 +438,7 @@ test("dragoman routes prints the resolved form of each route, and where it is co
     const file = join(folder, "dragoman.yaml");
     writeFileSync(
       file,
-      'route_defaults: {retries: 3}\nroutes: {a: {targets: ["sandbox:echo", "openai:m"], fallbacks: ["route:b"]}, b: {targets: ["sandbox:json"]}}\ntenants: {t: {route_defaults: {retries: 4}, routes: {a: {targets: ["sandbox:tools"]}}}}\n',
+      'route_defaults: {retries: 3}\nroutes: {a: {targets: ["sandbox:echo", "openai:m"], fallbacks: ["route:b"]}, b: {targets: [{model: "sandbox:json", when: request.stream, share: 5}, "sandbox:echo"], mirror: {target: "openai:m", drop: [seed], share: 10}, cache: {ttl_s: 60}}}\ntenants: {t: {route_defaults: {retries: 4}, routes: {a: {targets: ["sandbox:tools"]}}}}\n',
     );
     const table = await runCli(["routes", "--config", file]);
     expect(
@@ -449,7 +449,7 @@ test("dragoman routes prints the resolved form of each route, and where it is co
     ).toEqual([
       ["ROUTE", "SCOPE", "STRATEGY", "TARGETS", "FALLBACKS"],
       ["a", "global", "priority", "sandbox:echo, openai:m", "route:b"],
-      ["b", "global", "priority", "sandbox:json", "-"],
+      ["b", "global", "priority", "sandbox:json, sandbox:echo", "-"],
       ["a", "tenant t", "priority", "sandbox:tools", "-"],
     ]);
     const json = JSON.parse((await runCli(["routes", "--json", "--config", file])).stdout) as readonly Record<
@@ -461,6 +461,14 @@ test("dragoman routes prints the resolved form of each route, and where it is co
       ["b", "global", 3, "least_bad"],
       ["a", "tenant t", 4, "least_bad"],
     ]);
+    expect(json[1]).toMatchObject({
+      targets: [
+        { name: "sandbox:json", when: "request.stream", share: 5 },
+        { name: "sandbox:echo", drop: [] },
+      ],
+      mirror: { name: "openai:m", drop: ["seed"], share: 10, max_in_flight: 16, timeout_ms: 120_000 },
+      cache: { ttl_s: 60, scope: "token" },
+    });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
