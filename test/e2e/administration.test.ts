@@ -1,6 +1,6 @@
 // The command line on the admin API of a real process: every noun, `apply` and `export`, and the messages of errors.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Ran, runHere } from "../harness/processes/command-line.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
@@ -297,6 +297,16 @@ describe("apply and export", () => {
     ]);
     writeFileSync(join(gateway.folder, "all.yaml"), (await cli("export")).stdout);
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
+  });
+
+  test.each([
+    ["tenant", "nowhere"],
+    ["project", "nowhere"],
+  ])("[d9.3] an export of a %s that does not exist says so, and writes nothing", async (kind, id) => {
+    const out = join(gateway.folder, `of-no-${kind}`);
+    const { code, stdout, stderr } = await cli("export", `--${kind}`, id, "-o", out);
+    expect([code, stdout, existsSync(out)]).toEqual([1, "", false]);
+    expect(stderr).toContain("nowhere");
   });
 
   test("[d9.3] the whole configuration of one gateway is created on another that is empty: secrets are asked for by name, all at once and before anything is created", async () => {

@@ -1,7 +1,7 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
 import { type ConfiguredKind, nounOf } from "../../core/configured/configured.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { type AdminClient, RefusedRequest } from "../admin/client.ts";
+import type { AdminClient } from "../admin/client.ts";
 import type { Kind, DesiredState } from "./documents.ts";
 import { specToSend, type Step, type ActualState } from "./plan.ts";
 
@@ -42,28 +42,23 @@ function pathOf(kind: Kind, { tenant, project }: Place): string {
   return `${place}/${pathNoun(kind)}`;
 }
 
-/** All resources of a kind in a place; empty when the place does not exist yet. */
+/** All resources of a kind in a place. Throws RefusedRequest with the status 404 where the place does not exist. */
 export async function readActualState(client: AdminClient, kind: Kind, place: Place): Promise<readonly ActualState[]> {
-  try {
-    if (kind === "settings")
-      return [actualStateOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
-    const found = await client.list(
-      pathOf(kind, place),
-      kind === "project" ? { tenant_id: place.tenant ?? undefined } : {},
-    );
-    // Resources of the file that apply to all tenants belong to no place.
-    return found
-      .filter(
-        (one) =>
-          kind === "tenant" ||
-          kind === "project" ||
-          ((one["tenant_id"] ?? null) !== null && (one["project_id"] ?? null) === place.project),
-      )
-      .map((one) => actualStateOf(kind, place, one));
-  } catch (thrown) {
-    if (thrown instanceof RefusedRequest && thrown.status === 404) return [];
-    throw thrown;
-  }
+  if (kind === "settings")
+    return [actualStateOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
+  const found = await client.list(
+    pathOf(kind, place),
+    kind === "project" ? { tenant_id: place.tenant ?? undefined } : {},
+  );
+  // Resources of the file that apply to all tenants belong to no place.
+  return found
+    .filter(
+      (one) =>
+        kind === "tenant" ||
+        kind === "project" ||
+        ((one["tenant_id"] ?? null) !== null && (one["project_id"] ?? null) === place.project),
+    )
+    .map((one) => actualStateOf(kind, place, one));
 }
 
 function actualStateOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): ActualState {
