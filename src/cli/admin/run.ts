@@ -161,12 +161,16 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
 
 /** Prints CSV with a column for each field of the group and each sum. */
 function printCsv(rows: readonly JsonObject[]): void {
-  const flat = rows.map(({ group, ...sums }) =>
-    Object.entries({ ...(isObject(group) && group), ...sums }).filter(([, value]) => !isObject(value)),
-  );
-  const head = (flat[0] ?? []).map(([name]) => name);
-  for (const cells of [head, ...flat.map((fields) => fields.map(([, value]) => cellText(value)))])
-    printLine(csvLine(cells).trimEnd());
+  const flat = rows.map(({ group, ...sums }) => {
+    const names = Object.entries(isObject(group) ? group : {});
+    return { names, figures: Object.entries(sums).filter(([, value]) => !isObject(value)) };
+  });
+  const [first] = flat;
+  if (first !== undefined) printLine(csvLine([...first.names, ...first.figures].map(([name]) => name)).trimEnd());
+  for (const { names, figures } of flat) {
+    const cells = [...names, ...figures].map(([, value]) => cellText(value));
+    printLine(csvLine(cells, (at) => at >= names.length).trimEnd());
+  }
 }
 
 /** Throws an Error that names the flag, because the API's own error names its query parameter. */

@@ -7,12 +7,16 @@ export function cellText(value: Json | undefined): string {
   return value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
 }
 
-export function csvLine(cells: readonly string[]): string {
-  return `${cells.map(cell).join(",")}\r\n`;
+/** `isFigure` says at which places the gateway's own figures stand, which may be below 0. */
+export function csvLine(cells: readonly string[], isFigure: (at: number) => boolean = () => false): string {
+  return `${cells.map((text, at) => quoted(isFigure(at) ? text : harmless(text))).join(",")}\r\n`;
 }
 
 /** Text that a spreadsheet would take for a formula is prefixed with an apostrophe. */
-function cell(text: string): string {
-  const harmless = /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-  return /["',\r\n\s]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless;
+function harmless(text: string): string {
+  return /^[\s]*[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+}
+
+function quoted(text: string): string {
+  return /["',\r\n\s]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

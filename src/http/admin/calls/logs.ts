@@ -6,6 +6,7 @@ import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { callFields } from "../../../observe/log.ts";
 import { cellText, csvLine } from "../../../core/text/csv.ts";
+import { unitOf } from "../../../core/text/property-name.ts";
 import { type CallSummary, LOG_ORDERS, type LogPage } from "../../../store/calls/calls.ts";
 import type { PageRequest } from "../../../store/reader.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
@@ -71,7 +72,12 @@ function logText(format: keyof typeof TEXT_TYPES): TextForm<CallSummary> {
 }
 
 function lineOf(format: keyof typeof TEXT_TYPES, call: JsonObject): string {
-  return format === "jsonl" ? `${JSON.stringify(call)}\n` : csvLine(COLUMNS.map((name) => cellText(call[name])));
+  return format === "jsonl"
+    ? `${JSON.stringify(call)}\n`
+    : csvLine(
+        COLUMNS.map((name) => cellText(call[name])),
+        (at) => unitOf(COLUMNS[at]!) === "dollars",
+      );
 }
 
 function placeOperations(reach: Reach, calls: AdminCalls, contents: AdminContents | null): readonly AdminOperation[] {

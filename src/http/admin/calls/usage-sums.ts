@@ -95,7 +95,10 @@ const CSV_SUMS = [
 export function csvOf(by: readonly UsageDimension[], rows: readonly UsageRow[]): string {
   const lines = rows.map(({ group, sums }) => {
     const shown = shownSums(sums);
-    return csvLine([...group.map((value) => value ?? ""), ...CSV_SUMS.map((name) => cellText(shown[name]))]);
+    return csvLine(
+      [...group.map((value) => value ?? ""), ...CSV_SUMS.map((name) => cellText(shown[name]))],
+      (at) => at >= group.length,
+    );
   });
   return [csvLine([...by, ...CSV_SUMS]), ...lines].join("");
 }

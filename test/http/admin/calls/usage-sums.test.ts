@@ -67,6 +67,11 @@ describe("CSV", () => {
       "day,model,calls,errors,unpriced,estimated,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,cost_usd,total_ms,mean_ms,p50_ms,p95_ms,cache_write_tokens,cache_hit_rate,cache_saved_usd\r\n2026-01-05,,2,0,0,0,3,4,0,0,0.0015,301,150,100,235,0,0,0\r\n",
     );
   });
+  test("[d14.3 d16.2] a figure below 0 is a number", () => {
+    expect(csvOf(["model"], [{ group: ["-1"], sums: sums({ cacheSavedNanoUsd: -2_500_000_000n }) }])).toMatch(
+      /\r\n"'-1",2,.*,-2\.5\r\n$/,
+    );
+  });
   test("a name that a spreadsheet would run is quoted as text, and a name cannot leave its cell", () => {
     const cells = (value: string): string =>
       csvOf(["model"], [{ group: [value], sums: sums() }])
