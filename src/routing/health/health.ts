@@ -223,8 +223,9 @@ class KnownHealth implements OpenHealth {
     const kept = this.#keys.of(key, nowMs);
     kept.inFlight = Math.max(0, kept.inFlight - 1);
     if (retryAfterMs !== undefined) {
-      rest(kept, retryAfterMs, nowMs);
-      this.#toTell?.target({ kind: "rest", key, leftMs: retryAfterMs });
+      const leftMs = Math.min(retryAfterMs, MAX_LIMITED_MS);
+      rest(kept, leftMs, nowMs);
+      this.#toTell?.target({ kind: "rest", key, leftMs });
     }
     const counted = retryAfterMs === undefined ? outcome : "cancelled";
     const isFault = counted === "upstream_fault";
@@ -354,7 +355,7 @@ function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker
 }
 
 function rest(kept: KeyHealth, forMs: number, nowMs: number): void {
-  kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + Math.min(forMs, MAX_LIMITED_MS));
+  kept.limitedUntilMs = Math.max(kept.limitedUntilMs, nowMs + forMs);
 }
 
 /** An attempt that was cancelled makes the breaker known to others, as it does here. */

@@ -302,4 +302,23 @@ describe("the health of targets on a machine with several processes", () => {
       [open, "closed"],
     ]);
   });
+
+  test("[d7.5 d13.3] a target rests for a day at most, also for a process that begins later", () => {
+    const machine = machineOf(2);
+    const [first] = machine.processes as [Process];
+    const dayMs = 86_400_000;
+    first.health.begin(KEYS[0], B, machine.timeOf(first));
+    first.health.end(KEYS[0], B, "upstream_fault", machine.timeOf(first), { retryAfterMs: 30 * dayMs });
+    machine.settle();
+    const reasons = (): readonly unknown[] =>
+      machine.processes.map((each) => each.health.blockedReason(KEYS[0], B, machine.timeOf(each)));
+    machine.nowMs = dayMs - 1;
+    machine.begin();
+    machine.settle();
+    expect(reasons()).toEqual(["rate_limited", "rate_limited", "rate_limited"]);
+    machine.nowMs = dayMs;
+    machine.begin();
+    machine.settle();
+    expect(reasons()).toEqual([null, null, null, null]);
+  });
 });
