@@ -83,6 +83,10 @@ describe("models", () => {
       routes: ["chat", "openai", "my-model"],
     });
   });
+  test("[d15.2] with a star stand for all names that they match", () => {
+    expect(restrictionsOf("{fast-*,gpt-4*}")).toEqual({ models: [], routes: ["fast-*", "gpt-4*"] });
+    expect(restrictionsOf("{fast-*}", "{fast-a,slow}")).toEqual({ models: [], routes: ["fast-a"] });
+  });
   test("of the team hold for a key without models of its own", () => {
     for (const own of ["{}", "{all-team-models}"])
       expect(restrictionsOf(own, "{chat}")).toEqual({ models: [], routes: ["chat"] });

@@ -2,6 +2,7 @@
 // text of a key is in it, only hashes. https://docs.litellm.ai/docs/proxy/virtual_keys
 import type { JsonObject } from "../../core/json.ts";
 import { secretSha256 } from "../../auth/tokens/access-token.ts";
+import { RESTRICTIONS } from "../../auth/tokens/token-restrictions.ts";
 import { nameOf } from "../draft.ts";
 import { budgetWindow, decimalOf, secondsOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
@@ -203,8 +204,13 @@ function restrictions(allowed: readonly string[]): Pick<PlannedKey, "models" | "
       .filter((each) => each.includes("/"))
       .map((each) => each.replace("/", ":"))
       .slice(0, MOST_NAMES),
-    routes: [...new Set(allowed.map(nameOf))].slice(0, MOST_NAMES),
+    routes: [...new Set(allowed.map(routeOf))].slice(0, MOST_NAMES),
   };
+}
+
+/** A name with `*` stands for all that it matches, and so it does for a token. */
+function routeOf(name: string): string {
+  return name.includes("*") && RESTRICTIONS.route.form.test(name) ? name : nameOf(name);
 }
 
 const LIMITS = [
