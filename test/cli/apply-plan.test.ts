@@ -213,6 +213,39 @@ describe("a plan", () => {
     expect(desired[0]!.spec).toEqual({ url: "https://b.test/hook?key=k" });
   });
 
+  test("[d14.5] keeps of several secrets those whose masks the document contains, not those at their places", () => {
+    const [a, b, other] = ["*** 0123456789ab", "*** 1123456789ab", "*** ffffffffffff"];
+    const provider = (spec: ActualState["spec"]): ActualState => ({
+      ...route("p", spec, { kind: "provider", id: "prv_1" }),
+      tenant: "default",
+      project: null,
+    });
+    const document = (spec: object): string => JSON.stringify({ kind: "provider", name: "p", spec });
+    const there = provider({ api_keys: [a, b] });
+    const keys = (api_keys: readonly string[]) => {
+      const { desired, missing } = withSecrets(wanted(document({ api_keys })), [there], { get: () => undefined });
+      if (missing.length > 0) return missing.map(({ of }) => of);
+      const { steps } = planOf(desired, [there], { prune: false, renewSecrets: false });
+      return steps.map((step) => specToSend(step.desired?.spec, there.spec));
+    };
+    expect(keys([a, b])).toEqual([]);
+    expect(keys([b])).toEqual([{ api_keys: [b] }]);
+    expect(keys([b, a])).toEqual([{ api_keys: [b, a] }]);
+    expect(keys([a, b, "sk-new"])).toEqual([{ api_keys: [a, b, "sk-new"] }]);
+    expect(keys([other, other])).toEqual([]);
+    expect(keys([other, other, "sk-new"])).toEqual([{ api_keys: [a, b, "sk-new"] }]);
+    expect(keys([other])).toEqual(["provider p (tenant default): api_keys[0]"]);
+    expect(keys([b, other])).toEqual(["provider p (tenant default): api_keys[1]"]);
+    const weighted = (one: string, two: string) => ({
+      api_keys: [
+        { key: one, weight: 1 },
+        { key: two, weight: 9 },
+      ],
+    });
+    const { steps } = plan(document(weighted(b, a)), [provider(weighted(a, b))]);
+    expect(steps.map((step) => specToSend(step.desired?.spec, weighted(a, b)))).toEqual([weighted(b, a)]);
+  });
+
   test("shows no secret of a document, wherever it stands in a value that is new", () => {
     const shown = (kind: ActualState["kind"], before: ActualState["spec"], spec: object) => {
       const there = { ...route("x", before), kind, tenant: "default", project: null };

@@ -61,7 +61,10 @@ export function planOf(
   let unchanged = 0;
   for (const one of inOrder(desired)) {
     const present = find(one);
-    const differences = differencesOf(comparable(one, present), one.spec, renewSecrets);
+    const differences = differencesOf(comparable(one, present), one.spec, {
+      renewSecrets,
+      known: masksIn(present?.spec),
+    });
     if (present === undefined) steps.push({ action: "create", what: one, desired: one, actual: null, differences });
     else if (differences.length === 0) unchanged += 1;
     else if (present.origin === "file") readOnly.push(one);
@@ -151,6 +154,24 @@ export function isMasked(value: Json | undefined): value is string {
   return typeof value === "string" && shownPart(value) !== value;
 }
 
+/** The masked secrets of a spec. The gateway finds a secret of its own by its mask, wherever that stands in the spec. */
+export function masksIn(spec: Json | undefined): ReadonlySet<string> {
+  const walk = (value: Json | undefined): readonly string[] => {
+    if (isMasked(value)) return [value];
+    if (Array.isArray(value)) return value.flatMap(walk);
+    return isObject(value) ? Object.values(value).flatMap(walk) : [];
+  };
+  return new Set(walk(spec));
+}
+
+/**
+ * The entry of a list that a masked secret of another gateway stands for: the one at its place. After one was removed, the
+ * places say nothing.
+ */
+export function entryAt(kept: Json | undefined, index: number, length: number): Json | undefined {
+  return Array.isArray(kept) && kept.length <= length ? (kept[index] as Json | undefined) : undefined;
+}
+
 /** Whether one masked secret stands for the other: at another address it is another one. */
 export function areMaskedAlike(one: Json | undefined, other: Json | undefined): boolean {
   return isMasked(one) && isMasked(other) && shownPart(one) === shownPart(other);
@@ -162,42 +183,53 @@ function mayBeMasked(text: string, masked: string): boolean {
   return text.length > shown.length && text.startsWith(shown);
 }
 
+interface Comparison extends Pick<PlanOptions, "renewSecrets"> {
+  /** The masked secrets of the current resource. */
+  readonly known: ReadonlySet<string>;
+}
+
+/** Whether the text may be the secret that is shown masked: one of another gateway, or one that is not to be renewed. */
+function isSecretKept(text: string, masked: string, { renewSecrets, known }: Comparison): boolean {
+  if (!mayBeMasked(text, masked)) return false;
+  return isMasked(text) ? !known.has(text) : !renewSecrets;
+}
+
 function differencesOf(
   from: Json | undefined,
   to: Json | undefined,
-  renewSecrets: boolean,
+  comparison: Comparison,
   path = "",
 ): readonly Difference[] {
   if (isObject(from) && isObject(to)) {
     const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
     // null means "not set" in every document.
     return names.flatMap((name) =>
-      differencesOf(
-        from[name] ?? undefined,
-        to[name] ?? undefined,
-        renewSecrets,
-        path === "" ? name : `${path}.${name}`,
-      ),
+      differencesOf(from[name] ?? undefined, to[name] ?? undefined, comparison, path === "" ? name : `${path}.${name}`),
     );
   }
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length)
-    return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
-  if (isMasked(from) && typeof to === "string" && mayBeMasked(to, from) && (!renewSecrets || isMasked(to))) return [];
+    return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, comparison, `${path}[${index}]`));
+  if (isMasked(from) && typeof to === "string" && isSecretKept(to, from, comparison)) return [];
   return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
 }
 
-/** The spec to send: a masked secret in a document stands for the stored one, whatever its mask was at the export. */
-export function specToSend(desired: Json | undefined, actual: Json | undefined): Json | undefined {
-  if (areMaskedAlike(desired, actual)) return actual;
+/**
+ * The spec to send: a masked secret in a document stands for the stored one that it names, or else, if another gateway
+ * exported it, for the one at its place.
+ */
+export function specToSend(
+  desired: Json | undefined,
+  actual: Json | undefined,
+  known = masksIn(actual),
+): Json | undefined {
+  if (areMaskedAlike(desired, actual) && !known.has(desired as string)) return actual;
   if (Array.isArray(desired))
-    return desired.map(
-      (one: Json, index) => specToSend(one, Array.isArray(actual) ? (actual[index] as Json) : undefined) ?? null,
-    );
+    return desired.map((one: Json, index) => specToSend(one, entryAt(actual, index, desired.length), known) ?? null);
   if (isObject(desired))
     return Object.fromEntries(
       Object.entries(desired).map(([name, one]) => [
         name,
-        specToSend(one, isObject(actual) ? actual[name] : undefined),
+        specToSend(one, isObject(actual) ? actual[name] : undefined, known),
       ]),
     );
   return desired;

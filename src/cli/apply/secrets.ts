@@ -4,7 +4,7 @@ import type { Variables } from "../../config/expansion.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { titleOf, type DesiredState } from "./documents.ts";
 import { withoutMasks } from "../../store/configuration/secret-fields.ts";
-import { areMaskedAlike, isMasked, presentIn, type ActualState } from "./plan.ts";
+import { areMaskedAlike, entryAt, isMasked, masksIn, presentIn, type ActualState } from "./plan.ts";
 
 export interface MissingSecret {
   /** Such as `provider theirs (tenant acme): api_key`. */
@@ -34,32 +34,44 @@ export function withSecrets(
         missing.push({ of: `${titleOf(one)}: ${path}`, variable, from: one.from });
       return value ?? null;
     };
-    return { ...one, spec: filledIn(one.spec, find(one)?.spec, secret) as JsonObject };
+    const kept = find(one)?.spec;
+    return {
+      ...one,
+      spec: filledIn(one.spec, kept, { secret, known: masksIn(kept), named: masksIn(one.spec) }) as JsonObject,
+    };
   });
   return { desired: filled, missing };
 }
 
-function filledIn(
-  value: Json | undefined,
-  kept: Json | undefined,
-  secret: (path: string) => Json,
-  path = "",
-): Json | undefined {
+interface Filling {
+  /** The secret at a path that the gateway does not have. */
+  readonly secret: (path: string) => Json;
+  /** The masked secrets of the current resource. */
+  readonly known: ReadonlySet<string>;
+  /** Those of the document. */
+  readonly named: ReadonlySet<string>;
+}
+
+/** One of another gateway stands for the one at its place, unless the document names that one elsewhere. */
+function isStored(masked: string, kept: Json | undefined, { known, named }: Filling): boolean {
+  return known.has(masked) || (areMaskedAlike(masked, kept) && !named.has(kept as string));
+}
+
+function filledIn(value: Json | undefined, kept: Json | undefined, filling: Filling, path = ""): Json | undefined {
   if (isMasked(value)) {
-    if (areMaskedAlike(value, kept)) return value;
-    const given = secret(path);
+    if (isStored(value, kept, filling)) return value;
+    const given = filling.secret(path);
     return typeof given === "string" ? withoutMasks(value, given) : given;
   }
   if (Array.isArray(value))
     return value.map(
-      (one: Json, index) =>
-        filledIn(one, Array.isArray(kept) ? (kept[index] as Json) : undefined, secret, `${path}[${index}]`) ?? null,
+      (one: Json, index) => filledIn(one, entryAt(kept, index, value.length), filling, `${path}[${index}]`) ?? null,
     );
   if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
       name,
-      filledIn(one, isObject(kept) ? kept[name] : undefined, secret, path === "" ? name : `${path}.${name}`),
+      filledIn(one, isObject(kept) ? kept[name] : undefined, filling, path === "" ? name : `${path}.${name}`),
     ]),
   );
 }
