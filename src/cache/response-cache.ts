@@ -188,7 +188,8 @@ export class ResponseCache {
     const failed = (error: unknown): null => {
       this.#faults += 1;
       if (kind === "away") this.#restsUntilMs = this.#options.clock.monotonic() + REST_MS;
-      if (this.#fault !== kind) {
+      // a store that is away keeps nothing either
+      if (this.#fault !== kind && this.#fault !== "away") {
         this.#fault = kind;
         this.#options.onFault(kind, error);
       }

@@ -731,6 +731,21 @@ describe("a store that fails", () => {
     expect(gateway.cache.figures().faults).toBeGreaterThan(0);
   });
 
+  test("[d13.5] away is said once also where each call takes longer than the store is left alone", async () => {
+    let atMs = 0;
+    const gateway = cachedGateway({
+      store: broken({ get: throwing, put: throwing }),
+      clock: { now: () => 1_767_225_600_000 + atMs, monotonic: () => atMs },
+      answer: () => {
+        atMs += 1500;
+        return WHOLE;
+      },
+    });
+    expect(await twice(gateway)).toEqual(["miss", "miss"]);
+    expect(gateway.cache.figures().faults).toBe(4);
+    expect(gateway.faults).toEqual(["away"]);
+  });
+
   test("[d13.5] a store that does not answer delays a call by its bound at most", async () => {
     const gateway = cachedGateway({ store: broken({ get: () => new Promise(() => {}) }) });
     expect(await twice(gateway)).toEqual(["miss", "miss"]);
