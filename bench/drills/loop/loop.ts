@@ -1,9 +1,8 @@
 // `npm run drill:loop`: the real gateway under requests and answers of the largest allowed size, and larger. Prints for
-// each shape the longest wait of another caller, by the clock and in CPU time of the serving thread; on a quiet machine
-// the two are equal. What the host of a virtual machine takes from it counts as CPU time too, and varies from minute to
-// minute, while work of the gateway is there each time; so a shape above the bound of promise 5.8 is measured again, and
-// its best series counts. Exits with code 1 when a shape is above the bound in every series. `--only` selects shapes by
-// words of their titles, and `--times` sets how often each is sent in a series.
+// each shape the longest wait of another caller, by the clock and in CPU time of the serving thread, which on a quiet
+// machine are equal. A shape above the bound of promise 5.8 is measured again (bench/README.md says why). Exits with
+// code 1 when one was above it each time. `--only` selects shapes by words of their titles, and `--times` sets how often
+// each is sent.
 import { parseArgs } from "node:util";
 import { Worker } from "node:worker_threads";
 import { type GatewayProcess, runCli, startGateway } from "../../../test/harness/processes/gateway-process.ts";
@@ -33,7 +32,7 @@ interface Row {
 /** What is measured: one shape, which can be sent again. */
 interface Sent {
   readonly title: string;
-  send(): Promise<{ readonly said: string; readonly bytes: number }>;
+  readonly send: () => Promise<{ readonly said: string; readonly bytes: number }>;
 }
 
 function configuration({ port }: LongAnswers, toolServers: string): string {
