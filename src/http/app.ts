@@ -181,7 +181,7 @@ export function createApp(context: AppContext): Hono<AppEnv> {
     // supports.
     if (Object.keys(allowed).length === 0) return next();
     const preflight = {
-      "access-control-allow-methods": "GET, POST, DELETE, OPTIONS",
+      "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
       "access-control-allow-headers": c.req.header("access-control-request-headers") ?? "authorization, content-type",
       "access-control-max-age": CORS_MAX_AGE_S,
     };

@@ -9,7 +9,7 @@ import type { ErrorForm } from "./called-operation.ts";
 
 /** Headers of a response that scripts in browsers may read. */
 const EXPOSED =
-  "x-request-id, mcp-session-id, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-error-code, x-gateway-error-param, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
+  "x-request-id, mcp-session-id, etag, x-gateway-next-cursor, x-gateway-dry-run, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-error-code, x-gateway-error-param, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing";
 
 export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };

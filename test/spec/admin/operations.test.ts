@@ -418,8 +418,10 @@ describe("HTTP, headers and errors", () => {
       allowed.headers.get("access-control-allow-origin"),
       allowed.headers.get("access-control-allow-headers"),
     ]).toEqual([204, origin, "authorization,content-type,x-stainless-os"]);
-    // pages delete responses that are kept, and end sessions of MCP
-    expect(allowed.headers.get("access-control-allow-methods")!.split(", ")).toContain("DELETE");
+    // pages delete responses that are kept, end sessions of MCP, and change what the admin API serves, with its ETag
+    expect(allowed.headers.get("access-control-allow-methods")!.split(", ")).toEqual(
+      expect.arrayContaining(["GET", "POST", "PUT", "PATCH", "DELETE"]),
+    );
     for (const response of [
       await open.chat(ECHO, { origin }),
       await open.chat({ ...ECHO, stream: true }, { origin }),
@@ -428,7 +430,7 @@ describe("HTTP, headers and errors", () => {
     ]) {
       expect(response.headers.get("access-control-allow-origin")).toBe(origin);
       expect(response.headers.get("access-control-expose-headers")).toMatch(
-        /x-request-id.*mcp-session-id.*retry-after/,
+        /x-request-id.*mcp-session-id.*etag.*x-gateway-next-cursor.*retry-after/,
       );
       expect(response.headers.get("vary")).toBe("origin");
       await response.body?.cancel();
