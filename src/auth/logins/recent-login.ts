@@ -1,5 +1,6 @@
 // What a session of the console may do only shortly after its login: what gives rights, takes away many of them at once, or
 // shows what was said in calls. Whoever finds an open browser can do none of it.
+import { GatewayError } from "../../core/errors.ts";
 
 const ALWAYS: ReadonlySet<string> = new Set([
   "createUser",
@@ -37,4 +38,13 @@ export function needsRecentLogin(operationId: string, body: unknown): boolean {
   if (!BY_FIELDS.has(operationId)) return ALWAYS.has(operationId);
   const { permissions = [], operator = false, login = null } = body as Fields;
   return permissions.length > 0 || operator !== false || login !== null;
+}
+
+/** Throws `recent_login_required`. `session` is `null` for a token, which proves itself with each request. */
+export function requireRecentLogin(session: { readonly recentUntilMs: number } | null, nowMs: number): void {
+  if (session === null || nowMs < session.recentUntilMs) return;
+  throw new GatewayError(
+    "recent_login_required",
+    "This needs a login that is not older than 15 minutes, because it gives or takes rights, or shows what was said. Log in again, and repeat it.",
+  );
 }

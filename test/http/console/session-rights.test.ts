@@ -93,6 +93,20 @@ test("[d14.4] content is read only with its permission, shortly after a login", 
   expect((await reader.ask("GET", path)).body.error.code).toBe("recent_login_required");
 });
 
+test("[d14.2] a new secret of a project token with permissions needs a recent login, as the token itself does", async () => {
+  const owner = await loggedIn("acme.owner");
+  const made = async (name: string, permissions: readonly string[]): Promise<string> =>
+    (await owner.ask("POST", `${ADMIN}/projects/site/tokens`, { name, permissions })).body.id;
+  const [plain, reading] = [await made("plain", []), await made("reading", ["debug"])];
+  const rotated = async (id: string) => await owner.ask("POST", `${ADMIN}/projects/site/tokens/${id}/rotate`, {});
+  expect((await rotated(reading)).status).toBe(200);
+  pass(15 * MINUTE_MS);
+  expect((await rotated(plain)).status).toBe(200);
+  expect((await rotated(reading)).body.error.code).toBe("recent_login_required");
+  const path = `/api/v1/admin/projects/site/tokens/${reading}/rotate`;
+  expect((await world.send("acme.owner", "POST", path, {})).status).toBe(200);
+});
+
 test("every operation that needs a recent login exists", () => {
   const all = [...ADMIN_OPERATIONS.keys()];
   const named = all.filter((id) => needsRecentLogin(id, { permissions: ["debug"] }));

@@ -10,6 +10,7 @@ import {
   requireRoleWithin,
   scopeOf,
 } from "../../../auth/grants.ts";
+import { requireRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { requireRestrictionsWithin } from "../../../auth/tokens/restriction-grants.ts";
 import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
@@ -292,6 +293,8 @@ function rotationOfToken({ word, base, kind }: TokenPath): AdminOperation {
     run: async (call, writer) => {
       const current = await requireToken(call, writer);
       await requireWithin(call, writer, current);
+      // the secret gives the permissions, as when the token was made
+      if (current.permissions.length > 0) requireRecentLogin(call.session, call.nowMs);
       requireEtag(call.ifMatch, current);
       if (current.revokedAtMs !== null)
         throw conflict("The access token is revoked, which cannot be undone. Create a new one.");

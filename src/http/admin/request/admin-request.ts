@@ -12,7 +12,7 @@ import {
   placeText,
 } from "../../../auth/grants.ts";
 import { judgedParts, streamOf } from "../../../auth/judged-reading.ts";
-import { needsRecentLogin } from "../../../auth/logins/recent-login.ts";
+import { needsRecentLogin, requireRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
@@ -189,7 +189,7 @@ async function attempted(
   const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
   const place = named ?? operation.placeOf?.(body, caller) ?? null;
   const role = requireRole(caller, requirement, place);
-  requireRecentLogin(operation, body, c.env.session, context.clock.now());
+  if (needsRecentLogin(operation.id, body)) requireRecentLogin(c.env.session, context.clock.now());
   const call: AdminCall = {
     caller,
     role,
@@ -218,20 +218,6 @@ async function attempted(
   const repeatable = idempotency(c, sent, call);
   const changing = (): Promise<AdminReply> => change(operation, call, { ...actor, role }, context, repeatable);
   return repeatable === null ? await changing() : await context.turns(`${caller.token.id} ${repeatable.key}`, changing);
-}
-
-/** Throws `recent_login_required`. A token proves itself with each request. */
-function requireRecentLogin(
-  { id }: AdminOperation,
-  body: unknown,
-  session: CallingSession | null,
-  nowMs: number,
-): void {
-  if (session === null || nowMs < session.recentUntilMs || !needsRecentLogin(id, body)) return;
-  throw new GatewayError(
-    "recent_login_required",
-    "This needs a login that is not older than 15 minutes, because it gives or takes rights, or shows what was said. Log in again, and repeat it.",
-  );
 }
 
 interface Input {
