@@ -328,7 +328,7 @@ function serveAdmin(
         session: c.env.console?.session ?? null,
         consoleAddress: () => consoleAddress(c, context),
         identify: () => authenticated(c, context),
-        identifyAgain: () => c.env.console?.tokenNow() ?? authenticated(c, context),
+        identifyAgain: () => authenticatedAgain(c, context),
         address: () => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
         reply: ({ status, headers, body }) => new Response(body, { status, headers: { ...headersOf(c), ...headers } }),
       };
@@ -354,7 +354,7 @@ function serveMcp(
       const response = await served.answer({
         http: c.req.raw,
         address: clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust),
-        identify: () => authenticated(c, context),
+        identify: () => authenticatedAgain(c, context),
       });
       for (const [name, value] of Object.entries(headersOf(c))) response.headers.set(name, value);
       return response;
@@ -381,7 +381,7 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
       const kept = context.kept ?? { kept: null, durable: null, background: null, audit: null, clock: context.clock };
       const via = c.env.console === undefined ? "api" : "console";
       const readerNow = async (): Promise<Reader> => {
-        const token = await authenticated(c, context);
+        const token = await authenticatedAgain(c, context);
         requireMoreThanOps(token);
         return { token, address, via, snapshot: context.snapshot() };
       };
@@ -462,6 +462,11 @@ async function authenticated(c: Context<AppEnv>, context: AppContext): Promise<A
   const snapshot = context.snapshot();
   const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, snapshot.proxyTrust);
   return identify(presentedToken(c.req.raw.headers, snapshot), address, snapshot, context.logins, context.clock.now());
+}
+
+/** The same for a request that goes on for long: a session of the console may have ended since its request came. */
+async function authenticatedAgain(c: Context<AppEnv>, context: AppContext): Promise<AccessToken> {
+  return (await c.env.console?.tokenNow()) ?? authenticated(c, context);
 }
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {

@@ -13,6 +13,7 @@ import { type Permission, type Role, ROLES } from "../../src/core/identity.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type ConsoleSources, createApp } from "../../src/http/app.ts";
 import { openConsoleFiles } from "../../src/http/console/console-files.ts";
+import type { KeptStores } from "../../src/operations/responses/keeping/kept-responses.ts";
 import { BUILT_IN_MODELS, providers } from "../../src/providers/registry.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotSource } from "../../src/snapshot/source.ts";
@@ -73,6 +74,8 @@ export interface AdminWorldOptions {
   readonly consoleFolder?: string;
   /** Answers calls of models that come through the console. */
   readonly consoleCall?: ConsoleSources["call"];
+  /** What operations keep of calls; nothing, if left out. */
+  readonly kept?: KeptStores;
   /** The states of targets; there are none, if left out. */
   readonly targets?: () => Promise<readonly TargetStatus[]>;
   /** The environment, in which keys of providers may be; it is empty, if left out. */
@@ -126,6 +129,7 @@ export async function openAdminWorld({
   kind = SQLITE,
   toolServers = ECHOING,
   cache,
+  kept,
   targets,
   consoleFolder = "/nowhere",
   consoleCall = () => Promise.reject(new Error("this world serves no calls")),
@@ -174,6 +178,7 @@ export async function openAdminWorld({
     notReady: () => null,
     standing: async () => ({ ...idleStanding(), ...(targets !== undefined && { targets: await targets() }) }),
     refuseUnserved: () => Promise.reject(new Error("this world serves no calls")),
+    ...(kept !== undefined && { kept }),
     console: {
       store: seen,
       upstream,

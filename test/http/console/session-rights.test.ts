@@ -2,6 +2,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS } from "../../../src/auth/admin-operations.ts";
 import { needsRecentLogin } from "../../../src/auth/logins/recent-login.ts";
+import { BackgroundRuns } from "../../../src/engine/keeping/background-runs.ts";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
 import { type ConsoleBrowser, consoleBrowser } from "../../harness/console/browser.ts";
 import { turnedClock } from "../../harness/time/turned-clock.ts";
@@ -10,8 +13,9 @@ const MINUTE_MS = 60_000;
 const clock = turnedClock(1_790_000_000_000);
 const pass = (ms: number): void => clock.turnTo(clock.now() + ms);
 let world: AdminWorld;
+const kept = { kept: new KeptObjects(clock), durable: null, background: new BackgroundRuns(), audit: null, clock };
 beforeAll(async () => {
-  world = await openAdminWorld({ clock });
+  world = await openAdminWorld({ clock, kept });
 });
 afterAll(() => world.close());
 
@@ -106,6 +110,34 @@ test("[d14.2] a new secret of a project token with permissions needs a recent lo
   const path = `/api/v1/admin/projects/site/tokens/${reading}/rotate`;
   expect((await world.send("acme.owner", "POST", path, {})).status).toBe(200);
 });
+
+test("[d2.6, d14.2] the events of a response end when the session that reads them does", async () => {
+  const own = await loggedIn("acme.developer");
+  const over = Promise.withResolvers<void>();
+  const run = kept.background.begin(
+    "resp_1",
+    ({ brought }) => {
+      brought('event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n');
+      return over.promise;
+    },
+    () => {},
+  );
+  try {
+    const owner = { tenantId: "acme", projectId: "site", tokenId: "t1", userId: "acme-developer" };
+    const response = { id: "resp_1", status: "in_progress", output: [] };
+    await keepResponse(kept.kept, { owner, response, input: [], isStreamed: true }, 0);
+    const shown = own.ask("GET", "/console/api/v1/responses/resp_1?stream=true").then(({ text }) => text);
+    const goesOn = (ms: number): Promise<string> => Bun.sleep(ms).then(() => "goes on");
+    expect(await Promise.race([shown, goesOn(1500)])).toBe("goes on");
+    expect((await own.ask("DELETE", "/console/api/session")).status).toBe(204);
+    const text = await Promise.race([shown, goesOn(5000)]);
+    expect(text).toContain("event: response.created");
+    expect(text).toContain('"code":"session_required"');
+  } finally {
+    over.resolve();
+    await run.ended;
+  }
+}, 30_000);
 
 test("every operation that needs a recent login exists", () => {
   const all = [...ADMIN_OPERATIONS.keys()];
