@@ -6,14 +6,19 @@ import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
 import { headerName } from "./sent-headers.ts";
 import { sectionSettings, type SectionSettings } from "./section-settings.ts";
-import { MAX_WORKERS, usableCores, type WorkerCount } from "./worker-count.ts";
+import { MAX_WORKERS } from "./worker-count.ts";
 import { compileIpRanges, isIpRange } from "../wire/ip-range.ts";
-import { totalmem } from "node:os";
 
 const DEFAULT_PORT = 4100;
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_DATA_FOLDER = "data";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+/** The limits of the server as they are configured. */
+export interface ConfiguredLimits extends Omit<ServerLimits, "maxHeldBytes"> {
+  /** `null` for a share of the memory, which depends on how many processes serve. */
+  readonly maxHeldBytes: number | null;
+}
+
 export type LogLevel = (typeof LOG_LEVELS)[number];
 const PROXY_HEADERS = ["x-forwarded-for", "forwarded"] as const;
 const STALE_SNAPSHOT = ["serve", "refuse"] as const;
@@ -22,10 +27,6 @@ const MAX_CONCURRENT_CALLS = 65_535;
 const MAX_LIVE_TOKENS = 100_000;
 const MIB = 1024 * 1024;
 const MAX_HELD_BYTES = 1024 * 1024 * MIB;
-
-/** A quarter of the memory, shared by the processes that serve. */
-const heldBytesOf = (workers: WorkerCount): number =>
-  Math.floor(availableMemory() / 4 / (workers === "auto" ? usableCores() : workers));
 
 const seconds = (fallback: number, max: number, description: string) =>
   z.number().gt(0).max(max).default(fallback).meta({ title: "Seconds", description });
@@ -256,8 +257,8 @@ export const serverSection = z
       limits: {
         ...limits,
         body: { maxValues, maxLevels, maxMessages, maxTools, maxItems, maxNameCharacters, maxNumberDigits },
-        maxHeldBytes: limits.maxHeldBytes ?? heldBytesOf(file.workers),
-      } satisfies ServerLimits,
+        maxHeldBytes: limits.maxHeldBytes ?? null,
+      } satisfies ConfiguredLimits,
     };
   })
   .prefault({})
@@ -314,9 +315,3 @@ export const opsSection = z
 
 /** Ids of tenants and projects. */
 export const SCOPE_ID = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
-
-/** How much memory the gateway may use, in bytes: that of its container, or of the machine. */
-function availableMemory(): number {
-  const ofContainer = process.constrainedMemory();
-  return ofContainer > 0 ? Math.min(ofContainer, totalmem()) : totalmem();
-}

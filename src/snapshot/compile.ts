@@ -1,10 +1,12 @@
 // Compiles configuration, identities and environment into the snapshot that calls read. Pure, and defined for
 // everything that the schema accepts.
+import { totalmem } from "node:os";
 import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
 import { compileContentLogs } from "../auth/settings/content-settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
+import type { ConfiguredLimits } from "../config/sections.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { AccessToken } from "../core/identity.ts";
 import { loginKey } from "../core/configured/login.ts";
@@ -31,6 +33,8 @@ export interface CompileInput {
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
   readonly version: number;
+  /** How many processes serve calls and share the memory; 1 if left out. */
+  readonly workers?: number;
   /** Reuses what was compiled before; by default everything is compiled afresh. */
   readonly memoize?: Memoize;
 }
@@ -50,7 +54,7 @@ const NO_RESOURCES: Contents["resources"] = {
 const NO_DRAINS: Contents["drains"] = [];
 
 export function compileSnapshot(input: CompileInput): Snapshot {
-  const { identities, environment, version, drains = NO_DRAINS, memoize = openMemoizer() } = input;
+  const { identities, environment, version, workers = 1, drains = NO_DRAINS, memoize = openMemoizer() } = input;
   const { projects } = identities;
   const {
     configuration,
@@ -86,7 +90,7 @@ export function compileSnapshot(input: CompileInput): Snapshot {
     webhooks: memoize("webhooks", [webhooks], () => compileWebhooks(webhooks)),
     allowPrivateAddresses: environment.allowPrivateAddresses ?? configuration.providers.allowPrivateAddresses,
     limits: memoize("server limits", [configuration.server.limits, projects], () =>
-      serverLimits(configuration.server.limits, projects),
+      serverLimits(configuration.server.limits, projects, workers),
     ),
     proxyTrust: configuration.server.proxyTrust,
     conditionHeaders: configuration.server.conditionHeaders,
@@ -134,16 +138,25 @@ function identityIndexes(
 
 /** The share of calls in flight that is left for other tenants when one tenant has reached its maximum, by default. */
 const SHARE_OF_OTHERS = 0.2;
+/** The share of the memory that all processes together hold of arriving bodies, by default. */
+const SHARE_OF_HELD = 0.25;
 
-function serverLimits(limits: ServerLimits, projects: Identities["projects"]): ServerLimits {
-  const { maxConcurrentCalls, maxConcurrentCallsPerTenant } = limits;
+function serverLimits(limits: ConfiguredLimits, projects: Identities["projects"], workers: number): ServerLimits {
+  const { maxConcurrentCalls, maxConcurrentCallsPerTenant, maxHeldBytes } = limits;
   const hasSeveralTenants = new Set(projects.map(({ tenantId }) => tenantId)).size > 1;
   return {
     ...limits,
     maxConcurrentCallsPerTenant:
       maxConcurrentCallsPerTenant ??
       (hasSeveralTenants ? Math.max(1, Math.floor(maxConcurrentCalls * (1 - SHARE_OF_OTHERS))) : null),
+    maxHeldBytes: maxHeldBytes ?? Math.floor((availableMemory() * SHARE_OF_HELD) / workers),
   };
+}
+
+/** How much memory the gateway may use, in bytes: that of its container, or of the machine. */
+function availableMemory(): number {
+  const ofContainer = process.constrainedMemory();
+  return ofContainer > 0 ? Math.min(ofContainer, totalmem()) : totalmem();
 }
 
 /** The providers of the file and of the environment, without those of the store. */

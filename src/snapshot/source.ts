@@ -37,6 +37,8 @@ export interface SnapshotSourceOptions {
   readonly store: Pick<Store, "revision" | "readContents" | "watch">;
   readonly families: readonly ProviderFamily[];
   readonly environment: Environment;
+  /** As in CompileInput. */
+  readonly workers?: number;
   /** Must not throw. */
   readonly onProblem: (problem: SnapshotProblem) => void;
   /** How often the store and the file are checked. */

@@ -40,15 +40,17 @@ const identities: Identities = {
 
 interface Sources {
   readonly text?: string;
+  readonly workers?: number;
   readonly environment?: Readonly<Record<string, string>>;
 }
-function inputOf({ text = "", environment = {} }: Sources) {
+function inputOf({ text = "", environment = {}, workers = 1 }: Sources) {
   const read = readEnvironment(environment);
   return {
     configuration: parseConfiguration({ file: "f", text, families: FAMILIES, environment: read }),
     identities,
     families: FAMILIES,
     environment: read,
+    workers,
   };
 }
 const compile = (sources: Sources): Snapshot => compileSnapshot({ ...inputOf(sources), version: 7 });
@@ -89,6 +91,19 @@ describe("a snapshot", () => {
       false,
     );
   });
+});
+
+test("[d5.8, d13.1] the processes that serve share a quarter of the memory for bodies that arrive, whatever set their number", () => {
+  const heldBytes = (sources: Sources): number => compile(sources).limits.maxHeldBytes;
+  const one = heldBytes({});
+  for (const [workers, text] of [
+    [2, ""],
+    [8, ""],
+    [8, "server: {workers: 2}"],
+    [1, "server: {workers: 8}"],
+  ] as const)
+    expect([workers, text, heldBytes({ text, workers })]).toEqual([workers, text, Math.floor(one / workers)]);
+  expect(heldBytes({ text: "server: {max_held_bytes: 1048576}", workers: 8 })).toBe(1_048_576);
 });
 
 describe("which providers are enabled", () => {

@@ -9,7 +9,7 @@ import { PROVIDER_FAMILIES } from "./provider-families.ts";
 
 /** `isReported` is false in a process beside which another one reports what is wrong with the configuration. */
 export async function openConfiguration(
-  { loaded, environment, log, closing }: Base,
+  { options, loaded, environment, log, closing }: Base,
   { store }: Storage,
   isReported: boolean,
 ): Promise<SnapshotSource> {
@@ -18,6 +18,7 @@ export async function openConfiguration(
     store,
     families: PROVIDER_FAMILIES,
     environment,
+    workers: options.workers,
     onProblem({ source: of, message }) {
       if (isReported || of === "listener")
         log[of === "notice" ? "info" : of === "listener" ? "error" : "warn"]({ source: of }, message);
