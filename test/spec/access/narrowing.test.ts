@@ -6,8 +6,11 @@ import type { ModelListing, Snapshot } from "../../../src/core/snapshot.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { createApp } from "../../../src/http/app.ts";
 import { refuseUnservedWith } from "../../../src/http/unserved-operations.ts";
+import { noToolServers } from "../../../src/mcp/tool-servers.ts";
 import { providers } from "../../../src/providers/registry.ts";
+import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { compileIpRanges } from "../../../src/wire/ip-range.ts";
+import { openAdminWorld } from "../../harness/admin.ts";
 import { type Fault, status } from "../../harness/faults.ts";
 import { stubGateway } from "../../harness/in-process.ts";
 import { type Routed, routedGateway, routeOf } from "../../harness/routed.ts";
@@ -383,6 +386,63 @@ describe("the listing of models", () => {
     ] as const)
       expect([path, (await get(path)).status]).toEqual([path, code]);
   });
+});
+
+test("[d2.4] a token restricted to tools lists and calls no others, through the admin API either", async () => {
+  const asked: string[] = [];
+  const tools = ["read", "remove"].map((name) => ({ name, title: null, description: null, inputSchema: {} }));
+  const world = await openAdminWorld({
+    toolServers: {
+      ...noToolServers,
+      list: () => Promise.resolve(tools),
+      call: (_server, tool) => {
+        asked.push(tool);
+        return Promise.resolve({ parts: [], blocks: [], structured: undefined, isError: false, bytes: 0 });
+      },
+    },
+  });
+  try {
+    const base = "/api/v1/admin/tenants/acme";
+    const { result: server } = await world.store.change(LOCAL_ACTOR, (writer) =>
+      writer.createResource({
+        kind: "tool_server",
+        tenantId: "acme",
+        projectId: null,
+        name: "files",
+        document: { url: "https://tools.example/mcp" },
+      }),
+    );
+    await world.source.reload();
+    const tokenOf = async (restrictions: readonly string[]): Promise<string> => {
+      const body = { name: "narrow", tools: restrictions };
+      return (await world.send("acme.owner", "POST", `${base}/tokens`, body)).body.token;
+    };
+    const path = `${base}/tool_servers/${server.id}`;
+    for (const [restrictions, permitted] of [
+      [[], ["read", "remove"]],
+      [["files__*"], ["read", "remove"]],
+      [["other__*", "files__read"], ["read"]],
+      [["other__*"], []],
+    ] as const) {
+      const token = await tokenOf(restrictions);
+      const listed = await world.send(token, "GET", `${path}/tools`);
+      expect(listed.body.data.map(({ name }: { readonly name: string }) => name)).toEqual(permitted);
+      asked.length = 0;
+      for (const { name: tool } of tools) {
+        const { status: code, body } = await world.send(token, "POST", `${path}/call`, { tool });
+        const isPermitted = (permitted as readonly string[]).includes(tool);
+        expect([restrictions, tool, code, body.error?.code ?? null]).toEqual([
+          restrictions,
+          tool,
+          isPermitted ? 200 : 404,
+          isPermitted ? null : "tool_not_found",
+        ]);
+      }
+      expect(asked).toEqual([...permitted]);
+    }
+  } finally {
+    await world.close();
+  }
 });
 
 describe("a token restricted to addresses", () => {

@@ -2,6 +2,7 @@
 // answers. A fault of the server is part of the result and not an error of the operation; the server is called outside
 // of any transaction.
 import { z } from "zod";
+import { toolRestrictionOf } from "../../../auth/tokens/token-restrictions.ts";
 import type { Cancellation } from "../../../core/concurrency/cancellation.ts";
 import { withCancellation } from "../../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../../core/errors.ts";
@@ -92,6 +93,11 @@ function serverOf(call: AdminCall): ToolServer {
   return server;
 }
 
+/** As calls of models ask it: a token may be restricted to some tools. */
+function permits({ caller }: AdminCall, { label }: ToolServer, tool: string): boolean {
+  return toolRestrictionOf(caller.token)?.(`${label}__${tool}`) ?? true;
+}
+
 function faultOf(thrown: unknown, { caller }: AdminCall): ThingOf<typeof faultShape> {
   if (!(thrown instanceof GatewayError)) throw thrown;
   return { code: thrown.code, message: thrown.message, detail: caller.isOperator ? thrown.detail : null };
@@ -132,6 +138,12 @@ async function called(
   monotonic: () => number,
 ): Promise<ThingOf<typeof result.shape>> {
   const server = serverOf(call);
+  if (!permits(call, server, call.body.tool))
+    throw new GatewayError(
+      "tool_not_found",
+      `The tool server has no tool ${JSON.stringify(call.body.tool.slice(0, 100))} that this access token may use.`,
+      { param: "tool" },
+    );
   const nothing = { isError: null, content: null, structured: null, resultBytes: null };
   if (call.dryRun) return { ok: true, ...nothing, durationMs: 0, error: null };
   const beganMs = monotonic();
@@ -214,9 +226,11 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         tag: "tool_servers",
         summary: "List the usable tools of a tool server",
         answer: toolList,
-        run: async (call) => ({
-          body: shownAs(toolList, { data: await inTime((signal) => servers.list(serverOf(call), signal)) }),
-        }),
+        run: async (call) => {
+          const server = serverOf(call);
+          const all = await inTime((signal) => servers.list(server, signal));
+          return { body: shownAs(toolList, { data: all.filter(({ name }) => permits(call, server, name)) }) };
+        },
       }),
       writing({
         id: `test${place}ToolServer`,
