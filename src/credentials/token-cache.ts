@@ -104,7 +104,10 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
     },
     forget(key, credential) {
       const entry = entries.get(key);
-      if (entry?.credential === credential) entry.issued = entry.credential = null;
+      if (entry?.credential !== credential) return;
+      entry.issued = entry.credential = null;
+      // that it could not be renewed ahead keeps no call from asking for another
+      entry.notBeforeMs = Number.NEGATIVE_INFINITY;
     },
   };
 }

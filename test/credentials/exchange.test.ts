@@ -193,6 +193,19 @@ describe("a token", () => {
     expect(await lend(stored)).toBe(second);
   });
 
+  test("that a provider refused after it could not be renewed ahead is exchanged anew at once", async () => {
+    const { lend, lender, clock } = lending();
+    const first = await lend(stored);
+    answer = () => new Response("no", { status: 400 });
+    clock.pass(HOUR_MS - 4 * MINUTE_MS);
+    expect(await lend(stored)).toBe(first);
+    await until(() => askedSince() === 2);
+    await Bun.sleep(20);
+    answer = () => token();
+    lender.refused(first, "authentication", context());
+    expect(await lend(stored)).toMatchObject({ secret: "token-2-0123456789" });
+  });
+
   test("is not awaited by a call that was ended, and still reaches the others", async () => {
     const { lender } = lending();
     let release = (): void => {};
