@@ -68,8 +68,14 @@ export function keptCaller(token: AccessToken, { logins }: Pick<Snapshot, "login
 }
 
 /** The issuer that has made a token of a company login. */
-export function issuerOf({ login, tenantId }: AccessToken, issuers: readonly LoginIssuer[]): LoginIssuer | undefined {
-  return issuers.find((one) => one.issuer === login?.issuer && one.tenantId === tenantId);
+export function issuerOf(
+  { id, login, tenantId }: AccessToken,
+  issuers: readonly LoginIssuer[],
+): LoginIssuer | undefined {
+  // the same issuer may be configured for several audiences, each with users of its own
+  return issuers.find(
+    (one) => one.issuer === login?.issuer && one.tenantId === tenantId && id.startsWith(`${one.name}.`),
+  );
 }
 
 /** The token with which the identity acts now; `null` when it has ended. */

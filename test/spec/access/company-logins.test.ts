@@ -5,6 +5,7 @@ import type { GatewayError } from "../../../src/core/errors.ts";
 import type { Membership } from "../../../src/core/identity.ts";
 import { type LoginGrant, type LoginIssuer, loginKey } from "../../../src/core/configured/login.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
+import { actingToken, keptCaller } from "../../../src/auth/logins/kept-identity.ts";
 import { yieldToLoop } from "../../../src/core/concurrency/event-loop.ts";
 import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
 import type { UpstreamClient } from "../../../src/wire/upstream.ts";
@@ -163,6 +164,16 @@ describe("a company login", () => {
     expect(await gatewayOf({ grants: [] }, { loginUsers: user("beta"), memberships }).outcome(token)).toBe(
       "403 insufficient_role",
     );
+  });
+
+  test("[d14.2] that is kept ends with its own issuer, and not with another one of the same address", async () => {
+    const [apps, staff] = [configured({ name: "apps", audiences: ["apps"] }), configured({ name: "staff" })];
+    const token = await gatewayOf([apps, staff]).context.logins.identify(await made(), [apps, staff], NOW);
+    expect(token.id).toBe("staff.ann");
+    const kept = keptCaller(token, { logins: [apps, staff] })!;
+    const acting = (logins: readonly LoginIssuer[]): string | null =>
+      actingToken(kept, { tokens: new Map(), logins }, NOW)?.id ?? null;
+    expect([acting([apps, staff]), acting([staff]), acting([apps])]).toEqual(["staff.ann", "staff.ann", null]);
   });
 
   test("permissions are those to which its claims are mapped, and none without claims", async () => {
