@@ -82,7 +82,12 @@ export async function currentSession(
   const nowMs = clock.now();
   const { sessionIdleMs } = context.settings();
   const idleEndsAtMs = session.seenAtMs + sessionIdleMs;
-  const token = nowMs >= idleEndsAtMs ? null : sessionToken(session, context.snapshot(), nowMs);
+  let token = nowMs >= idleEndsAtMs ? null : sessionToken(session, context.snapshot(), nowMs);
+  if (token === null && nowMs < Math.min(idleEndsAtMs, session.endsAtMs)) {
+    // another gateway may have opened it with rights that are not known here yet
+    await context.follow();
+    token = sessionToken(session, context.snapshot(), nowMs);
+  }
   if (token === null) {
     await store.sessions.endSession(session.id);
     throw sessionRequired(

@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { loggedInByLink, newSessionSecret } from "../../../src/auth/logins/console-sessions.ts";
+import { loggedInByLink, loggedInByToken, newSessionSecret } from "../../../src/auth/logins/console-sessions.ts";
+import { parseTokenText } from "../../../src/auth/tokens/access-token.ts";
 import { createToken, revokeToken, rotateToken } from "../../../src/auth/tokens/token-admin.ts";
+import type { ConsoleContext } from "../../../src/http/console/console-context.ts";
+import { openSession } from "../../../src/http/console/sessions.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
 import { type ConsoleBrowser, consoleBrowser } from "../../harness/console/browser.ts";
@@ -311,5 +314,48 @@ test("[d14.2] a session that is used does not end, however short the idle time i
   } finally {
     await world.close();
     rmSync(folder, { recursive: true });
+  }
+});
+
+test("[d14.2] a session that another gateway has opened goes on where what gives its rights is known a moment later", async () => {
+  const clock = turnedClock(1_790_000_000_000);
+  let known: Promise<void> | null = null;
+  const later = Promise.withResolvers<void>();
+  const world = await openAdminWorld({
+    clock,
+    followed: (store) => ({
+      ...store,
+      watch: () => () => {},
+      async revision() {
+        await known;
+        return await store.revision();
+      },
+    }),
+  });
+  try {
+    known = later.promise;
+    await Bun.sleep(50);
+    const { result: made } = await world.store.change(LOCAL_ACTOR, (writer) =>
+      createToken(writer, { name: "own", personal: true, userId: "acme-owner" }, clock.now()),
+    );
+    const other = {
+      clock,
+      store: world.store,
+      settings: () => world.source.configuration().console,
+      snapshot: () => world.source.current(),
+    } as unknown as ConsoleContext;
+    const { secret } = await openSession(
+      loggedInByToken(made.record, parseTokenText(made.text)!.sha256),
+      { address: null, headers: new Headers(), former: null },
+      other,
+    );
+    const own = consoleBrowser({ origin: ORIGIN, send: (request) => world.fetch(request, "127.0.0.1") });
+    own.cookies.set("dragoman_session_4100", secret);
+    expect(world.source.current().tokens.has(made.id)).toBe(false);
+    setTimeout(() => later.resolve(), 100);
+    expect((await own.ask("GET", "/console/api/v1/key")).status).toBe(200);
+  } finally {
+    later.resolve();
+    await world.close();
   }
 });
