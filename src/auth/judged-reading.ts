@@ -29,8 +29,14 @@ export async function* judgedParts<Part>(
   }
 }
 
-/** Each part is made when the reader has taken the one before it. A reader that leaves ends what makes them. */
-export function streamOf<Part>(parts: AsyncGenerator<Part, void, void>): ReadableStream<Part> {
+/**
+ * Each part is made when the reader has taken the one before it. A reader that leaves ends what makes them, once the part
+ * that is being made has come; `left` is called at once.
+ */
+export function streamOf<Part>(
+  parts: AsyncGenerator<Part, void, void>,
+  left: () => void = () => {},
+): ReadableStream<Part> {
   return new ReadableStream<Part>(
     {
       async pull(controller) {
@@ -38,7 +44,10 @@ export function streamOf<Part>(parts: AsyncGenerator<Part, void, void>): Readabl
         if (done === true) controller.close();
         else controller.enqueue(value);
       },
-      cancel: () => void parts.return(),
+      cancel() {
+        left();
+        void parts.return();
+      },
     },
     { highWaterMark: 0 },
   );

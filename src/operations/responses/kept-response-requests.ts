@@ -40,16 +40,27 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
   const number = after === undefined ? -1 : Number(after);
   if (!Number.isInteger(number) || number < -1) throw invalid("starting_after", "the number of an event", after);
   const run = kept.background?.get(id) ?? null;
+  const stopped = new GatewayError("client_closed", "Nobody reads the events of this response here any more.");
+  let isRead = true;
+  const stops = (): void => void (isRead = false);
   const mayGoOn = async (): Promise<void> => {
-    if (!opensTo(found.owner, await request.readerNow())) throw notKept(id);
+    if (!isRead) throw stopped;
+    try {
+      if (!opensTo(found.owner, await request.readerNow())) throw notKept(id);
+    } catch (thrown) {
+      stops();
+      throw thrown;
+    }
   };
   const { tenantId } = found.owner;
   const ended = async (): Promise<JsonObject | null> => {
+    // a generator that waits for an event hears nothing of the reader
+    if (!isRead) throw stopped;
     const now = await foundIn(request);
     return isUnderWay(now) ? null : now.response;
   };
   const events = run === null ? keptEvents(markedIn(kept), tenantId, id, number, ended) : liveEvents(run, number);
-  return streamOf(eventsToReader(events, number, mayGoOn));
+  return streamOf(eventsToReader(events, number, mayGoOn), stops);
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {

@@ -162,3 +162,47 @@ test("[d2.6, d12.8] the events of a call that runs end with an error for a reade
     }
   ending.resolve();
 }, 60_000);
+
+test("[d2.6, d12.8] nothing is looked for any more once the reader of events has left, or has lost the right to them", async () => {
+  const { clock, marks, keep, reader } = twoGateways();
+  await keep("in_progress", { isStreamed: true });
+  const first = 'event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n';
+  marks.brought(first);
+  await marks.runs();
+  await marks.flush();
+  let looks = 0;
+  const { kept } = reader.kept;
+  const counting = Object.assign(Object.create(kept), {
+    find: (...of: Parameters<typeof kept.find>) => {
+      looks += 1;
+      return kept.find(...of);
+    },
+  }) as typeof kept;
+  let judged = 0;
+  let mayRead = true;
+  const readerNow = async (): Promise<Reader> => {
+    judged += 1;
+    if (!mayRead) throw new GatewayError("revoked_token", "The access token was revoked.");
+    return reader.readerNow();
+  };
+  const query = (name: string): string | undefined => ({ stream: "true" })[name];
+  for (const ends of [(left: { cancel(): Promise<void> }) => left.cancel(), () => void (mayRead = false)]) {
+    const found = await retrievedResponse({
+      ...reader,
+      kept: { ...reader.kept, kept: counting, clock },
+      readerNow,
+      id: ID,
+      query,
+    });
+    const texts = (found as ReadableStream<string>).getReader();
+    expect((await texts.read()).value).toBe(first);
+    const next = texts.read();
+    await Bun.sleep(600);
+    await ends(texts);
+    await Promise.race([next, Bun.sleep(1200)]);
+    await Bun.sleep(600);
+    const before = [looks, judged];
+    await Bun.sleep(1500);
+    expect([looks, judged]).toEqual(before);
+  }
+}, 60_000);
