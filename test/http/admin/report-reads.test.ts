@@ -1,6 +1,8 @@
 // How readings of calls are bounded: two at once, in turn, and sums once in two seconds for each query and scope.
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
+import type { LimitRule } from "../../../src/core/configured/limit.ts";
+import { statesOf } from "../../../src/http/admin/health/limit-states.ts";
 import { openReportReads } from "../../../src/http/admin/report-reads.ts";
 import type { CallStore } from "../../../src/store/calls/calls.ts";
 
@@ -100,4 +102,43 @@ test("a list does not wait for sums that have not begun", async () => {
   }
   await Promise.all([...sums, list]);
   expect(begun.map(({ name }) => name)).toEqual(["histogram", "facets", "searchCalls", "usage"]);
+});
+
+test("[d9.3] one answer reads more sums than may wait, and leaves places for the readings of others", async () => {
+  let waiting = 0;
+  let most = 0;
+  const store = {
+    usage: async () => {
+      await Bun.sleep(0);
+      return { data: [], totals: null };
+    },
+    findCall: () => Promise.resolve(null),
+  } as unknown as CallStore;
+  const reads = openReportReads(store, systemClock);
+  const counting: typeof reads = {
+    ...reads,
+    usage: async (...query) => {
+      most = Math.max(most, ++waiting);
+      return await reads.usage(...query).finally(() => waiting--);
+    },
+  };
+  const status = () => Promise.resolve({ limit: 1, used: 0, remaining: 1, resetsAtMs: null, reserved: 0 });
+  const budgets = Array.from(
+    { length: 250 },
+    (_, index) =>
+      ({
+        id: `b${index}`,
+        kind: "budget",
+        tenantId: "acme",
+        projectId: `p${index}`,
+        scope: { token: "*" },
+        window: "month",
+      }) as unknown as LimitRule,
+  );
+  const at = { tenantId: "acme", projectId: null };
+  const states = statesOf({ calls: counting, limits: { status } }, budgets, at, 1_790_000_000_000);
+  await Bun.sleep(5);
+  expect(await reads.findCall("of another")).toBeNull();
+  expect((await states).map(({ rule }) => rule.id)).toEqual(budgets.map(({ id }) => id));
+  expect(most).toBeLessThan(10);
 });

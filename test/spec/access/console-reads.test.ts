@@ -306,6 +306,7 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
       }),
     );
   });
+  await world.source.reload();
   expect(await kinds("/tenants/acme/attention", "acme.admin")).toContain("token T00000000001");
   expect(await kinds("/projects/site/attention", "acme.site.maintainer")).toContain("token T00000000001");
   expect(await kinds("/projects/app/attention", "acme.app.maintainer")).not.toContain("token T00000000001");
@@ -315,6 +316,44 @@ test("[d9.3] what needs somebody is listed, and tokens only for those who may li
   // at the rate of the project's own calls its day ends long before its budget
   expect(own).not.toContain(`budget ${ids["app-day"]!}`);
 });
+
+test("[d9.3] a token that expires needs somebody, however many newer ones the tenant has", async () => {
+  const written = async (...tokens: readonly Partial<Parameters<typeof storedSample>[0]>[]): Promise<void> => {
+    await world.store.change(LOCAL_ACTOR, async (writer) => {
+      for (const one of tokens)
+        await writer.createToken(storedSample({ createdAtMs: NOW, expiresAtMs: NOW + 90 * DAY_MS, ...one }));
+    });
+  };
+  const secrets = (number: number) => {
+    const sha256 = new Uint8Array(32).fill(1);
+    new DataView(sha256.buffer).setUint32(0, number);
+    return [{ sha256, retiresAtMs: null }];
+  };
+  await written({
+    id: "T00000000002",
+    projectId: "app",
+    secrets: secrets(0),
+    createdAtMs: NOW - 80 * DAY_MS,
+    expiresAtMs: NOW + 10 * DAY_MS,
+  });
+  await written(
+    ...Array.from({ length: 1001 }, (_, index) => ({
+      id: `N${String(index).padStart(11, "0")}`,
+      projectId: index % 2 === 0 ? "site" : "app",
+      secrets: secrets(index + 1),
+    })),
+  );
+  await world.source.reload();
+  const { body } = await get("/tenants/acme/attention", "acme.admin");
+  const told = body.data.filter(({ kind }: any) => kind === "token").map(({ subject }: any) => subject);
+  expect(told).toContain("T00000000002");
+  await world.store.change(LOCAL_ACTOR, (writer) =>
+    writer.changeToken("T00000000002", (now) => ({ ...now, revokedAtMs: NOW })),
+  );
+  await world.source.reload();
+  const later = (await get("/tenants/acme/attention", "acme.admin")).body.data;
+  expect(later.map(({ subject }: any) => subject)).not.toContain("T00000000002");
+}, 60_000);
 
 test("[d9.9] a limit that refuses many calls needs somebody, with the routes of these calls", async () => {
   for (const [place, as] of [

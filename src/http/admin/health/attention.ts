@@ -7,13 +7,12 @@ import { type Role, roleAtLeast } from "../../../core/identity.ts";
 import type { Configured } from "../../../core/configured/configured.ts";
 import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import type { Reader } from "../../../store/reader.ts";
 import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
 import type { CallFilter } from "../../../store/calls/calls.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
 import { time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
@@ -54,7 +53,6 @@ const matter = (kind: Matter["kind"], subject: string, text: string, atMs: numbe
 const DAY_MS = 86_400_000;
 /** Tokens that end within this time are listed. */
 const EXPIRING_MS = 14 * DAY_MS;
-const MOST_TOKENS = 1000;
 const MOST_MATTERS = 100;
 /** The limits and budgets that are looked at, and the newest of the calls that one refused. */
 const MOST_RULES = 100;
@@ -113,8 +111,9 @@ async function refusals(
   const { totals } = await calls.usage({ limit: 1 }, { ...scopeOf(at), fromMs, by: [], order: "group" });
   if (totals === null || !isFailing(Number(totals.calls), Number(totals.errors))) return [];
   const rules = rulesAt(snapshot, at).filter(({ mode }) => mode === "enforce");
-  const found = await Promise.all(
-    rules.slice(0, MOST_RULES).map(async ({ id, kind, name }): Promise<readonly Matter[]> => {
+  const found = await readForEach(
+    rules.slice(0, MOST_RULES),
+    async ({ id, kind, name }): Promise<readonly Matter[]> => {
       const filter: CallFilter & { readonly tags: readonly string[] } = {
         ...scopeOf(at),
         outcome: "failed",
@@ -131,7 +130,7 @@ async function refusals(
         id,
         `The ${kind} ${JSON.stringify(name)} refused ${refused} of ${counted(totals.calls, "call")} lately.${sentenceOf("They were calls of", named)}`,
       );
-    }),
+    },
   );
   return found.flat();
 }
@@ -152,15 +151,13 @@ async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Pro
     { ...scopeOf(at), fromMs: recentFrom(nowMs), by: ["route"], order: "calls" },
   );
   const used = data.filter(({ group, sums }) => group[0] != null && sums.errors > 0n);
-  const found = await Promise.all(
-    used.map(async (row): Promise<readonly Matter[]> => {
-      const route = row.group[0]!;
-      const failures = await failuresOf(calls, { ...scopeOf(at), route }, nowMs);
-      if (!isFailing(Number(row.sums.calls), failures.calls)) return [];
-      const of = counted(row.sums.calls, "call");
-      return matter("route", route, `${failures.calls} of ${of} of the route ${JSON.stringify(route)} failed lately.`);
-    }),
-  );
+  const found = await readForEach(used, async (row): Promise<readonly Matter[]> => {
+    const route = row.group[0]!;
+    const failures = await failuresOf(calls, { ...scopeOf(at), route }, nowMs);
+    if (!isFailing(Number(row.sums.calls), failures.calls)) return [];
+    const of = counted(row.sums.calls, "call");
+    return matter("route", route, `${failures.calls} of ${of} of the route ${JSON.stringify(route)} failed lately.`);
+  });
   return found.flat();
 }
 
@@ -184,8 +181,9 @@ async function guards(
   if (asking.length === 0) return [];
   const fromMs = recentFrom(nowMs);
   const { totals } = await calls.usage({ limit: 1 }, { ...scopeOf(at), fromMs, by: [], order: "group" });
-  const found = await Promise.all(
-    asking.slice(0, MOST_RULES).map(async ({ id, name: known, document }): Promise<readonly Matter[]> => {
+  const found = await readForEach(
+    asking.slice(0, MOST_RULES),
+    async ({ id, name: known, document }): Promise<readonly Matter[]> => {
       const name = known ?? document.name ?? id;
       const filter = { ...scopeOf(at), tags: [tagOf("guard_failed", name)] };
       const { buckets } = await calls.histogram({ filter, edges: [fromMs, nowMs + 1] });
@@ -198,7 +196,7 @@ async function guards(
         id,
         `The service of the guard ${JSON.stringify(name)} gave no verdict in ${counted(failed, "call")} lately. What it should have judged ${blocks ? "was refused" : "passed unchecked"}.`,
       );
-    }),
+    },
   );
   return found.flat();
 }
@@ -222,14 +220,21 @@ async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Pro
 }
 
 /** Only for those who may list the tokens. */
-async function tokens(store: Reader, at: TenantOrProject, role: Role, nowMs: number): Promise<readonly Matter[]> {
-  if (!roleAtLeast(role, at.projectId === null ? "admin" : "maintainer")) return [];
-  const { data } = await store.listTokens({ limit: MOST_TOKENS }, { ...scopeOf(at), state: "live" });
-  return data
-    .filter(({ expiresAtMs }) => expiresAtMs - nowMs <= EXPIRING_MS)
-    .flatMap(({ id, name, expiresAtMs }) =>
-      matter("token", id, `The access token ${JSON.stringify(name)} expires.`, expiresAtMs),
-    );
+function tokens(
+  { tokens: all }: Snapshot,
+  { tenantId, projectId }: TenantOrProject,
+  role: Role,
+  nowMs: number,
+): readonly Matter[] {
+  if (!roleAtLeast(role, projectId === null ? "admin" : "maintainer")) return [];
+  const matters: Matter[] = [];
+  for (const { id, name, expiresAtMs, revokedAtMs, ...of } of all.values()) {
+    if (of.tenantId !== tenantId || (projectId !== null && of.projectId !== projectId)) continue;
+    const isExpiring = revokedAtMs === null && expiresAtMs > nowMs && expiresAtMs - nowMs <= EXPIRING_MS;
+    if (isExpiring)
+      matters.push(...matter("token", id, `The access token ${JSON.stringify(name)} expires.`, expiresAtMs));
+  }
+  return matters;
 }
 
 export function attentionOperations(
@@ -246,17 +251,17 @@ export function attentionOperations(
       tag: "attention",
       summary: `List what needs somebody in ${scopeText}: budgets, limits that refuse many calls, failing providers and routes, guard services that give no verdicts, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
       answer,
-      run: async ({ place: at, role, snapshot, nowMs }, store) => {
+      run: async ({ place: at, role, snapshot, nowMs }) => {
         const all = await Promise.all([
           budgets(world, snapshot, at!, nowMs),
           refusals(world, snapshot, at!, nowMs),
           providers(world, snapshot, at!, nowMs),
           routes(world, at!, nowMs),
           guards(world, snapshot, at!, nowMs),
-          tokens(store, at!, role, nowMs),
           prices(world, at!, nowMs),
         ]);
-        const matters = all.flat().toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
+        const expiring = tokens(snapshot, at!, role, nowMs);
+        const matters = [...all.flat(), ...expiring].toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
         return { body: shownAs(answer, { data: matters.slice(0, MOST_MATTERS), asOfMs: nowMs }) };
       },
     });

@@ -8,7 +8,7 @@ import type { LimitRule, LimitScope } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
 import { time, amount, shownRule, shownUnits } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -125,18 +125,16 @@ export async function statesOf(
   const { limits } = world;
   if (limits === null) return [];
   const recent = rules.some(({ kind }) => kind === "budget") ? await recentUse(world.calls, at, nowMs) : new Map();
-  const all = await Promise.all(
-    rules.map(async (rule): Promise<RuleState> => {
-      const values = await valuesOf(world.calls, rule, at, nowMs);
-      const accounts = await Promise.all(
-        values.map(async (value): Promise<AccountState> => {
-          const status = await limits.status({ rule, value: value ?? "" });
-          return { value, status, hitsAtMs: hitsAt(rule, status, recentOf(rule, recent, at), nowMs) };
-        }),
-      );
-      return { rule, accounts: accounts.toSorted(byUrgency) };
-    }),
-  );
+  const all = await readForEach(rules, async (rule): Promise<RuleState> => {
+    const values = await valuesOf(world.calls, rule, at, nowMs);
+    const accounts = await Promise.all(
+      values.map(async (value): Promise<AccountState> => {
+        const status = await limits.status({ rule, value: value ?? "" });
+        return { value, status, hitsAtMs: hitsAt(rule, status, recentOf(rule, recent, at), nowMs) };
+      }),
+    );
+    return { rule, accounts: accounts.toSorted(byUrgency) };
+  });
   return all.toSorted((a, b) => byUrgency(a.accounts[0], b.accounts[0]));
 }
 

@@ -10,7 +10,7 @@ import type { AttemptSums, CallScope } from "../../../store/calls/calls.ts";
 import { drainShape, drainsOf } from "./drains.ts";
 import { type AdminOperation, PLACES, reading } from "../operation.ts";
 import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
 import { time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -162,42 +162,41 @@ export async function providersAt(
   const routes = placedRoutes(snapshot, at);
   const providers = providersSeen(snapshot, at);
   const drains = drainsOf(snapshot, at.tenantId, nowMs);
-  return await Promise.all(
-    [...providers.values()]
-      .filter(({ id, enabled }) => enabled || asked.has(id))
-      .map(async ({ id, family, enabled, owner }): Promise<OneProvider> => {
-        const figuresOfIt = attemptFigures(asked.get(id) ?? []);
-        const own = all.flatMap((one) => targetOf(one, id, owner));
-        const status = statusOf(
-          figuresOfIt,
-          own.map(({ state }) => state),
-        );
-        const dependants = routes.filter(({ route }) => route.targets.some(({ providerId }) => providerId === id));
-        return {
+  return await readForEach(
+    [...providers.values()].filter(({ id, enabled }) => enabled || asked.has(id)),
+    async ({ id, family, enabled, owner }): Promise<OneProvider> => {
+      const figuresOfIt = attemptFigures(asked.get(id) ?? []);
+      const own = all.flatMap((one) => targetOf(one, id, owner));
+      const status = statusOf(
+        figuresOfIt,
+        own.map(({ state }) => state),
+      );
+      const dependants = routes.filter(({ route }) => route.targets.some(({ providerId }) => providerId === id));
+      return {
+        id,
+        status,
+        routes: dependants,
+        shown: {
           id,
+          type: family,
+          enabled,
           status,
-          routes: dependants,
-          shown: {
-            id,
-            type: family,
-            enabled,
-            status,
-            attempts: figuresOfIt.attempts,
-            errors: figuresOfIt.errors,
-            p50Ms: latencyAt(0.5, figuresOfIt.latency),
-            p95Ms: latencyAt(0.95, figuresOfIt.latency),
-            targets: own.map((one) => ({
-              ...one,
-              firstContentMs: rounded(one.firstContentMs),
-              openForMs: rounded(one.openForMs),
-            })),
-            codes: figuresOfIt.codes,
-            lastFailure: await lastFailure(calls, figuresOfIt.failed, at.tenantId),
-            routes: dependants.map(({ route, projectId }) => ({ name: route.name, projectId })),
-            drains: drains.filter(({ provider }) => provider === id),
-          },
-        };
-      }),
+          attempts: figuresOfIt.attempts,
+          errors: figuresOfIt.errors,
+          p50Ms: latencyAt(0.5, figuresOfIt.latency),
+          p95Ms: latencyAt(0.95, figuresOfIt.latency),
+          targets: own.map((one) => ({
+            ...one,
+            firstContentMs: rounded(one.firstContentMs),
+            openForMs: rounded(one.openForMs),
+          })),
+          codes: figuresOfIt.codes,
+          lastFailure: await lastFailure(calls, figuresOfIt.failed, at.tenantId),
+          routes: dependants.map(({ route, projectId }) => ({ name: route.name, projectId })),
+          drains: drains.filter(({ provider }) => provider === id),
+        },
+      };
+    },
   );
 }
 
