@@ -1,9 +1,11 @@
-// Purges reach the other processes of a gateway, and other gateways, by the audit log that they share. A worker looks there
-// when another worker has written to the database, and every process looks every second while it has something to remove.
+// Purges, and removals of tenants, reach the other processes of a gateway, and other gateways, by the audit log that they
+// share. A worker looks there when another worker has written to the database, and every process looks every second while
+// it has something to remove.
 
 // Decides (the response cache): How does a purge reach other processes? By: `followPurges`. Rule: They read the audit
-// log every second while they have something to remove.
+// log every second while they have something to remove, and at the start as far back as answers are kept.
 import type { Clock } from "../core/clock.ts";
+import { MAX_CACHE_TTL_S } from "../core/configured/cache.ts";
 import type { Reader } from "../store/reader.ts";
 import type { AuditRow } from "../store/records.ts";
 import type { CachePlace } from "./answer-cache.ts";
@@ -11,6 +13,11 @@ import type { ResponseCache } from "./response-cache.ts";
 
 export const PURGE_ACTION = "purge";
 export const PURGE_KIND = "response_cache";
+/** What removes answers. A tenant may have been made anew under the same id before anybody saw that it was gone. */
+const REMOVALS = [
+  { action: PURGE_ACTION, kind: PURGE_KIND },
+  { action: "delete", kind: "tenant" },
+] as const;
 /** 64 hex digits. */
 export const CACHE_KEY = /^[0-9a-f]{64}$/;
 
@@ -32,20 +39,22 @@ export interface FollowedPurges {
 }
 
 export function followPurges({ cache, reader, clock }: FollowPurgesOptions): FollowedPurges {
-  let lookedAtMs = clock.now();
+  // the store may have outlived the process before, which saw no purge after its end
+  let lookedAtMs = clock.now() - MAX_CACHE_TTL_S * 1000;
   let known: ReadonlySet<string> = new Set();
   let looks = 0;
   let last = Promise.resolve();
-  const purgesSince = async (fromMs: number): Promise<readonly AuditRow[]> => {
+  const removalsSince = async (fromMs: number): Promise<readonly AuditRow[]> => {
     const rows: AuditRow[] = [];
-    for (let cursor: string | null | undefined; cursor !== null;) {
-      const page = await reader.listAudit(
-        { limit: PAGE, cursor: cursor ?? null },
-        { action: PURGE_ACTION, kind: PURGE_KIND, outcome: "done", fromMs },
-      );
-      rows.push(...page.data);
-      cursor = page.nextCursor;
-    }
+    for (const removal of REMOVALS)
+      for (let cursor: string | null | undefined; cursor !== null;) {
+        const page = await reader.listAudit(
+          { limit: PAGE, cursor: cursor ?? null },
+          { ...removal, outcome: "done", fromMs },
+        );
+        rows.push(...page.data);
+        cursor = page.nextCursor;
+      }
     return rows;
   };
   const look = async (): Promise<void> => {
@@ -56,7 +65,7 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): Fol
       return;
     }
     try {
-      const rows = await purgesSince(lookedAtMs - OVERLAP_MS);
+      const rows = await removalsSince(lookedAtMs - OVERLAP_MS);
       for (const row of rows) if (!known.has(row.id)) await cache.purge(placeOf(row), row.atMs);
       known = new Set(rows.map(({ id }) => id));
       lookedAtMs = nowMs;
@@ -75,6 +84,7 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): Fol
     if (looks === 0) void follow();
   }, LOOK_MS);
   timer.unref();
+  void follow();
   return { follow, end: () => clearInterval(timer) };
 }
 
