@@ -5,6 +5,8 @@ const BASE = `${CONSOLE_PATH}/api`;
 
 /** Marks requests that change something; a page of another origin cannot send it. */
 const OWN_HEADER = "x-gateway-console";
+/** The session as whose the page shows itself: the gateway refuses the request where another tab has begun another one. */
+const SESSION_HEADER = "x-gateway-session";
 
 export interface FieldProblem {
   readonly param: string;
@@ -43,6 +45,8 @@ export interface SendOptions {
   readonly body?: unknown;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
+  /** The id of the session that it is for; without one, any. */
+  readonly session?: string | undefined;
 }
 
 /** One request, without asking for a sign-in. */
@@ -55,7 +59,11 @@ export async function send<T>(method: Method, path: string, options: SendOptions
 }
 
 /** The same with the response as it is, whatever its status. */
-export async function open(method: Method, path: string, { body, signal, headers }: SendOptions): Promise<Response> {
+export async function open(
+  method: Method,
+  path: string,
+  { body, signal, headers, session }: SendOptions,
+): Promise<Response> {
   try {
     return await fetch(BASE + path, {
       method,
@@ -64,6 +72,7 @@ export async function open(method: Method, path: string, { body, signal, headers
       headers: {
         accept: "application/json",
         ...(method !== "GET" && { "content-type": "application/json", [OWN_HEADER]: "1" }),
+        ...(session !== undefined && { [SESSION_HEADER]: session }),
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
@@ -125,25 +134,30 @@ function traceOf(response: Response): string | null {
 /** Why a sign-in is asked for: the session has ended, or what is asked needs a sign-in of the last minutes. */
 export type SignInCause = "ended" | "recent";
 
-/** `signIn` resolves when the user has logged in again, and rejects when the user closes the dialog instead. */
-export function createApi(signIn: (cause: SignInCause) => Promise<void>): Api {
+/**
+ * `signIn` resolves when the user has logged in again, and rejects when the user closes the dialog instead. `session` is the id of the session
+ * that the page shows now.
+ */
+export function createApi(signIn: (cause: SignInCause) => Promise<void>, session: () => string | undefined): Api {
   return {
-    async send(method, path, options) {
+    async send(method, path, options = {}) {
+      const own = (): SendOptions => ({ ...options, session: session() });
       try {
-        return await send(method, path, options);
+        return await send(method, path, own());
       } catch (error) {
         const cause = signInCause(error);
         if (cause === null) throw error;
         await signIn(cause);
-        return send(method, path, options);
+        return send(method, path, own());
       }
     },
     async open(method, path, options = {}) {
-      const response = await open(method, path, options);
+      const own = (): SendOptions => ({ ...options, session: session() });
+      const response = await open(method, path, own());
       if (response.status !== 401) return response;
       await response.body?.cancel();
       await signIn("ended");
-      return open(method, path, options);
+      return open(method, path, own());
     },
   };
 }

@@ -15,12 +15,13 @@ export interface CallTaker {
 export async function readCallStream(
   places: readonly string[],
   after: string | null,
+  session: string,
   signal: AbortSignal,
   { take, reached }: CallTaker,
 ): Promise<string> {
   const query = new URLSearchParams({ places: places.join(","), ...(after !== null && { after }) });
   const path = `/v1/admin/events?${query.toString()}`;
-  const response = await open("GET", path, { signal, headers: { accept: "text/event-stream" } });
+  const response = await open("GET", path, { signal, session, headers: { accept: "text/event-stream" } });
   if (!response.ok) {
     await response.body?.cancel();
     throw new ApiError("The stream of new calls was refused.", `GET ${path}`, response.status, null, null, null);

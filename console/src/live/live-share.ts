@@ -4,7 +4,8 @@ import type { NewCallsOfPlace } from "../api/types.ts";
 import { ApiError } from "../api/api.ts";
 import { readCallStream } from "./call-stream.ts";
 
-const NAME = "dragoman.live";
+/** Tabs that show themselves as of different sessions share nothing. */
+const nameOf = (session: string): string => `dragoman.live.${session}`;
 /** As many as one stream follows. */
 const MOST_PLACES = 10;
 const FIRST_WAIT_MS = 1000;
@@ -24,10 +25,10 @@ export interface LiveReader {
   readonly changed: (isOpen: boolean) => void;
 }
 
-/** Follows the place until the function that is returned is called. */
-export function joinLive(place: string, { take, changed }: LiveReader): () => void {
+/** Follows the place for the session with this id until the function that is returned is called. */
+export function joinLive(place: string, session: string, { take, changed }: LiveReader): () => void {
   const tab = Math.random().toString(36).slice(2);
-  const channel = new BroadcastChannel(NAME);
+  const channel = new BroadcastChannel(nameOf(session));
   const over = new AbortController();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a channel is of one origin
   const say = (said: Said): void => channel.postMessage(said);
@@ -43,10 +44,11 @@ export function joinLive(place: string, { take, changed }: LiveReader): () => vo
       say(said);
       hear(said);
     };
-    return leadUntil(over.signal, { tab, place, channel, say, tellAll });
+    return leadUntil(over.signal, { tab, place, session, channel, say, tellAll });
   };
   // the browser offers locks on https and loopback only; elsewhere each tab has its own stream
-  const leading = "locks" in navigator ? navigator.locks.request(NAME, { signal: over.signal }, lead) : lead();
+  const leading =
+    "locks" in navigator ? navigator.locks.request(nameOf(session), { signal: over.signal }, lead) : lead();
   leading.catch(() => {
     // the wait for the lock was ended
   });
@@ -60,12 +62,13 @@ export function joinLive(place: string, { take, changed }: LiveReader): () => vo
 interface Leader {
   readonly tab: string;
   readonly place: string;
+  readonly session: string;
   readonly channel: BroadcastChannel;
   readonly say: (said: Said) => void;
   readonly tellAll: (said: Said) => void;
 }
 
-async function leadUntil(over: AbortSignal, { tab, place, channel, say, tellAll }: Leader): Promise<void> {
+async function leadUntil(over: AbortSignal, { tab, place, session, channel, say, tellAll }: Leader): Promise<void> {
   const wanted = new Map([[tab, place]]);
   let reading = new AbortController();
   const placesNow = (): readonly string[] => [...new Set(wanted.values())].slice(0, MOST_PLACES);
@@ -86,7 +89,7 @@ async function leadUntil(over: AbortSignal, { tab, place, channel, say, tellAll 
       // where the place of another tab is refused, the own one goes on alone
       const places = isRefused ? [place] : placesNow();
       tellAll({ kind: "state", isOpen: true });
-      const reason = await readCallStream(places, after, reading.signal, {
+      const reason = await readCallStream(places, after, session, reading.signal, {
         take: ({ places: batches }) => tellAll({ kind: "calls", places: batches }),
         reached: (id) => (after = id),
       });

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState, useSyncExternalStore } from "react";
 import type { NewCallsOfPlace } from "../api/types.ts";
 import { useScope } from "../scope/scope-context.tsx";
+import { useMe } from "../session/session.tsx";
 import { joinLive } from "./live-share.ts";
 
 function followVisibility(changed: () => void): () => void {
@@ -14,6 +15,7 @@ export type LiveState = "off" | "open" | "waiting";
 
 export function useLive(isWanted: boolean, take: (batch: NewCallsOfPlace) => void): LiveState {
   const { tenant, project } = useScope();
+  const session = useMe().session.id;
   const place = `${tenant ?? "-"}/${project ?? "-"}`;
   const isVisible = useSyncExternalStore(followVisibility, () => document.visibilityState === "visible");
   const [isOpen, setIsOpen] = useState(true);
@@ -24,8 +26,8 @@ export function useLive(isWanted: boolean, take: (batch: NewCallsOfPlace) => voi
   const isOn = isWanted && isVisible;
   useEffect(() => {
     if (!isOn) return undefined;
-    return joinLive(place, { take: (batch) => latest.current(batch), changed: setIsOpen });
-  }, [place, isOn]);
+    return joinLive(place, session, { take: (batch) => latest.current(batch), changed: setIsOpen });
+  }, [place, session, isOn]);
   if (!isOn) return "off";
   return isOpen ? "open" : "waiting";
 }

@@ -6,7 +6,7 @@ import { Logo } from "../components/logo.tsx";
 import { Problem } from "../components/problem.tsx";
 import { CONSOLE_PATH } from "../console-path.ts";
 import { visibleText } from "../format/visible-text.ts";
-import { isSignedIn, type Logins, type Me, type Visitor } from "./me.ts";
+import { isSignedIn, type Logins, type Me, readerOf, type Visitor } from "./me.ts";
 
 interface LoginProps {
   readonly logins: Logins;
@@ -62,18 +62,34 @@ interface InPlaceProps extends LoginProps {
 /** Signing in again over a page that keeps what was typed. A company's issuer is asked in another tab, because this one has to stay. */
 export function LoginInPlace({ logins, before, signedIn }: InPlaceProps) {
   const { id } = before.session;
+  const [other, setOther] = useState<Me | null>(null);
+  const known = useRef([id]);
   useEffect(() => {
-    const look = async (): Promise<void> => {
+    const look = async (isAsked: boolean): Promise<void> => {
       const me = await send<Me | Visitor>("GET", "/me").catch(() => null);
       // A login always has a session of its own.
-      if (me !== null && isSignedIn(me) && me.session.id !== id) signedIn(me);
+      if (me === null || !isSignedIn(me) || known.current.includes(me.session.id)) return;
+      if (isAsked || readerOf(me) === readerOf(before)) return signedIn(me);
+      known.current.push(me.session.id);
+      setOther(me);
     };
-    const looked = (): void => void look();
+    const looked = (): void => void look(true);
+    // another tab may have signed in before this one asked for it
+    void look(false);
     window.addEventListener("focus", looked);
     return () => window.removeEventListener("focus", looked);
-  }, [id, signedIn]);
+  }, [before, signedIn]);
+  const name = other === null ? "" : visibleText((other.user ?? other.token)?.name ?? "");
   return (
     <>
+      {other !== null && (
+        <p role="status">
+          {name} has signed in in another tab.{" "}
+          <button type="button" onClick={() => signedIn(other)}>
+            Go on as {name}
+          </button>
+        </p>
+      )}
       {logins.oidc.length > 0 && (
         <>
           <CompanyLogins logins={logins} to={`${CONSOLE_PATH}/`} isElsewhere />

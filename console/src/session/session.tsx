@@ -47,7 +47,10 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
     setAsking(cause);
     await waiting.current.promise;
   }, []);
-  const api = useMemo(() => createApi(signIn), [signIn]);
+  const api = useMemo(
+    () => createApi(signIn, () => queries.getQueryData<Me | Visitor>(["me"])?.session?.id),
+    [signIn, queries],
+  );
   /** Nothing that one reader was shown is left for another. */
   const forget = useCallback(() => {
     queries.removeQueries({ predicate: ({ queryKey: [kind] }) => kind !== "me" });
@@ -60,7 +63,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
         : {
             me,
             async signOut() {
-              await send("DELETE", "/session").catch((thrown: unknown) => {
+              await send("DELETE", "/session", { session: me.session.id }).catch((thrown: unknown) => {
                 // a session that has ended is what was asked for
                 if (!(thrown instanceof ApiError) || thrown.status !== 401) throw thrown;
               });

@@ -26,9 +26,16 @@ import { countFailure } from "./login-failures.ts";
 import { loggedIn, loginBody } from "./login.ts";
 import { describeMe } from "./me.ts";
 import { DATA_HEADERS, PAGE_HEADERS } from "./page-headers.ts";
-import { requireOwnPage } from "./request-checks.ts";
+import { PAGE_SESSION_HEADER, requireOwnPage } from "./request-checks.ts";
 import { endedCookie, secretInCookie, sessionCookie } from "./session-cookie.ts";
-import { currentSession, endSession, type NewSession, openSession } from "./sessions.ts";
+import {
+  currentSession,
+  endSession,
+  type NewSession,
+  type OpenSession,
+  openSession,
+  sessionRequired,
+} from "./sessions.ts";
 import { methodNotAllowed } from "../method-not-allowed.ts";
 
 const BASE = "/console";
@@ -141,7 +148,7 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
     return await own.get(request.method)!(asked, context);
   }
   const secret = secretInCookie(request.headers, arrival);
-  const { token, session } = await currentSession(secret, address, context);
+  const { token, session } = await sessionOfPage(asked, context);
   const inner = path.slice(BASE.length);
   if (!inner.startsWith("/api/v1/"))
     throw notFound(`Unknown path: ${request.method} ${path.slice(0, 200)}. ${API}/v1/ has what is below /api/v1/.`);
@@ -202,9 +209,17 @@ async function redeemed({ request, arrival, address }: Asked, context: ConsoleCo
   });
 }
 
+/** Throws `session_required` also where another session has begun since in the browser of the page. */
+async function sessionOfPage({ request, arrival, address }: Asked, context: ConsoleContext): Promise<OpenSession> {
+  const open = await currentSession(secretInCookie(request.headers, arrival), address, context);
+  if ((request.headers.get(PAGE_SESSION_HEADER) ?? open.session.id) !== open.session.id)
+    throw sessionRequired("Another session has begun in this browser since the page was opened.");
+  return open;
+}
+
 async function logout(asked: Asked, context: ConsoleContext): Promise<Response> {
-  const { request, arrival, address } = asked;
-  await endSession(await currentSession(secretInCookie(request.headers, arrival), address, context), address, context);
+  const { arrival, address } = asked;
+  await endSession(await sessionOfPage(asked, context), address, context);
   return new Response(null, { status: 204, headers: { "set-cookie": endedCookie(arrival) } });
 }
 

@@ -17,7 +17,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { OPS } from "../../core/identity.ts";
 import type { ConsoleContext } from "./console-context.ts";
 import { countFailure } from "./login-failures.ts";
-import { OWN_HEADER } from "./request-checks.ts";
+import { OWN_HEADER, PAGE_SESSION_HEADER } from "./request-checks.ts";
 
 const MAX_LENGTH = 16_384;
 export const loginBody = z.union([
@@ -70,7 +70,14 @@ async function byCode(code: string, { clock, store, ...context }: ConsoleContext
 }
 
 /** What a browser sends beside the headers of other programs. */
-const OF_BROWSERS: ReadonlySet<string> = new Set(["cookie", "origin", "referer", "save-data", OWN_HEADER]);
+const OF_BROWSERS: ReadonlySet<string> = new Set([
+  "cookie",
+  "origin",
+  "referer",
+  "save-data",
+  OWN_HEADER,
+  PAGE_SESSION_HEADER,
+]);
 
 /** Throws `console_refused` where a proxy may have passed the code on (promise 14.6). */
 function requireDirect(headers: Headers): void {

@@ -8,6 +8,8 @@ import { JSON_TYPE } from "../../engine/call/read-body.ts";
 /** A page of another origin can send this header only after a preflight, which the gateway never answers. */
 export const OWN_HEADER = "x-gateway-console";
 const OWN_VALUE = "1";
+/** The id of the session as whose the page shows itself. Another tab may have logged in as somebody else since. */
+export const PAGE_SESSION_HEADER = "x-gateway-session";
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /** Throws `console_refused`, or `unsupported_media_type`. */

@@ -110,7 +110,7 @@ export async function endSession(
     await store.note(actorOf(open, address, context.snapshot()), sessionNote("logout", open.session));
 }
 
-const sessionRequired = (what: string): GatewayError => new GatewayError("session_required", `${what} Log in.`);
+export const sessionRequired = (what: string): GatewayError => new GatewayError("session_required", `${what} Log in.`);
 
 function actorOf(
   { token, session }: OpenSession,

@@ -98,6 +98,21 @@ for (const kind of await allDatabases()) {
       expect([made.status, made.body.id]).toEqual([201, "made"]);
     });
 
+    test("[d14.2] a request of a page of another session than the browser's is refused, and does nothing", async () => {
+      const own = await loggedIn("acme.owner");
+      const shown = { "x-gateway-session": (await own.ask("GET", "/console/api/me")).body.session.id as string };
+      expect((await own.ask("GET", "/console/api/v1/key", undefined, shown)).status).toBe(200);
+      expect((await own.login(world.tokens.get("acme.viewer")!)).status).toBe(200);
+      for (const [method, path] of [
+        ["GET", "/console/api/v1/key"],
+        ["DELETE", "/console/api/session"],
+      ] as const) {
+        const { status, body } = await own.ask(method, path, undefined, shown);
+        expect([path, status, body.error.code]).toEqual([path, 401, "session_required"]);
+      }
+      expect(await isOpen(own)).toBe(true);
+    });
+
     test("[d14.2] the cookie counts nowhere but under /console", async () => {
       const own = await loggedIn("acme.owner");
       for (const path of ["/api/v1/key", "/v1/models", "/api/v1/admin/projects", "/api/v1/admin/tenants/acme/users"])

@@ -202,6 +202,54 @@ consoleVisits("logging in", { gateway: withIssuer, others: () => [issuer!.url] }
     expect((await visits.read("/projects/default/tokens?search=of+the+first")).data).toEqual([]);
   });
 
+  test("[d14.2] a page sends nothing as somebody who has signed in in another tab since, unless the reader goes on as that person", async () => {
+    await visits.admin("POST", "/tenants/default/users", { id: "second", name: "Second", role: "owner" });
+    const second = await visits.gateway.createToken("--personal", "--user", "second");
+    const { page, ...own } = await visiting("/default/default/tokens");
+    await own.signIn(visits.owner);
+    await page.getByRole("table").waitFor();
+    await page.keyboard.press("c");
+    await page.getByLabel("Name", { exact: true }).fill("of the owner");
+    const tab = await page.context().newPage();
+    await tab.goto(`${visits.gateway.url}/console/default/default/tokens`);
+    await tab.getByRole("button", { name: /^Account of/ }).click();
+    await tab.getByRole("button", { name: "Sign out" }).click();
+    await tab.getByLabel(TOKEN_FIELD).fill(second);
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("button", { name: "Account of Second" }).waitFor();
+    await tab.close();
+    const made = async () =>
+      (await visits.read("/tenants/default/audit?action=create&kind=token")).data.filter(
+        ({ target_name: name }: { target_name: string }) => name === "of the owner",
+      );
+    await page.keyboard.press("Enter");
+    const goOn = page.getByRole("button", { name: "Go on as Second" });
+    await Promise.race([goOn.waitFor(), page.getByRole("dialog", { name: "The token of the owner" }).waitFor()]);
+    expect(await made()).toEqual([]);
+    await page.getByRole("button", { name: "Account of", exact: false }).first().waitFor();
+    await goOn.click();
+    await page.getByRole("dialog", { name: "The token of the owner" }).waitFor();
+    expect((await made()).map(({ actor }: { actor: { user_id: string } }) => actor.user_id)).toEqual(["second"]);
+  });
+
+  test("[d14.2] a page goes on by itself where the same person has signed in again in another tab", async () => {
+    const { page, ...own } = await visiting("/default/default/tokens");
+    await own.signIn(visits.owner);
+    await page.getByRole("table").waitFor();
+    await page.keyboard.press("c");
+    await page.getByLabel("Name", { exact: true }).fill("signed in twice");
+    const tab = await page.context().newPage();
+    await tab.goto(`${visits.gateway.url}/console/default/default/tokens`);
+    await tab.getByRole("button", { name: /^Account of/ }).click();
+    await tab.getByRole("button", { name: "Sign out" }).click();
+    await tab.getByLabel(TOKEN_FIELD).fill(visits.owner);
+    await tab.keyboard.press("Enter");
+    await tab.getByRole("button", { name: /^Account of/ }).waitFor();
+    await tab.close();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "The token signed in twice" }).waitFor();
+  });
+
   test("[d14.2] signing out ends a page whose session has ended already, and says when the gateway does not do it", async () => {
     const { page, ...own } = await visiting("/default/default/tokens");
     await own.signIn(visits.owner);
