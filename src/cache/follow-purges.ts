@@ -16,7 +16,7 @@ export const PURGE_KIND = "response_cache";
 /** What removes answers. A tenant may have been made anew under the same id before anybody saw that it was gone. */
 const REMOVALS = [
   { action: PURGE_ACTION, kind: PURGE_KIND },
-  { action: "delete", kind: "tenant" },
+  { action: "remove", kind: "tenant" },
 ] as const;
 /** 64 hex digits. */
 export const CACHE_KEY = /^[0-9a-f]{64}$/;

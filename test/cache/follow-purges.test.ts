@@ -1,7 +1,9 @@
 // How a process follows the purges of others through the audit log.
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { followPurges } from "../../src/cache/follow-purges.ts";
-import type { AuditRow } from "../../src/store/records.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { LOCAL_ACTOR } from "../../src/store/records.ts";
+import { openAdminWorld } from "../harness/admin.ts";
 
 test("[d13.5] a process that holds no answers need not read the purges of that time later", async () => {
   let nowMs = Date.UTC(2040, 0, 1);
@@ -26,32 +28,25 @@ test("[d13.5] a process that holds no answers need not read the purges of that t
   purges.end();
 });
 
-describe("[d13.5] what was purged while a process did not run", () => {
-  const NOW_MS = Date.UTC(2040, 0, 31);
-  const row = (of: object): AuditRow => ({ tenantId: "acme", after: null, ...of }) as AuditRow;
-
-  test.each([
-    ["answers", { action: "purge", kind: "response_cache", after: { route: "faq", removed: 0 } }, { route: "faq" }],
-    ["a tenant, which may have been made anew", { action: "delete", kind: "tenant", after: null }, {}],
-  ])("is removed from a store that has outlived it: %s", async (_what, removal, place) => {
-    const atMs = NOW_MS - 20 * 86_400_000;
+test("[d13.5] what was purged, or was of a removed tenant, while a process did not run is removed when it starts", async () => {
+  const world = await openAdminWorld();
+  const purge = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/cache/purge", { route: "faq" });
+  expect(purge.status).toBe(200);
+  await world.store.change(LOCAL_ACTOR, (writer) => writer.removeTenant("beta"));
+  const day = 86_400_000;
+  const startedAfter = async (days: number) => {
     const purged: unknown[] = [];
     const purges = followPurges({
-      cache: { purge: async (...asked) => purged.push(asked), mayHold: () => true },
-      reader: {
-        listAudit: async (_page, { action, kind, fromMs } = {}) => ({
-          data:
-            action === removal.action && kind === removal.kind && atMs >= fromMs!
-              ? [row({ id: "1", atMs, ...removal })]
-              : [],
-          nextCursor: null,
-        }),
-      },
-      clock: { now: () => NOW_MS },
+      cache: { purge: async (place) => purged.push(place), mayHold: () => true },
+      reader: world.store,
+      clock: { now: () => systemClock.now() + days * day },
     });
     await purges.follow();
-    await purges.follow();
-    expect(purged).toEqual([[{ tenantId: "acme", ...place }, atMs]]);
     purges.end();
-  });
+    return purged;
+  };
+  expect(await startedAfter(29)).toEqual([{ tenantId: "acme", route: "faq" }, { tenantId: "beta" }]);
+  // nothing is kept for so long
+  expect(await startedAfter(31)).toEqual([]);
+  await world.close();
 });
