@@ -1,9 +1,9 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
 import { type ConfiguredKind, nounOf } from "../../core/configured/configured.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { AdminClient } from "../admin/client.ts";
 import type { Kind, DesiredState } from "./documents.ts";
-import { specToSend, type Step, type ActualState } from "./plan.ts";
+import type { Step, ActualState } from "./plan.ts";
 
 export type Place = Pick<DesiredState, "tenant" | "project">;
 
@@ -100,8 +100,7 @@ export async function make(client: AdminClient, { action, what, desired, actual 
   const item = kind === "settings" ? base : `${base}/${encodeURIComponent(actual?.id ?? name)}`;
   const ifMatch = actual?.etag ?? null;
   if (action === "remove") return void (await client.send("DELETE", item, { ifMatch }));
-  const sent = specToSend(desired!.spec, actual?.spec);
-  const spec = isObject(sent) ? sent : {};
+  const { spec } = desired!;
   if (kind === "member" || kind === "settings") return void (await client.send("PUT", item, { ifMatch, body: spec }));
   if (action === "create")
     return void (await client.send("POST", base, {

@@ -59,12 +59,10 @@ export function planOf(
   const steps: Step[] = [];
   const readOnly: DesiredState[] = [];
   let unchanged = 0;
-  for (const one of inOrder(desired)) {
-    const present = find(one);
-    const differences = differencesOf(comparable(one, present), one.spec, {
-      renewSecrets,
-      known: masksIn(present?.spec),
-    });
+  for (const written of inOrder(desired)) {
+    const present = find(written);
+    const one = present === undefined ? written : { ...written, spec: specToSend(written.spec, present.spec) };
+    const differences = differencesOf(comparable(one, present), one.spec, renewSecrets);
     if (present === undefined) steps.push({ action: "create", what: one, desired: one, actual: null, differences });
     else if (differences.length === 0) unchanged += 1;
     else if (present.origin === "file") readOnly.push(one);
@@ -150,31 +148,13 @@ function routesNamed(value: Json | undefined): readonly string[] {
 /** What a text shows beside its masked secret, which is the whole text or the query of an address. */
 const shownPart = (text: string): string => withoutMasks(text, "");
 
-export function isMasked(value: Json | undefined): value is string {
+function isMasked(value: Json | undefined): value is string {
   return typeof value === "string" && shownPart(value) !== value;
 }
 
-/** The masked secrets of a spec. The gateway finds a secret of its own by its mask, wherever that stands in the spec. */
-export function masksIn(spec: Json | undefined): ReadonlySet<string> {
-  const walk = (value: Json | undefined): readonly string[] => {
-    if (isMasked(value)) return [value];
-    if (Array.isArray(value)) return value.flatMap(walk);
-    return isObject(value) ? Object.values(value).flatMap(walk) : [];
-  };
-  return new Set(walk(spec));
-}
-
-/**
- * The entry of a list that a masked secret of another gateway stands for: the one at its place. After one was removed, the
- * places say nothing.
- */
-export function entryAt(kept: Json | undefined, index: number, length: number): Json | undefined {
-  return Array.isArray(kept) && kept.length <= length ? (kept[index] as Json | undefined) : undefined;
-}
-
-/** Whether one masked secret stands for the other: at another address it is another one. */
-export function areMaskedAlike(one: Json | undefined, other: Json | undefined): boolean {
-  return isMasked(one) && isMasked(other) && shownPart(one) === shownPart(other);
+/** Whether one masked secret may stand for the other: at another address it is another one. */
+function areMaskedAlike(one: string, other: Json | undefined): other is string {
+  return isMasked(other) && shownPart(one) === shownPart(other);
 }
 
 /** Whether a document says what the gateway shows masked. */
@@ -183,54 +163,71 @@ function mayBeMasked(text: string, masked: string): boolean {
   return text.length > shown.length && text.startsWith(shown);
 }
 
-interface Comparison extends Pick<PlanOptions, "renewSecrets"> {
-  /** The masked secrets of the current resource. */
-  readonly known: ReadonlySet<string>;
-}
-
-/** Whether the text may be the secret that is shown masked: one of another gateway, or one that is not to be renewed. */
-function isSecretKept(text: string, masked: string, { renewSecrets, known }: Comparison): boolean {
-  if (!mayBeMasked(text, masked)) return false;
-  return isMasked(text) ? !known.has(text) : !renewSecrets;
-}
-
 function differencesOf(
   from: Json | undefined,
   to: Json | undefined,
-  comparison: Comparison,
+  renewSecrets: boolean,
   path = "",
 ): readonly Difference[] {
   if (isObject(from) && isObject(to)) {
     const names = [...new Set([...Object.keys(from), ...Object.keys(to)])];
     // null means "not set" in every document.
     return names.flatMap((name) =>
-      differencesOf(from[name] ?? undefined, to[name] ?? undefined, comparison, path === "" ? name : `${path}.${name}`),
+      differencesOf(
+        from[name] ?? undefined,
+        to[name] ?? undefined,
+        renewSecrets,
+        path === "" ? name : `${path}.${name}`,
+      ),
     );
   }
   if (Array.isArray(from) && Array.isArray(to) && from.length === to.length)
-    return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, comparison, `${path}[${index}]`));
-  if (isMasked(from) && typeof to === "string" && isSecretKept(to, from, comparison)) return [];
+    return from.flatMap((one: Json, index) => differencesOf(one, to[index] as Json, renewSecrets, `${path}[${index}]`));
+  if (isMasked(from) && typeof to === "string" && !isMasked(to) && mayBeMasked(to, from) && !renewSecrets) return [];
   return JSON.stringify(from) === JSON.stringify(to) ? [] : [{ path, from, to }];
 }
 
+/** The spec to send: each masked secret of a document is the stored one that it stands for. */
+export function specToSend(desired: JsonObject | undefined, actual: JsonObject): JsonObject {
+  return withMasks(desired ?? {}, actual, (mask, stored) => stored ?? mask);
+}
+
 /**
- * The spec to send: a masked secret in a document stands for the stored one that it names, or else, if another gateway
- * exported it, for the one at its place.
+ * Returns the spec with something else in place of each masked secret. `stored` is the mask of the stored secret that it
+ * stands for: the same one, wherever it is stored, or else that at its place, because another gateway shows another mask
+ * and so does each encryption. It is `null` where there is none, where the document names the one at the place elsewhere,
+ * and in a list that has become shorter, whose places say nothing.
  */
-export function specToSend(
-  desired: Json | undefined,
-  actual: Json | undefined,
-  known = masksIn(actual),
-): Json | undefined {
-  if (areMaskedAlike(desired, actual) && !known.has(desired as string)) return actual;
-  if (Array.isArray(desired))
-    return desired.map((one: Json, index) => specToSend(one, entryAt(actual, index, desired.length), known) ?? null);
-  if (isObject(desired))
+export function withMasks(
+  desired: JsonObject,
+  actual: JsonObject | undefined,
+  replaced: (mask: string, stored: string | null, path: string) => Json,
+): JsonObject {
+  const known = new Set(masksIn(actual));
+  const named = new Set(masksIn(desired));
+  const storedFor = (mask: string, there: Json | undefined): string | null => {
+    if (known.has(mask)) return mask;
+    return areMaskedAlike(mask, there) && !named.has(there) ? there : null;
+  };
+  const walk = (value: Json | undefined, there: Json | undefined, path: string): Json | undefined => {
+    if (isMasked(value)) return replaced(value, storedFor(value, there), path);
+    if (Array.isArray(value)) {
+      const list = Array.isArray(there) && there.length <= value.length ? there : [];
+      return value.map((one: Json, index) => walk(one, list[index] as Json | undefined, `${path}[${index}]`) ?? null);
+    }
+    if (!isObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(desired).map(([name, one]) => [
+      Object.entries(value).map(([name, one]) => [
         name,
-        specToSend(one, isObject(actual) ? actual[name] : undefined, known),
+        walk(one, isObject(there) ? there[name] : undefined, path === "" ? name : `${path}.${name}`),
       ]),
     );
-  return desired;
+  };
+  return walk(desired, actual, "") as JsonObject;
+}
+
+function masksIn(value: Json | undefined): readonly string[] {
+  if (isMasked(value)) return [value];
+  if (Array.isArray(value)) return value.flatMap((one: Json) => masksIn(one));
+  return isObject(value) ? Object.values(value).flatMap((one) => masksIn(one)) : [];
 }
