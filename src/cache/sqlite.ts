@@ -1,7 +1,8 @@
 // Answers kept in a SQLite file of the data folder, which the processes on it share and which outlives them. It is a cache:
 // a file that is damaged is made anew, and a process that cannot write within 20 ms gives up.
 import { Database, SQLiteError } from "bun:sqlite";
-import { closeSync, openSync, rmSync, statSync } from "node:fs";
+import { closeSync, openSync, rmSync } from "node:fs";
+import { identityOf } from "../config/file-identity.ts";
 import { writtenFileFault } from "../config/path-fault.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { AnswerCache, CacheAddress, CacheEntry, CacheFigures, CachePlace } from "./answer-cache.ts";
@@ -69,12 +70,6 @@ function removeFile(file: string): void {
   for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
 }
 
-/** Names the file itself, which another one may replace; `null` where there is none. */
-function identityOf(file: string): string | null {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? null : `${found.dev} ${found.ino}`;
-}
-
 function openFile(file: string): Database {
   // SQLite would make it readable by other users; it gives the files beside it the permissions of this one
   closeSync(openSync(file, "a", OWNERS_FILE));
@@ -101,7 +96,7 @@ class SqliteCache implements AnswerCache {
   readonly #file: string;
   readonly #maxBytes: number;
   #opened: Database | null = null;
-  /** Of the file that is open. */
+  /** Tells the file that is open from one that another process has made in its place. */
   #identity: string | null = null;
 
   constructor({ file, maxBytes }: SqliteCacheOptions) {

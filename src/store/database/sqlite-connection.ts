@@ -1,13 +1,14 @@
 // A connection to a SQLite file, for the store and for the threads of calls and events: pragmas, errors that name the
 // file and the cure, and the check that the file is still in place. https://www.sqlite.org/wal.html
 import { Database } from "bun:sqlite";
-import { closeSync, openSync, statSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { Kysely } from "kysely";
 import { bunSqliteDialect, whenFree } from "./bun-sqlite-dialect.ts";
 import { HELD, heldError } from "./move-marks.ts";
 import { OWNERS_FILE } from "./owner-only.ts";
 import { StoreError } from "../store-error.ts";
+import { identityOf } from "../../config/file-identity.ts";
 import { codeOf } from "../../core/thrown.ts";
 
 export interface SqliteFile {
@@ -35,12 +36,6 @@ export function requireInPlace(path: string): () => void {
         `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. Changes there have no effect here: restart the gateway.`,
       );
   };
-}
-
-/** `null` when there is no such file. */
-function identityOf(path: string): string | null {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found === undefined ? null : `${found.dev}:${found.ino}`;
 }
 
 /** Opens a separate connection to the file. Throws StoreError. */
