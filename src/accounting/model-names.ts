@@ -3,6 +3,7 @@
 import { BoundedCache } from "../core/bounded-cache.ts";
 import { DIRECT_ROUTE, type Route } from "../core/configured/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
+import { normalizedName } from "../core/target.ts";
 import type { ModelLabel, NamedModel } from "../observe/metrics/call-meters.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 
@@ -90,7 +91,7 @@ function namesInRoutes({ routes, tenantRoutes, projectRoutes }: Snapshot): Reado
       if (name === DIRECT_ROUTE) continue;
       for (const target of mirror === undefined ? targets : [...targets, mirror.target]) names.add(target.name);
       const others = [...fallbacks, ...contentPolicyFallbacks].flatMap(({ model }) => model ?? []);
-      for (const model of [...others, ...contextWindowFallbacks.values()]) names.add(model.replace(/[:/]/, ":"));
+      for (const model of [...others, ...contextWindowFallbacks.values()]) names.add(normalizedName(model));
     }
   };
   add(routes);

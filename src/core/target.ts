@@ -85,6 +85,11 @@ export function targetName(target: Target): string {
   return `${target.providerId}:${target.model}`;
 }
 
+/** The name of a model as `targetName` writes it. People may write a slash in place of the colon. */
+export function normalizedName(name: string): string {
+  return name.replace(/[:/]/, ":");
+}
+
 /** All parts of a credential that may leave the gateway only in the provider's own request. */
 export function secretsOf({ secret, accessKeyId, sessionToken, origin }: Credential): readonly string[] {
   return [secret, accessKeyId, sessionToken, ...(origin ?? [])].filter((text) => text !== undefined);

@@ -1,10 +1,10 @@
 // Finds problems of routes beyond the shape of their entries: unknown models and routes, parameters that no route can
 // set, conditions and shares (entry-condition-problems.ts), and loops.
-import { isDeepStrictEqual } from "node:util";
 import { didYouMean } from "../config/suggestion.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
+import { normalizedName } from "../core/target.ts";
 import type { Route, RouteFallback } from "../core/configured/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
@@ -183,7 +183,7 @@ function settingProblems(entry: RouteDefaults, base: Path, known: Known): readon
 }
 
 function sameModel(from: string, to: string): boolean {
-  return from === to || from === splitName(to)?.model || isDeepStrictEqual(splitName(from) ?? from, splitName(to));
+  return from === splitName(to)?.model || normalizedName(from) === normalizedName(to);
 }
 
 function fallbackProblems(entry: FallbackEntry, at: Path, known: Known): readonly Finding[] {

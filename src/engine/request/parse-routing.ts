@@ -3,6 +3,7 @@
 import type { CallOptions, ModelListEntry, RequestFallback } from "../../core/chat.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
+import { normalizedName } from "../../core/target.ts";
 
 export type RoutingOptions = Pick<CallOptions, "numRetries" | "fallbacks" | "contextWindowFallbacks" | "modelList">;
 
@@ -141,7 +142,7 @@ function parseModels(models: JsonObject): ReadonlyMap<string, string> {
 
 /** Returns what a call requests in a normalized form; `null` when it requests nothing. */
 function selector(model: string | undefined, route: string | undefined): string | null {
-  const name = model === undefined || model === "" ? null : model.replace(/[:/]/, ":");
+  const name = model === undefined || model === "" ? null : normalizedName(model);
   if (route !== undefined && route !== "direct")
     return `${ROUTE_PREFIX}${route}${name === null || name === route ? "" : ` ${name}`}`;
   return name === null || name.includes(":") ? name : `${ROUTE_PREFIX}${name}`;
