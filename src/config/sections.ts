@@ -13,12 +13,6 @@ const DEFAULT_PORT = 4100;
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_DATA_FOLDER = "data";
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
-/** The limits of the server as they are configured. */
-export interface ConfiguredLimits extends Omit<ServerLimits, "maxHeldBytes"> {
-  /** `null` for a share of the memory, which depends on how many processes serve. */
-  readonly maxHeldBytes: number | null;
-}
-
 export type LogLevel = (typeof LOG_LEVELS)[number];
 const PROXY_HEADERS = ["x-forwarded-for", "forwarded"] as const;
 const STALE_SNAPSHOT = ["serve", "refuse"] as const;
@@ -27,6 +21,12 @@ const MAX_CONCURRENT_CALLS = 65_535;
 const MAX_LIVE_TOKENS = 100_000;
 const MIB = 1024 * 1024;
 const MAX_HELD_BYTES = 1024 * 1024 * MIB;
+
+/** The limits of the server as they are configured. */
+export interface ServerLimitSettings extends Omit<ServerLimits, "maxHeldBytes"> {
+  /** `null` where it is a share of the memory, which depends on how many processes serve. */
+  readonly maxHeldBytes: number | null;
+}
 
 const seconds = (fallback: number, max: number, description: string) =>
   z.number().gt(0).max(max).default(fallback).meta({ title: "Seconds", description });
@@ -258,7 +258,7 @@ export const serverSection = z
         ...limits,
         body: { maxValues, maxLevels, maxMessages, maxTools, maxItems, maxNameCharacters, maxNumberDigits },
         maxHeldBytes: limits.maxHeldBytes ?? null,
-      } satisfies ConfiguredLimits,
+      } satisfies ServerLimitSettings,
     };
   })
   .prefault({})

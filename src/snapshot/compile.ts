@@ -6,7 +6,7 @@ import { compileLimits } from "../admission/compile-limits.ts";
 import { compileContentLogs } from "../auth/settings/content-settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
-import type { ConfiguredLimits } from "../config/sections.ts";
+import type { ServerLimitSettings } from "../config/sections.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { AccessToken } from "../core/identity.ts";
 import { loginKey } from "../core/configured/login.ts";
@@ -141,7 +141,7 @@ const SHARE_OF_OTHERS = 0.2;
 /** The share of the memory that all processes together hold of arriving bodies, by default. */
 const SHARE_OF_HELD = 0.25;
 
-function serverLimits(limits: ConfiguredLimits, projects: Identities["projects"], workers: number): ServerLimits {
+function serverLimits(limits: ServerLimitSettings, projects: Identities["projects"], workers: number): ServerLimits {
   const { maxConcurrentCalls, maxConcurrentCallsPerTenant, maxHeldBytes } = limits;
   const hasSeveralTenants = new Set(projects.map(({ tenantId }) => tenantId)).size > 1;
   return {
