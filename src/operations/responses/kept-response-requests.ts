@@ -3,6 +3,7 @@ import { streamOf } from "../../auth/judged-reading.ts";
 import { invalid, invalidRequest, notFound } from "../../core/refusals.ts";
 import { eventsToReader, keptEvents, liveEvents } from "./background/background-events.ts";
 import { askToCancel, isRunning, type MarkedStores, removeEvents } from "./background/background-marks.ts";
+import { Cancellation } from "../../core/concurrency/cancellation.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
@@ -40,27 +41,27 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
   const number = after === undefined ? -1 : Number(after);
   if (!Number.isInteger(number) || number < -1) throw invalid("starting_after", "the number of an event", after);
   const run = kept.background?.get(id) ?? null;
-  const stopped = new GatewayError("client_closed", "Nobody reads the events of this response here any more.");
-  let isRead = true;
-  const stops = (): void => void (isRead = false);
+  const reading = new Cancellation();
   const mayGoOn = async (): Promise<void> => {
-    if (!isRead) throw stopped;
+    reading.throwIfAborted();
     try {
       if (!opensTo(found.owner, await request.readerNow())) throw notKept(id);
     } catch (thrown) {
-      stops();
+      reading.abort(thrown);
       throw thrown;
     }
   };
   const { tenantId } = found.owner;
   const ended = async (): Promise<JsonObject | null> => {
-    // a generator that waits for an event hears nothing of the reader
-    if (!isRead) throw stopped;
+    // a generator that waits for an event is not told that the reader has left
+    reading.throwIfAborted();
     const now = await foundIn(request);
     return isUnderWay(now) ? null : now.response;
   };
   const events = run === null ? keptEvents(markedIn(kept), tenantId, id, number, ended) : liveEvents(run, number);
-  return streamOf(eventsToReader(events, number, mayGoOn), stops);
+  const left = (): void =>
+    reading.abort(new GatewayError("client_closed", "The client has stopped reading the events of this response."));
+  return streamOf(eventsToReader(events, number, mayGoOn), left);
 }
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
