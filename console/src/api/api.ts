@@ -5,7 +5,7 @@ const BASE = `${CONSOLE_PATH}/api`;
 
 /** Marks requests that change something; a page of another origin cannot send it. */
 const OWN_HEADER = "x-gateway-console";
-/** The session as whose the page shows itself: the gateway refuses the request where another tab has begun another one. */
+/** Contains the id of the session that the page shows. The gateway refuses the request where another tab has begun another session since. */
 const SESSION_HEADER = "x-gateway-session";
 
 export interface FieldProblem {
@@ -45,7 +45,7 @@ export interface SendOptions {
   readonly body?: unknown;
   readonly signal?: AbortSignal;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The id of the session that it is for; without one, any. */
+  /** The id of the session that the request is for; if left out, it is for whichever session the browser has. */
   readonly session?: string | undefined;
 }
 
@@ -139,25 +139,24 @@ export type SignInCause = "ended" | "recent";
  * that the page shows now.
  */
 export function createApi(signIn: (cause: SignInCause) => Promise<void>, session: () => string | undefined): Api {
+  const ofSession = (options: SendOptions): SendOptions => ({ ...options, session: session() });
   return {
     async send(method, path, options = {}) {
-      const own = (): SendOptions => ({ ...options, session: session() });
       try {
-        return await send(method, path, own());
+        return await send(method, path, ofSession(options));
       } catch (error) {
         const cause = signInCause(error);
         if (cause === null) throw error;
         await signIn(cause);
-        return send(method, path, own());
+        return send(method, path, ofSession(options));
       }
     },
     async open(method, path, options = {}) {
-      const own = (): SendOptions => ({ ...options, session: session() });
-      const response = await open(method, path, own());
+      const response = await open(method, path, ofSession(options));
       if (response.status !== 401) return response;
       await response.body?.cancel();
       await signIn("ended");
-      return open(method, path, own());
+      return open(method, path, ofSession(options));
     },
   };
 }

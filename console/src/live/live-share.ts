@@ -4,7 +4,7 @@ import type { NewCallsOfPlace } from "../api/types.ts";
 import { ApiError } from "../api/api.ts";
 import { readCallStream } from "./call-stream.ts";
 
-/** Tabs that show themselves as of different sessions share nothing. */
+/** Tabs that show different sessions share nothing. */
 const nameOf = (session: string): string => `dragoman.live.${session}`;
 /** As many as one stream follows. */
 const MOST_PLACES = 10;

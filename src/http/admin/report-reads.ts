@@ -66,7 +66,7 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
   };
 }
 
-/** So many readings of one answer wait for their turn, so that they leave places for those of others. */
+/** At most this many readings of one answer are under way or wait, so that those of others find a place. */
 const MOST_OF_ONE_ANSWER = 4;
 
 /** Reads something for each of the items, a few at a time. Returns what was read in the order of the items. */

@@ -148,7 +148,7 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
     return await own.get(request.method)!(asked, context);
   }
   const secret = secretInCookie(request.headers, arrival);
-  const { token, session } = await sessionOfPage(asked, context);
+  const { token, session } = await sessionOfPage(secret, asked, context);
   const inner = path.slice(BASE.length);
   if (!inner.startsWith("/api/v1/"))
     throw notFound(`Unknown path: ${request.method} ${path.slice(0, 200)}. ${API}/v1/ has what is below /api/v1/.`);
@@ -209,17 +209,22 @@ async function redeemed({ request, arrival, address }: Asked, context: ConsoleCo
   });
 }
 
-/** Throws `session_required` also where another session has begun since in the browser of the page. */
-async function sessionOfPage({ request, arrival, address }: Asked, context: ConsoleContext): Promise<OpenSession> {
-  const open = await currentSession(secretInCookie(request.headers, arrival), address, context);
+/** Throws `session_required`, also where another session has begun in the browser since the page was opened. */
+async function sessionOfPage(
+  secret: string | null,
+  { request, address }: Asked,
+  context: ConsoleContext,
+): Promise<OpenSession> {
+  const open = await currentSession(secret, address, context);
   if ((request.headers.get(PAGE_SESSION_HEADER) ?? open.session.id) !== open.session.id)
     throw sessionRequired("Another session has begun in this browser since the page was opened.");
   return open;
 }
 
 async function logout(asked: Asked, context: ConsoleContext): Promise<Response> {
-  const { arrival, address } = asked;
-  await endSession(await sessionOfPage(asked, context), address, context);
+  const { request, arrival, address } = asked;
+  const open = await sessionOfPage(secretInCookie(request.headers, arrival), asked, context);
+  await endSession(open, address, context);
   return new Response(null, { status: 204, headers: { "set-cookie": endedCookie(arrival) } });
 }
 

@@ -8,7 +8,7 @@ import { JSON_TYPE } from "../../engine/call/read-body.ts";
 /** A page of another origin can send this header only after a preflight, which the gateway never answers. */
 export const OWN_HEADER = "x-gateway-console";
 const OWN_VALUE = "1";
-/** The id of the session as whose the page shows itself. Another tab may have logged in as somebody else since. */
+/** Contains the id of the session that the page shows. Somebody else may have logged in in another tab since. */
 export const PAGE_SESSION_HEADER = "x-gateway-session";
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
