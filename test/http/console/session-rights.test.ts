@@ -130,7 +130,7 @@ test("[d2.6, d14.2] the events of a response end when the session that reads the
     const goesOn = (ms: number): Promise<string> => Bun.sleep(ms).then(() => "goes on");
     expect(await Promise.race([shown, goesOn(1500)])).toBe("goes on");
     expect((await own.ask("DELETE", "/console/api/session")).status).toBe(204);
-    const text = await Promise.race([shown, goesOn(5000)]);
+    const text = await shown;
     expect(text).toContain("event: response.created");
     expect(text).toContain('"code":"session_required"');
   } finally {
