@@ -4,6 +4,7 @@ import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
 import type { CallOptions } from "../core/chat.ts";
+import { TURNS_BYTES, yieldToLoop } from "../core/concurrency/event-loop.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";
 import { isPending, whenReady } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
@@ -52,17 +53,16 @@ export async function handleCall(
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
     requireInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
     lifetime.enter(token.tenantId, snapshot.limits);
-
-    const { limits } = snapshot;
-    const reading = readBody(http, limits, received.longBodyOf(token, explains));
+    const reading = readBody(http, snapshot.limits, received.longBodyOf(token, explains));
     const body = isPending(reading) ? await clock.waiting(reading) : reading;
     if (explains) requireExplainable(body);
     const { longRequests } = context;
     const parsing =
       longRequests === null || explains || body.length < LONG_BODY_BYTES || operation.refers?.(body) === true
         ? parsedHere(operation, { token, address: received.clientIp, context, snapshot }, bodyText(body), clock)
-        : lifetime.holding(await longRequests.open(body, limits.body, token.tenantId, operation));
+        : lifetime.holding(await longRequests.open(body, snapshot.limits.body, token.tenantId, operation));
     const parsed = isPending(parsing) ? await parsing : parsing;
+    if (body.length >= TURNS_BYTES) await yieldToLoop();
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
     received.parsed(sent);

@@ -2,6 +2,12 @@
 // sockets be read.
 
 /**
+ * In bytes of JSON, which can hold some ten thousand values. Each step of the work on such a text takes milliseconds, so
+ * that other calls have their turns between the steps.
+ */
+export const TURNS_BYTES = 65_536;
+
+/**
  * Those that wait for a turn, in the order of their coming. One goes on in each turn of the event loop: if all of them
  * did, as many pieces of work would hold up the other calls together as one call has parts, such as requests for its
  * choices.

@@ -1,7 +1,7 @@
 // Reads a provider's non-streaming answer. Other calls have their turns between the steps of the work on a long one
 // (promise 5.8).
 import type { ChatAnswer } from "../../core/chat.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
@@ -13,12 +13,6 @@ import { valueInTurns } from "../long-bodies/read-in-turns.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { answerWithoutKeys } from "./answer-keys.ts";
 import type { PassedText } from "./non-streaming-answer.ts";
-
-/**
- * In bytes of JSON, which can hold some ten thousand values. Work on such an answer takes milliseconds, and other calls
- * have their turns between its steps.
- */
-export const TURNS_BYTES = 65_536;
 
 export interface ReadAnswer {
   readonly answer: ChatAnswer;

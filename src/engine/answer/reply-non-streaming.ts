@@ -14,7 +14,7 @@ import { collectedBytes } from "../call/collected-bytes.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { inOneTurn, inTurns } from "../../core/concurrency/steps.ts";
 import { jsonInTurns, textInTurns } from "../long-bodies/written-in-turns.ts";
-import { readAnswer, requireChoices, TURNS_BYTES } from "./read-answer.ts";
+import { readAnswer, requireChoices } from "./read-answer.ts";
 import type { ObjectsWatch } from "../objects/call-objects.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import {
@@ -26,7 +26,7 @@ import {
 } from "./non-streaming-answer.ts";
 import { sealingAt, type Sealing } from "../carriers/vendor-reasoning.ts";
 import { strictUsage } from "../../providers/answers/strict-usage.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { withEdits } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";

@@ -23,7 +23,7 @@ import type { PlannedCopy, Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
 import { encodedRequest, firstPart, joinedTexts } from "../fit/task-parts.ts";
-import { type Masker, namedSecrets, openMasker, secretsOf } from "./masking.ts";
+import { addNamedSecrets, type Masker, openMasker, secretsOf } from "./masking.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
 import { explainedTarget, type PlannedTarget } from "./explained-target.ts";
@@ -116,7 +116,8 @@ function knownSecrets(
 ): readonly string[] {
   const stored = [...snapshot.providers.values()].flatMap(({ credentials }) => credentials);
   const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
-  const named = new Set(namedSecrets([request.extra, request.params as ChatParams as JsonObject, ...request.messages]));
+  const named = new Set<string>();
+  addNamedSecrets([request.extra, request.params as ChatParams as JsonObject, ...request.messages], named);
   if (named.size > MAX_NAMED_SECRETS)
     throw invalidRequest(
       EXPLAIN_HEADER,

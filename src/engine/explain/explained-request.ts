@@ -37,6 +37,8 @@ export async function explainedRequest({
   } = await provider.sign(unsigned, target.credential, { nowMs, settings: target.settings });
   const shown = await masker.body(body);
   await yieldToLoop();
+  const sent = bodyValue(shown);
+  await yieldToLoop();
   const abbreviated: Abbreviation[] = [];
   return {
     method,
@@ -47,7 +49,7 @@ export async function explainedRequest({
         unsigned.headers[name] === value ? masker.header(name, value) : signedHeader(masker.text(value)),
       ]),
     ),
-    body: abbreviate(bodyValue(shown), "", abbreviated),
+    body: abbreviate(sent, "", "", abbreviated),
     body_abbreviated: abbreviated,
     body_text: shown,
     body_text_masked: shown !== body,
@@ -73,16 +75,17 @@ interface Abbreviation extends JsonObject {
   readonly sha256: string;
 }
 
-function abbreviate(value: Json, path: string, into: Abbreviation[]): Json {
-  if (Array.isArray(value)) return value.map((item: Json, index) => abbreviate(item, `${path}[${index}]`, into));
+/** Replaces the long base64 of a value. `around` is the path of what contains it, and `step` its name or index there. */
+function abbreviate(value: Json, around: string, step: string | number, into: Abbreviation[]): Json {
+  // no path is made for a short value, of which a body may have hundreds of thousands
+  if (typeof value === "string" ? value.length < MIN_ABBREVIATED : typeof value !== "object") return value;
+  const path = typeof step === "number" ? `${around}[${step}]` : around === "" ? step : `${around}.${step}`;
+  if (Array.isArray(value)) return value.map((item: Json, index) => abbreviate(item, path, index, into));
   if (isObject(value))
     return Object.fromEntries(
-      Object.entries(value).map(([name, member]) => [
-        name,
-        abbreviate(member!, path === "" ? name : `${path}.${name}`, into),
-      ]),
+      Object.entries(value).map(([name, member]) => [name, abbreviate(member!, path, name, into)]),
     );
-  if (typeof value !== "string" || value.length < MIN_ABBREVIATED) return value;
+  if (typeof value !== "string") return value;
   const head = DATA_URI.exec(value)?.[0] ?? "";
   const data = value.slice(head.length);
   if (!BASE64.test(data)) return value;

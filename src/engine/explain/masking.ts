@@ -70,17 +70,13 @@ export function secretsOf(stored: StoredCredential): readonly string[] {
   }
 }
 
-/** Returns the strings of a body under a name that indicates a secret. */
-export function namedSecrets(value: Json | undefined): readonly string[] {
-  if (Array.isArray(value)) return value.flatMap(namedSecrets);
-  if (!isObject(value)) return [];
-  return Object.entries(value).flatMap(([name, member]) =>
-    typeof member === "string"
-      ? SECRET_MEMBER.test(name) && !NO_SECRETS.has(name)
-        ? [member]
-        : []
-      : namedSecrets(member),
-  );
+/** Adds the strings of a body under a name that indicates a secret. */
+export function addNamedSecrets(value: Json | undefined, secrets: Set<string>): void {
+  if (Array.isArray(value)) for (const item of value) addNamedSecrets(item as Json, secrets);
+  else if (isObject(value))
+    for (const [name, member] of Object.entries(value))
+      if (typeof member !== "string") addNamedSecrets(member, secrets);
+      else if (SECRET_MEMBER.test(name) && !NO_SECRETS.has(name)) secrets.add(member);
 }
 
 /** A secret as a text may spell it, and its replacement. */

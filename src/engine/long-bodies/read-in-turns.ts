@@ -27,7 +27,6 @@ const BOUNDS = {
    */
   maxChangedNumbers: 10_000,
 };
-const BACKSLASH = 0x5c;
 
 export function isLongEvent({ data }: SseEvent): boolean {
   return data.length >= LONG_TEXT;
@@ -105,9 +104,6 @@ function changedNumbersOf(text: string, sent: string): readonly number[] | null 
 
 function requireFewEscapes(text: string, sent: string): void {
   let escapes = 0;
-  for (let at = text.indexOf("\\"); at !== -1 && at < text.length; at++) {
-    if (text.charCodeAt(at) !== BACKSLASH) continue;
+  for (let at = text.indexOf("\\"); at !== -1; at = text.indexOf("\\", at + 2))
     if (++escapes > MAX_ESCAPES) throw tooMuch(sent, `${MAX_ESCAPES} escaped characters`);
-    at++;
-  }
 }

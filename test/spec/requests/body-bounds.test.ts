@@ -255,4 +255,26 @@ describe("a body", () => {
       if (otherwise === undefined)
         expect({ what, ...(await ask(of(bound + 2), limits)) }).toMatchObject({ what, status: 200, detail: null });
   });
+
+  test("[d5.8] other calls have a turn after a body of 64 KiB was read, and before it is sent", async () => {
+    const turnsToSend = async (bytes: number): Promise<number> => {
+      let turns = 0;
+      let sentAt = -1;
+      const count = (): void => {
+        turns += 1;
+        if (sentAt === -1) setImmediate(count);
+      };
+      const gateway = stubGateway({
+        upstream: cannedUpstream(() => {
+          sentAt = turns;
+          return { body: JSON.stringify(openaiAnswer()) };
+        }),
+      });
+      setImmediate(count);
+      expect((await gateway.chat(body(`"x":"${"x".repeat(bytes)}"`))).status).toBe(200);
+      return sentAt;
+    };
+    await turnsToSend(1);
+    expect(await turnsToSend(65_536)).toBeGreaterThan(await turnsToSend(65_000));
+  });
 });
