@@ -51,7 +51,7 @@ function functionsOf(params: ChatParams): readonly FunctionTool[] {
 function declaration(tool: FunctionTool, path: string, model: string): JsonObject {
   const { name, description, parameters } = tool.function;
   const schema =
-    parameters === undefined || parameters === null || takesNothing(parameters)
+    parameters === undefined || parameters === null || takesNothing(parameters, takesJsonSchema(model))
       ? {}
       : takesJsonSchema(model)
         ? { parametersJsonSchema: parameters }
@@ -61,13 +61,15 @@ function declaration(tool: FunctionTool, path: string, model: string): JsonObjec
 
 /**
  * Parameters without members are left out, because in the OpenAPI form the server refuses an object schema without
- * members.
+ * members. JSON Schema can say that such an object takes any members (`additionalProperties: true`).
  */
-function takesNothing(schema: JsonObject): boolean {
+function takesNothing(schema: JsonObject, isJsonSchema: boolean): boolean {
   const empty = (value: Json | undefined): boolean => !isObject(value) || Object.keys(value).length === 0;
+  const { additionalProperties: others } = schema;
   return (
     empty(schema["properties"]) &&
-    empty(schema["additionalProperties"]) &&
+    empty(others) &&
+    !(isJsonSchema && (others === true || isObject(others))) &&
     !["$ref", "anyOf", "oneOf", "allOf", "patternProperties"].some((keyword) => schema[keyword] !== undefined)
   );
 }

@@ -250,6 +250,17 @@ describe("tools", () => {
       },
     ]);
   });
+  test("parameters that take any members stay where they are JSON Schema, and the OpenAPI form has no word for them", () => {
+    for (const others of [true, {}]) {
+      const parameters = { type: "object", properties: {}, additionalProperties: others };
+      expect(bodyOf({ tools: [tool("a", parameters)] }).tools).toEqual([
+        { functionDeclarations: [{ name: "a", parametersJsonSchema: parameters }] },
+      ]);
+      expect(bodyOf({ tools: [tool("a", parameters)] }, "gemini-1.5-pro").tools).toEqual([
+        { functionDeclarations: [{ name: "a" }] },
+      ]);
+    }
+  });
   test("the vendor's own tools stand beside them", () => {
     const tools = [cityTool, { type: "google_search" }, { type: "file_search", names: ["s"] }];
     expect(bodyOf({ tools, web_search_options: {} }).tools!.slice(1) as readonly JsonObject[]).toEqual([
