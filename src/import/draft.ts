@@ -176,9 +176,13 @@ export function idOf(text: string): string {
 
 /** A name of a route, a limit or a policy out of any text. */
 export function nameOf(text: string): string {
-  const name = text
-    .replaceAll(/[^A-Za-z0-9_.-]+/g, "-")
+  const name = namePart(text)
     .replaceAll(/^[^A-Za-z0-9]+|-+$/g, "")
     .slice(0, 60);
   return name === "" || looksLikeKey(text) ? "imported" : name === "direct" ? "direct-route" : name;
+}
+
+/** A part of a name in the characters that names may have. */
+export function namePart(text: string): string {
+  return text.replaceAll(/[^A-Za-z0-9_.-]+/g, "-");
 }

@@ -80,10 +80,11 @@ describe("models", () => {
   test("of a key are the routes and models that its token may call", () => {
     expect(restrictionsOf('{chat,openai/*,"my model"}')).toEqual({
       models: ["openai:*"],
-      routes: ["chat", "openai", "my-model"],
+      routes: ["chat", "openai-*", "my-model"],
     });
   });
   test("[d15.2] with a star stand for all names that they match", () => {
+    expect(restrictionsOf('{"team a/*"}')).toEqual({ models: [], routes: ["team-a-*"] });
     expect(restrictionsOf("{fast-*,gpt-4*}")).toEqual({ models: [], routes: ["fast-*", "gpt-4*"] });
     expect(restrictionsOf("{fast-*}", "{fast-a,slow}")).toEqual({ models: [], routes: ["fast-a"] });
   });

@@ -3,7 +3,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { secretSha256 } from "../../auth/tokens/access-token.ts";
 import { RESTRICTIONS } from "../../auth/tokens/token-restrictions.ts";
-import { nameOf } from "../draft.ts";
+import { nameOf, namePart } from "../draft.ts";
 import { budgetWindow, decimalOf, secondsOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";
 import { type Claims, openReport, type ReportLine } from "../report.ts";
@@ -203,14 +203,17 @@ function restrictions(allowed: readonly string[]): Pick<PlannedKey, "models" | "
     models: allowed
       .filter((each) => each.includes("/"))
       .map((each) => each.replace("/", ":"))
+      .filter((each) => RESTRICTIONS.model.form.test(each))
       .slice(0, MOST_NAMES),
     routes: [...new Set(allowed.map(routeOf))].slice(0, MOST_NAMES),
   };
 }
 
-/** A name with `*` stands for all that it matches, and so it does for a token. */
+/** A name with `*` stands for all that it matches, and so do the names of the routes that those became. */
 function routeOf(name: string): string {
-  return name.includes("*") && RESTRICTIONS.route.form.test(name) ? name : nameOf(name);
+  if (!name.includes("*")) return nameOf(name);
+  const pattern = name.split("*").map(namePart).join("*");
+  return RESTRICTIONS.route.form.test(pattern) ? pattern : nameOf(name);
 }
 
 const LIMITS = [
