@@ -3,7 +3,7 @@
 // is made of issuer and subject, so that the database may have roles for them, and the claims may grant more.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type * as Jose from "jose";
-import type { JWTPayload } from "jose";
+import type { JWTPayload, JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError, retryLater } from "../../core/errors.ts";
 import { compileGlob } from "../../core/text/glob.ts";
@@ -40,6 +40,7 @@ export interface Logins {
 interface Known {
   readonly token: AccessToken;
   readonly issuer: LoginIssuer;
+  /** Of the keys with which the token was verified. */
   readonly generation: number;
 }
 
@@ -68,10 +69,9 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   ): Promise<AccessToken> => {
     const jose = await import("jose");
     const issuer = issuerOf(text, issuers, jose);
-    const keys = keysOf(issuer);
-    const payload = await verified(text, issuer, keys, nowMs, jose);
+    const { payload, generation } = await verified(text, issuer, keysOf(issuer), nowMs, jose);
     const token = asPersonalToken(payload, issuer, nowMs);
-    known.set(hash, { token, issuer, generation: keys.generation() });
+    known.set(hash, { token, issuer, generation });
     return token;
   };
 
@@ -86,7 +86,7 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
     },
     async identifyFor(clientId, text, issuer, nowMs) {
       const jose = await import("jose");
-      const payload = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);
+      const { payload } = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);
       // the party to which it was issued, where it is named (OpenID Connect Core 1.0, 3.1.3.7)
       const { azp = clientId } = payload;
       if (azp !== clientId) throw invalid("it was issued to another client");
@@ -148,9 +148,16 @@ async function verified(
   keys: IssuerKeys,
   nowMs: number,
   { jwtVerify, errors }: typeof Jose,
-): Promise<JWTPayload> {
+): Promise<{ readonly payload: JWTPayload; readonly generation: number }> {
+  let generation = 0;
+  // the keys may be others by the time at which the signature was verified
+  const find: JWTVerifyGetKey = async (...token) => {
+    const found = await keys.find(...token);
+    ({ generation } = found);
+    return found.key;
+  };
   try {
-    const { payload } = await jwtVerify(text, keys.find, {
+    const { payload } = await jwtVerify(text, find, {
       issuer,
       audience: [...audiences],
       algorithms: [...algorithms],
@@ -158,7 +165,7 @@ async function verified(
       currentDate: new Date(nowMs),
       requiredClaims: ["exp"],
     });
-    return payload;
+    return { payload, generation };
   } catch (thrown) {
     if (thrown instanceof KeysUnavailable)
       throw retryLater(

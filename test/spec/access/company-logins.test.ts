@@ -5,6 +5,7 @@ import type { GatewayError } from "../../../src/core/errors.ts";
 import type { Membership } from "../../../src/core/identity.ts";
 import { type LoginGrant, type LoginIssuer, loginKey } from "../../../src/core/configured/login.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
+import { openLogins } from "../../../src/auth/logins/logins.ts";
 import { actingToken, keptCaller } from "../../../src/auth/logins/kept-identity.ts";
 import { yieldToLoop } from "../../../src/core/concurrency/event-loop.ts";
 import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
@@ -334,6 +335,27 @@ describe("the issuer's keys", () => {
     expect(await gateway.outcome(await made({}, { kid: "two" }))).toBe("200");
     expect(issuer.asked.filter((path) => path === "/keys")).toHaveLength(2);
     expect(await gateway.outcome(old)).toBe("401 invalid_token");
+  });
+
+  test("[d2.2] are replaced while a signature is verified: the login is verified again by the new ones", async () => {
+    const keysNow = async (): Promise<string> => (await fetch(`${issuer.url}/keys`)).text();
+    let offered = await keysNow();
+    const clock = turnedClock(NOW);
+    const upstream = cannedUpstream(() => ({ body: offered, headers: { "content-type": "application/json" } }));
+    const logins = openLogins({ upstream, clock, onFault: () => {} });
+    const issuers = [configured({ keysUrl: `${issuer.url}/keys`, keysRefreshMs: 60_000 })];
+    const identified = async (token: string): Promise<string | null> =>
+      (await logins.identify(token, issuers, clock.now())).userId;
+    expect(await identified(await made({ jti: "first" }))).toBe("corp.ann");
+    await issuer.addKey("two");
+    issuer.offer("two");
+    offered = await keysNow();
+    const [old, young] = [await made({ jti: "second" }), await made({}, { kid: "two" })];
+    clock.turnTo(NOW + 61_000);
+    // finds its key, and causes the fetch that removes it
+    expect(await identified(old)).toBe("corp.ann");
+    expect(await identified(young)).toBe("corp.ann");
+    await expect(identified(old)).rejects.toThrow("signed with a key that is not its issuer's");
   });
 
   test("a flood of unknown keys sends the issuer at most one request every half minute", async () => {
