@@ -3,7 +3,7 @@
 // the first line, the number of the frame and whether it is the last one: a frame that is changed, missing, moved or cut
 // off is found. https://nodejs.org/api/crypto.html
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from "node:crypto";
-import { closeSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
 import { z } from "zod";
 import { OWNERS_FILE } from "../database/owner-only.ts";
 import { StoreError } from "../store-error.ts";
@@ -94,14 +94,15 @@ export function openBackupWriter(file: string, passphrase: string | null): Backu
 export function* backupLines(file: string, passphrase: string | null): Iterable<string> {
   const handle = openSync(file, "r");
   try {
-    const first = headerLine(handle, file);
+    // reading a folder fails with an error that does not name it
+    const first = fstatSync(handle).isDirectory() ? new Uint8Array() : headerLine(handle, file);
     const header = parsedHeader(first, file);
     if (header.encryption !== null && passphrase === null)
       throw new StoreError(
         "invalid",
         `The backup ${file} is encrypted. Give its passphrase in a file with --passphrase-file, or in DRAGOMAN_BACKUP_PASSPHRASE.`,
       );
-    const frames = framesOf(first, header, passphrase);
+    const frames = openedFrames(first, header, passphrase, file);
     for (let number = 0, isLast = false; !isLast; number++) {
       const head = readExactly(handle, HEAD_BYTES);
       if (head === null) throw cutOff(file);
@@ -116,6 +117,19 @@ export function* backupLines(file: string, passphrase: string | null): Iterable<
       throw new StoreError("invalid", `The backup ${file} has bytes behind its end. Use another copy of it.`);
   } finally {
     closeSync(handle);
+  }
+}
+
+/** Throws StoreError `invalid` for parameters of scrypt that do not go together. */
+function openedFrames(first: Uint8Array, header: Header, passphrase: string | null, file: string): Frames {
+  try {
+    return framesOf(first, header, passphrase);
+  } catch (error) {
+    throw new StoreError(
+      "invalid",
+      `The first line of the backup ${file} was changed: no key can be made as it says. Use another copy of it.`,
+      error,
+    );
   }
 }
 

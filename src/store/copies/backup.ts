@@ -36,6 +36,8 @@ const TABLE = z.object({
   columns: z.array(z.object({ name: z.string(), type: z.enum(["number", "text", "bytes"]) })),
 });
 const END = z.object({ kind: z.literal("end"), rows: z.record(z.string(), z.number()) });
+/** A line that is no row: those stand after their table, as lists. */
+const LINE = z.discriminatedUnion("kind", [ABOUT, TABLE, END]);
 
 export interface BackupSummary {
   readonly program: string;
@@ -143,38 +145,62 @@ export function* backupParts(file: string, passphrase: string | null): Iterable<
   const found: Record<string, number> = {};
   let table: z.infer<typeof TABLE> | null = null;
   let isOver = false;
+  let number = 0;
   for (const line of backupLines(file, passphrase)) {
-    const value: unknown = JSON.parse(line);
-    if (Array.isArray(value) && table !== null) {
-      found[table.name]! += 1;
-      const row = Object.fromEntries(
-        table.columns.map(({ name, type }, index) => [name, readValue(value[index], type)]),
-      );
-      yield { kind: "row", table: table.name, row };
-      continue;
-    }
-    const { kind } = z.object({ kind: z.string() }).parse(value);
-    if (kind === "about") {
-      const { program, made_at_ms: madeAtMs, database, migrations } = ABOUT.parse(value);
-      yield { kind: "about", about: { program, madeAtMs, database, migrations } };
-    } else if (kind === "table") {
-      table = TABLE.parse(value);
-      found[table.name] = 0;
-      yield { kind: "table", name: table.name };
-    } else {
-      const { rows } = END.parse(value);
-      for (const [name, count] of Object.entries(rows))
-        if (found[name] !== count)
-          throw new StoreError(
-            "invalid",
-            `The backup ${file} has ${counted(found[name] ?? 0, "row")} of the table ${name} in place of ${count}. Use another copy of it.`,
-          );
-      isOver = true;
-      yield { kind: "end", rows };
+    number += 1;
+    const value = understood(() => readLine(line, table), file, number);
+    switch (value.kind) {
+      case "row":
+        found[table!.name]! += 1;
+        yield { kind: "row", table: table!.name, row: value.row };
+        break;
+      case "about": {
+        const { program, made_at_ms: madeAtMs, database, migrations } = value;
+        yield { kind: "about", about: { program, madeAtMs, database, migrations } };
+        break;
+      }
+      case "table":
+        table = value;
+        found[table.name] = 0;
+        yield { kind: "table", name: table.name };
+        break;
+      default:
+        for (const [name, count] of Object.entries(value.rows))
+          if (found[name] !== count)
+            throw new StoreError(
+              "invalid",
+              `The backup ${file} has ${counted(found[name] ?? 0, "row")} of the table ${name} in place of ${count}. Use another copy of it.`,
+            );
+        isOver = true;
+        yield { kind: "end", rows: value.rows };
     }
   }
   if (!isOver)
     throw new StoreError("invalid", `The backup ${file} does not say where it ends. Use another copy of it.`);
+}
+
+/** `table` is the one whose rows may stand here. Throws an error of JSON, of the schema or of a value. */
+function readLine(
+  line: string,
+  table: z.infer<typeof TABLE> | null,
+): z.infer<typeof LINE> | { readonly kind: "row"; readonly row: Row } {
+  const value: unknown = JSON.parse(line);
+  if (!Array.isArray(value) || table === null) return LINE.parse(value);
+  const entries = table.columns.map(({ name, type }, index) => [name, readValue(value[index], type)]);
+  return { kind: "row", row: Object.fromEntries(entries) as Row };
+}
+
+/** Only a file that another program wrote or changed has such a line: each frame has a digest. */
+function understood<T>(read: () => T, file: string, number: number): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new StoreError(
+      "invalid",
+      `Line ${number} of the backup ${file} is none that this version can read. Use a file that dragoman backup has written, and at least the version that wrote it.`,
+      error,
+    );
+  }
 }
 
 /** Reads all of a backup and restores nothing. Throws StoreError `invalid` when anything in it is not as it was written. */

@@ -1,10 +1,21 @@
 // Backups of databases of both kinds: that all of it comes back, that any damage is found, and what becomes of access.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { sql } from "kysely";
 import { verifyBackup, writeBackup } from "../../../src/store/copies/backup.ts";
+import { openBackupWriter } from "../../../src/store/copies/backup-file.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
 import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
@@ -176,8 +187,8 @@ describe("[d15.3] the file", () => {
         try {
           verifyBackup(damaged, passphrase);
           return false;
-        } catch {
-          return true;
+        } catch (error) {
+          return error instanceof StoreError && error.kind === "invalid";
         }
       };
       const chance = chanceOf(printedSeed("flipped bits"));
@@ -190,6 +201,34 @@ describe("[d15.3] the file", () => {
       }
       expect(isFound(bytes.subarray(0, bytes.length - 1))).toBe(true);
       expect(isFound(Buffer.concat([bytes, Buffer.from([0])]))).toBe(true);
+    }
+  });
+
+  test("that is none is refused in words that name it: a folder, keys that cannot be made, lines of another program", async () => {
+    const folder = newPath();
+    mkdirSync(folder);
+    expect(await failure(() => verifyBackup(folder, null))).toBe(
+      `The file ${folder} is no backup that this version can read. Name a file that dragoman backup has written, and use at least the version that wrote it.`,
+    );
+    const changed = newPath();
+    for (const [n, r] of [
+      [1025, 8],
+      [1_048_576, 16],
+    ]) {
+      const text = readFileSync(encrypted, "latin1").replace(/"n":\d+,"r":\d+/, `"n":${n},"r":${r}`);
+      writeFileSync(changed, text, "latin1");
+      expect(await failure(() => verifyBackup(changed, "secret words"))).toContain(
+        `The first line of the backup ${changed} was changed`,
+      );
+    }
+    for (const line of ["nonsense", "{}", '{"kind":"other"}', '{"kind":"table","name":"call"}', "[1]"]) {
+      const foreign = newPath();
+      const writer = openBackupWriter(foreign, null);
+      writer.line(line);
+      writer.end();
+      expect(await failure(() => verifyBackup(foreign, null))).toContain(
+        `Line 1 of the backup ${foreign} is none that this version can read.`,
+      );
     }
   });
 
