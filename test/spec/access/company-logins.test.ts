@@ -355,7 +355,7 @@ describe("the issuer's keys", () => {
     // finds its key, and causes the fetch that removes it
     expect(await identified(old)).toBe("corp.ann");
     expect(await identified(young)).toBe("corp.ann");
-    await expect(identified(old)).rejects.toThrow("signed with a key that is not its issuer's");
+    expect(await identified(old).catch(String)).toContain("not its issuer's");
   });
 
   test("a flood of unknown keys sends the issuer at most one request every half minute", async () => {

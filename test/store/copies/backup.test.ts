@@ -205,10 +205,10 @@ describe("[d15.3] the file", () => {
   });
 
   test("that is none is refused in words that name it: a folder, keys that cannot be made, lines of another program", async () => {
-    const folder = newPath();
-    mkdirSync(folder);
-    expect(await failure(() => verifyBackup(folder, null))).toBe(
-      `The file ${folder} is no backup that this version can read. Name a file that dragoman backup has written, and use at least the version that wrote it.`,
+    const other = newPath();
+    mkdirSync(other);
+    expect(await failure(() => verifyBackup(other, null))).toBe(
+      `The file ${other} is no backup that this version can read. Name a file that dragoman backup has written, and use at least the version that wrote it.`,
     );
     const changed = newPath();
     for (const [n, r] of [
