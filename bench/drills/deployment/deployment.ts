@@ -25,6 +25,8 @@ const CALM_MS = flags.short ? 500 : 2000;
 /** How long somebody takes to start again what was killed. */
 const RESTARTED_AFTER_MS = 2000;
 const CUT_OFF_MS = 8000;
+/** How often the room that a gateway releases on its full disk is taken. */
+const REFILL_MS = 1000;
 /** A primary server that was silent for so long is replaced. */
 const SILENT_MS = 2000;
 
@@ -135,9 +137,16 @@ const SCENES: readonly Scene[] = [
     async play(deployment) {
       const last = GATEWAYS - 1;
       const filling = join(deployment.dataFolders[last]!, "filling");
-      Bun.spawnSync(["dd", "if=/dev/zero", `of=${filling}`, "bs=64k"], { stderr: "ignore" });
+      const fill = (): void => {
+        const command = ["dd", "if=/dev/zero", `of=${filling}`, "bs=64k", "oflag=append", "conv=notrunc"];
+        Bun.spawnSync(command, { stderr: "ignore" });
+      };
+      fill();
+      // segments of the ledger that have reached the database are removed, and their room is taken too
+      const refill = setInterval(fill, REFILL_MS);
       await untilReady(deployment, last, false);
       await Bun.sleep(CUT_OFF_MS);
+      clearInterval(refill);
       rmSync(filling);
       await untilReady(deployment, last);
     },
