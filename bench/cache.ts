@@ -63,7 +63,7 @@ const body = chatBody("gpt-5-mini", false);
 const signal = new Cancellation();
 const encoded = { request: request(body), memo: null };
 const addressOf = (cache: ResponseCache, of: UpstreamRequest): string =>
-  cacheAddress(cache, asker, "token", target, "fingerprint", of);
+  cacheAddress(cache, asker, ["token", asker.tokenId], target, "fingerprint", of);
 
 /** What an attempt does with an answer that was kept: its address, the look-up, and the response in place of an exchange. */
 async function hit(cache: ResponseCache): Promise<Uint8Array> {

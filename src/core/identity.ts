@@ -29,15 +29,35 @@ export interface Project {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
+  /** In milliseconds since 1970; `null` for the first one of a gateway. Tells it from a former one of the same id. */
+  readonly createdAtMs?: number | null;
 }
 export interface User {
   readonly id: string;
   readonly tenantId: string;
   readonly name: string;
+  /** As that of a project. */
+  readonly createdAtMs?: number | null;
   /** The company login that identifies this user. */
   readonly login?: Login | null;
   /** Whether the user may administer the whole gateway, and so access every tenant. */
   readonly isOperator?: boolean;
+}
+
+/** When a project and a user were created: after a removal, others may have their ids. `null` where that is not known. */
+export interface Created {
+  readonly projectMs: number | null;
+  readonly userMs: number | null;
+}
+
+export function createdOf(
+  place: { readonly projectId: string | null; readonly userId: string | null },
+  known: { readonly projects: ReadonlyMap<string, Project>; readonly users: ReadonlyMap<string, User> },
+): Created {
+  return {
+    projectMs: known.projects.get(place.projectId ?? "")?.createdAtMs ?? null,
+    userMs: known.users.get(place.userId ?? "")?.createdAtMs ?? null,
+  };
 }
 /** The issuer of a login and the issuer's identifier of the person (OpenID Connect Core 2: `iss` and `sub`). */
 export interface Login {

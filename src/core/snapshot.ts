@@ -128,6 +128,8 @@ export interface Snapshot {
   readonly projects: ReadonlyMap<string, Project>;
   /** Memberships by user id. */
   readonly memberships: ReadonlyMap<string, readonly Membership[]>;
+  /** By their ids. A company login may have a user that is not among them. */
+  readonly users: ReadonlyMap<string, User>;
   /** The tenant of each operator, by user id. */
   readonly operators: ReadonlyMap<string, string>;
   readonly providers: ReadonlyMap<string, ProviderSettings>;

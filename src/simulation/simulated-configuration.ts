@@ -78,6 +78,7 @@ export function simulatedSnapshot({ policies, limitRules, ...plain }: SimulatedC
     policies: compilePolicies(policies),
     tokens: new Map(),
     memberships: new Map(),
+    users: new Map(),
     operators: new Map(),
     limitRules: limitSetOf(limitRules),
     drains: new Map(),

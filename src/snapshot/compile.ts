@@ -111,12 +111,13 @@ function endingSecrets(token: AccessToken): readonly (readonly [string, AccessTo
 function identityIndexes(
   { tokens, projects, memberships, users }: Identities,
   memoize: Memoize,
-): Pick<Snapshot, "tokens" | "tokensByHash" | "projects" | "memberships" | "operators" | "loginUsers"> {
+): Pick<Snapshot, "tokens" | "tokensByHash" | "projects" | "memberships" | "users" | "operators" | "loginUsers"> {
   return {
     tokens: memoize("tokens", [tokens], () => new Map(tokens.map((token) => [token.id, token]))),
     tokensByHash: memoize("tokensByHash", [tokens], () => new Map(tokens.flatMap(endingSecrets))),
     projects: memoize("projects", [projects], () => new Map(projects.map((project) => [project.id, project]))),
     memberships: memoize("memberships", [memberships], () => Map.groupBy(memberships, ({ userId }) => userId)),
+    users: memoize("users", [users], () => new Map(users.map((user) => [user.id, user]))),
     operators: memoize(
       "operators",
       [users],

@@ -187,6 +187,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
     proxyTrust: null,
     conditionHeaders: [],
     logins: [],
+    users: new Map(),
     operators: new Map<string, string>(),
     tokensByHash: new Map(),
     loginUsers: new Map(),

@@ -12,7 +12,9 @@ import { CachedAttempt } from "./cached-attempt.ts";
 import type { CacheUse } from "./cache-use.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { CacheScope } from "../../core/configured/cache.ts";
+import { createdOf } from "../../core/identity.ts";
 import type { CallRecord } from "../../core/record/record.ts";
+import type { Snapshot } from "../../core/snapshot.ts";
 import type { Credential, Target } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 
@@ -34,7 +36,14 @@ export async function lookUp(
   const identity = credentialIdentity(credential, credential === null ? null : credentials.identityOf(credential));
   const question = {
     tenantId: call.record.tenantId ?? "",
-    key: cacheAddress(cache, call.record, use.scope, target, identity, encoded.request),
+    key: cacheAddress(
+      cache,
+      call.record,
+      sharersOf(use.scope, call.record, call.snapshot),
+      target,
+      identity,
+      encoded.request,
+    ),
     route,
     maxAgeMs: use.maxAgeMs,
     ttlMs: use.ttlMs,
@@ -64,15 +73,16 @@ export async function lookUp(
 /** Changes with the meaning of an address or of what is kept there. */
 const VERSION = 1;
 
-type Asker = Pick<CallRecord, "operation" | "tenantId" | "projectId" | "userId" | "tokenId" | "stream">;
+type Asker = Pick<CallRecord, "projectId" | "userId" | "tokenId">;
+type Sharers = readonly (string | number | null)[];
 
 /**
  * A keyed hash of everything on which the answer may depend (promise 13.4): two requests that differ in anything that reaches
  * the provider have different addresses. `request` is what goes out, before it is signed; `credential` identifies the credential with which it is signed. */
 export function cacheAddress(
   cache: Pick<ResponseCache, "addressOf">,
-  asker: Asker,
-  scope: CacheScope,
+  asker: Pick<CallRecord, "operation" | "tenantId" | "stream">,
+  sharers: Sharers,
   { providerId, family, model, baseUrl, settings }: Target,
   credential: string,
   { method = "POST", url, headers, body, bytes }: UpstreamRequest,
@@ -81,7 +91,7 @@ export function cacheAddress(
     VERSION,
     asker.operation,
     asker.tenantId,
-    sharers(scope, asker),
+    sharers,
     asker.stream,
     providerId,
     family,
@@ -96,11 +106,16 @@ export function cacheAddress(
   return cache.addressOf(circumstances, bytes ?? body);
 }
 
-/** Those who share the answer. A token without a user shares with itself only. */
-function sharers(scope: CacheScope, { projectId, userId, tokenId }: Asker): readonly (string | null)[] {
+/**
+ * Those who share the answer. A token without a user shares with itself only. A project or a user that has the id of a
+ * removed one shares nothing with it.
+ */
+function sharersOf(scope: CacheScope, asker: Asker, snapshot: Pick<Snapshot, "projects" | "users">): Sharers {
   if (scope === "tenant") return ["tenant"];
-  if (scope === "project") return ["project", projectId];
-  return scope === "user" && userId !== null ? ["user", userId] : ["token", tokenId];
+  const { projectId, userId, tokenId } = asker;
+  if (scope === "project") return ["project", projectId, createdOf(asker, snapshot).projectMs];
+  if (scope === "user" && userId !== null) return ["user", userId, createdOf(asker, snapshot).userMs];
+  return ["token", tokenId];
 }
 
 /** The parts of a credential that decide with which account a provider is called; the address does not reveal them. */

@@ -29,6 +29,7 @@ export const plainProjectOf = (row: Row<"projects">): Project => ({
   id: row.id,
   tenantId: row.tenant_id,
   ...membersOf(PROJECT_FIELDS, row),
+  createdAtMs: fromIntegerOrNull(row.created_at_ms),
 });
 export const projectOf = (row: Row<"projects">): Kept<Project> => ({ ...plainProjectOf(row), ...kept(row) });
 
@@ -41,7 +42,15 @@ export const userOf = (row: Row<"users">): Kept<StoredUser> => ({ ...storedUserO
 /** What calls read of a user. */
 export function plainUserOf(row: Row<"users">): User {
   const { id, tenantId, name, isOperator, login } = storedUserOf(row);
-  return { id, tenantId, name, ...(isOperator === true && { isOperator }), ...(login != null && { login }) };
+  const createdAtMs = fromIntegerOrNull(row.created_at_ms);
+  return {
+    id,
+    tenantId,
+    name,
+    createdAtMs,
+    ...(isOperator === true && { isOperator }),
+    ...(login != null && { login }),
+  };
 }
 
 export function plainMembershipOf(row: Row<"memberships">): Membership {

@@ -148,10 +148,10 @@ function identityTests(opened: Opened): void {
       { id: "beta", name: "Beta", tokenCaps: { personalDays: 30, projectDays: null } },
     ]);
     expect(projects).toEqual([
-      { id: "app", tenantId: "beta", name: "App" },
-      { id: "site", tenantId: "acme", name: "Site" },
+      { id: "app", tenantId: "beta", name: "App", createdAtMs: nowMs },
+      { id: "site", tenantId: "acme", name: "Site", createdAtMs: nowMs },
     ]);
-    expect(users).toEqual([{ id: "ann", tenantId: "acme", name: "Ann" }]);
+    expect(users).toEqual([{ id: "ann", tenantId: "acme", name: "Ann", createdAtMs: nowMs }]);
     expect(memberships).toEqual([{ userId: "ann", tenantId: "acme", projectId: null, role: "viewer" }]);
   });
 

@@ -123,7 +123,11 @@ test("[d2.6, d14.2] the events of a response end when the session that reads the
     () => {},
   );
   try {
-    const owner = { tenantId: "acme", projectId: "site", tokenId: "t1", userId: "acme-developer" };
+    const created = {
+      projectMs: (await world.store.findProject("site"))!.createdAtMs,
+      userMs: (await world.store.findUser("acme-developer"))!.createdAtMs,
+    };
+    const owner = { tenantId: "acme", projectId: "site", tokenId: "t1", userId: "acme-developer", created };
     const response = { id: "resp_1", status: "in_progress", output: [] };
     await keepResponse(kept.kept, { owner, response, input: [], isStreamed: true }, 0);
     const shown = own.ask("GET", "/console/api/v1/responses/resp_1?stream=true").then(({ text }) => text);

@@ -19,12 +19,14 @@ function twoGateways() {
   const clock = turnedClock(NOW_MS);
   const kept = new KeptObjects(clock);
   const { token } = projectToken();
-  const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null };
+  const created = { projectMs: null, userMs: null };
+  const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null, created };
   const marks = new RunMarks({ kept, clock }, owner, ID);
   const keep = (status: string, more: { readonly isStreamed?: boolean } = {}) =>
     keepResponse(kept, { owner, response: { id: ID, status, output: [] }, input: [], ...more }, 0);
   /** The other gateway, whose clock is a minute ahead. */
-  const own: Reader = { token, address: () => null, snapshot: { memberships: new Map(), operators: new Map() } };
+  const snapshot = { memberships: new Map(), operators: new Map(), projects: new Map(), users: new Map() };
+  const own: Reader = { token, address: () => null, snapshot };
   const reader = {
     ...own,
     readerNow: async () => own,

@@ -13,9 +13,11 @@ import {
 import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Actor, AuditNote } from "../../../src/store/records.ts";
+import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { writes } from "../../harness/store-writes.ts";
 import { keptReader } from "../../operations/responses/responses-calls.ts";
 
 const clock = { now: () => 1_767_225_600_000, monotonic: () => performance.now() };
@@ -37,7 +39,7 @@ function gateway(
     clock,
     kept,
     token: { tenantId, projectId, ...more },
-    snapshot: { ...options.snapshot, projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]) },
+    snapshot: { projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]), ...options.snapshot },
   });
 }
 
@@ -114,6 +116,68 @@ test("[d12.8, d13.5] items with the same id open to each of their owners, as whe
   // what one of them removes stays for the other
   await deletedResponse({ ...keptReader(owners[1]!), id: answers[1]!["id"] as string, query: () => undefined });
   expect((await ask(owners[0]!, reference))["status"]).toBe("completed");
+});
+
+describe("[d2.7, d12.8, d13.4] a project or a user that was removed and made again with the same id", () => {
+  /** The identities as they are now, after `again` was removed and made again a second later. */
+  async function madeAgain(again: "tenant" | "project" | "user") {
+    let nowMs = clock.now();
+    const store = await openSqliteStore({ file: ":memory:", clock: { ...clock, now: () => nowMs } });
+    await store.migrate();
+    const { removeTenant, removeProject, removeUser, ...write } = writes(store);
+    const makeTenant = () => write.createTenant({ id: "acme", name: "Acme" });
+    const makeProject = () => write.createProject({ id: "one", tenantId: "acme", name: "One" });
+    const makeUser = () => write.createUser({ id: "ann", tenantId: "acme", name: "Ann", email: null });
+    const identities = async (): Promise<Pick<Snapshot, "projects" | "users" | "memberships">> => {
+      await write.putMembership({ userId: "ann", tenantId: "acme", projectId: "one", role: "developer" });
+      const { projects, users, memberships } = await store.readIdentities();
+      return {
+        projects: new Map(projects.map((project) => [project.id, project])),
+        users: new Map(users.map((user) => [user.id, user])),
+        memberships: Map.groupBy(memberships, ({ userId }) => userId),
+      };
+    };
+    await write.createTenant({ id: "else", name: "Else" });
+    for (const make of [makeTenant, makeProject, makeUser]) await make();
+    const before = await identities();
+    nowMs += 1000;
+    if (again === "tenant") await removeTenant("acme");
+    if (again === "project") await removeProject("one");
+    if (again === "user") await removeUser("ann");
+    if (again === "tenant") await makeTenant();
+    if (again !== "user") await makeProject();
+    if (again !== "project") await makeUser();
+    const after = await identities();
+    await store.close();
+    return { before, after };
+  }
+
+  const personal = (snapshot: Partial<Snapshot>, kept: KeptObjects, more: StubOptions["token"] = {}): Stub => {
+    const token = { kind: "personal", projectId: null, userId: "ann", role: null, ...more } as const;
+    return gateway(kept, "acme", "one", token, { snapshot });
+  };
+
+  test.each(["tenant", "project", "user"] as const)("opens nothing that a former %s has kept", async (again) => {
+    const { before, after } = await madeAgain(again);
+    const kept = new KeptObjects(clock);
+    const { id, output } = await answered(personal(before, kept), { input: "Who?" });
+    for (const [identities, opens] of [
+      [before, true],
+      [after, false],
+    ] as const) {
+      const other = personal(identities, kept);
+      const reference: Json = [{ type: "item_reference", id: output[0].id }];
+      expect((await answered(other, { input: reference }))["status"] === "completed").toBe(opens);
+      const shown = await retrievedResponse({ ...keptReader(other), id, query: () => undefined }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(shown).toMatchObject(opens ? { id } : { code: "not_found" });
+    }
+    // those who may read the content of the project still may, if it is the same project
+    const reader = personal(after, kept, { permissions: ["read_content"] });
+    const read = retrievedResponse({ ...keptReader(reader), id, query: () => undefined }).catch(() => null);
+    expect((await read) !== null).toBe(again === "user");
+  });
 });
 
 describe("a personal token with read_content", () => {

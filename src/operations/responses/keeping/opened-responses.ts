@@ -2,7 +2,7 @@
 // is reading the content of another (promise 14.4).
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import type { AccessToken } from "../../../core/identity.ts";
+import { type AccessToken, type Created, createdOf } from "../../../core/identity.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { AuditWay } from "../../../store/records.ts";
 import type { Store } from "../../../store/store.ts";
@@ -13,6 +13,7 @@ export interface KeptOwner {
   readonly tokenId: string;
   /** `null` when the token belongs to no user. */
   readonly userId: string | null;
+  readonly created: Created;
 }
 
 /** Who asks for what is kept. */
@@ -23,21 +24,25 @@ export interface Reader {
   /** How it is asked for; absent where that is not known. */
   readonly via?: AuditWay;
   /** What says which roles the token has. */
-  readonly snapshot: Pick<Snapshot, "memberships" | "operators">;
+  readonly snapshot: Pick<Snapshot, "memberships" | "operators" | "projects" | "users">;
 }
 
 /**
  * A response opens to the token or user that made it, and to those who may read the content of its project: with a role
- * there and the permission, as the admin API asks for the content of calls.
+ * there and the permission, as the admin API asks for the content of calls. To a project or a user that has the id of a
+ * removed one, it does not open.
  */
 export function opensTo(owner: KeptOwner, { token, snapshot }: Reader): boolean {
   if (token.tenantId !== owner.tenantId) return false;
-  if (isOwn(owner, token)) return true;
+  if (createdOf(owner, snapshot).projectMs !== owner.created.projectMs) return false;
+  if (isOwn(owner, { token, snapshot })) return true;
   return token.permissions.includes("read_content") && roleAt(adminCaller(token, snapshot), owner) !== null;
 }
 
-function isOwn({ tokenId, userId }: KeptOwner, token: AccessToken): boolean {
-  return token.id === tokenId || (userId !== null && token.userId === userId);
+function isOwn(owner: KeptOwner, { token, snapshot }: Pick<Reader, "token" | "snapshot">): boolean {
+  const { tokenId, userId, created } = owner;
+  if (token.id === tokenId) return true;
+  return userId !== null && token.userId === userId && createdOf(owner, snapshot).userMs === created.userMs;
 }
 
 /**
@@ -46,10 +51,10 @@ function isOwn({ tokenId, userId }: KeptOwner, token: AccessToken): boolean {
  */
 export async function noteOpened(
   audit: Pick<Store, "note"> | null,
-  { token, address, via }: Reader,
+  { token, address, via, snapshot }: Reader,
   { id, owner, action }: { readonly id: string; readonly owner: KeptOwner; readonly action: "read" | "remove" },
 ): Promise<void> {
-  if (audit === null || isOwn(owner, token)) return;
+  if (audit === null || isOwn(owner, { token, snapshot })) return;
   const { tenantId, projectId } = owner;
   const actor = {
     tokenId: token.id,

@@ -2,6 +2,7 @@
 // until when it is kept (promise 12.8).
 import { KEEPING_BOUNDS, type KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
+import { createdOf } from "../../../core/identity.ts";
 import { type JsonObject, leastJsonLength } from "../../../core/json.ts";
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
 import { type ResponsesStore, settingsOf, type Snapshot } from "../../../core/snapshot.ts";
@@ -54,7 +55,7 @@ export function placeOf(ready: ReadyCall): KeptPlace | null {
   if (kept === null || input === null || explains || store === "off") return null;
   // a guard masks only what is sent on, and what is kept would repeat the rest
   if (call.policies?.guardsRequests === true) return null;
-  const owner = { tenantId, projectId, tokenId, userId };
+  const owner = { tenantId, projectId, tokenId, userId, created: createdOf(principal, call.snapshot) };
   const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept, input.own);
   return { owner, input, keeper, kept };
 }
