@@ -1,5 +1,5 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
-import { type ConfiguredKind, nounOf } from "../../core/configured/configured.ts";
+import { type ConfiguredKind, nounOf, UNSTORED_ETAG } from "../../core/configured/configured.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { AdminClient } from "../admin/client.ts";
 import type { Kind, DesiredState } from "./documents.ts";
@@ -101,7 +101,8 @@ export async function make(client: AdminClient, { action, what, desired, actual 
   const ifMatch = actual?.etag ?? null;
   if (action === "remove") return void (await client.send("DELETE", item, { ifMatch }));
   const { spec } = desired!;
-  if (kind === "member" || kind === "settings") return void (await client.send("PUT", item, { ifMatch, body: spec }));
+  if (kind === "member" || kind === "settings")
+    return void (await client.send("PUT", item, { ifMatch: ifMatch ?? UNSTORED_ETAG, body: spec }));
   if (action === "create")
     return void (await client.send("POST", base, {
       body: {

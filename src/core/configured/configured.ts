@@ -64,3 +64,6 @@ export interface Configured<T> {
   readonly version: number;
   readonly document: T;
 }
+
+/** The ETag of settings and roles that are not stored yet: with it, only one of two requests creates them. */
+export const UNSTORED_ETAG = '"0.0"';

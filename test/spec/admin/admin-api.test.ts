@@ -5,6 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
+import type { AdminClient } from "../../../src/cli/admin/client.ts";
+import { make } from "../../../src/cli/apply/gateway-state.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
 import { allDatabases } from "../../harness/servers/databases.ts";
@@ -50,6 +52,28 @@ for (const kind of kinds)
     });
 
     describe("ETags", () => {
+      test("[d14.5, d9.3] apply creates no role that someone else has given in between", async () => {
+        const path = `${A}/projects/site/memberships/acme-viewer`;
+        expect((await world.send("acme.admin", "PUT", path, { role: "maintainer" })).status).toBe(201);
+        const answers: number[] = [];
+        const send: AdminClient["send"] = async (method, to, { body, ifMatch } = {}) => {
+          const headers = ifMatch == null ? {} : { "if-match": ifMatch };
+          const answer = await world.send("acme.admin", method, `${A}${to}`, body, headers);
+          answers.push(answer.status);
+          return answer.body;
+        };
+        const what = { kind: "member", tenant: null, project: "site", name: "acme-viewer" } as const;
+        const desired = { ...what, spec: { role: "viewer" }, from: "members.yaml:1" };
+        const step = { action: "create", what, desired, actual: null, differences: [] } as const;
+        const client = { send } as AdminClient;
+        await make(client, step);
+        expect((await world.store.findMembership("acme-viewer", "site"))!.role).toBe("maintainer");
+        expect((await world.send("acme.admin", "DELETE", path)).status).toBe(204);
+        await make(client, step);
+        expect(answers).toEqual([412, 201]);
+        expect((await world.send("acme.admin", "DELETE", path)).status).toBe(204);
+      });
+
       test("[d9.3] stand in the header and the body, change with each change, and a different one is answered with 412", async () => {
         const made = await world.send("acme.admin", "POST", `${A}/tenants/acme/routes`, route("tagged"));
         const first = made.headers.get("etag")!;

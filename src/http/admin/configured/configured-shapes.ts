@@ -1,7 +1,7 @@
 // What requests and responses show of a configured object: its document, and the fields beside it.
 import { z } from "zod";
 import type { TenantOrProject } from "../../../auth/grants.ts";
-import type { Configured } from "../../../core/configured/configured.ts";
+import { type Configured, UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -93,9 +93,6 @@ export function withShown(answered: Answer, shown: JsonObject, { dryRun }: Admin
   if (Object.keys(shown).length === 0 || answered.body === null) return answered;
   return { ...answered, body: dryRun ? answered.body : { ...answered.body, ...shown }, repeated: answered.body };
 }
-
-/** Of settings that are not stored yet: with it, only one of two requests creates them. */
-export const UNSTORED_ETAG = etagOf({ version: 0, createdAtMs: null });
 
 export function unstoredSettings(place: TenantOrProject, filed: JsonObject): JsonObject {
   const origin = Object.keys(filed).length > 0 ? "file" : "store";

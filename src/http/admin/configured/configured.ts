@@ -4,8 +4,12 @@ import { z } from "zod";
 import { configuredOperationId, mayBelongToProject, verbsOf } from "../../../auth/admin-operations.ts";
 import { setInFile } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import { CONFIGURED_NOUNS, type ConfiguredNoun, EVERY_NOUN } from "../../../core/configured/configured.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import {
+  CONFIGURED_NOUNS,
+  type ConfiguredNoun,
+  EVERY_NOUN,
+  UNSTORED_ETAG,
+} from "../../../core/configured/configured.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Resource } from "../../../store/records.ts";
@@ -24,14 +28,13 @@ import {
   writing,
 } from "../operation.ts";
 import { requireUnreferenced } from "./references.ts";
-import { chosenId, listOf, noteQuery, overrideQuery } from "../schemas.ts";
+import { chosenId, listOf, noteQuery, overrideQuery, requireTag } from "../schemas.ts";
 import {
   SETTINGS_NAME,
   shownFromFile,
   resourceAnswer,
   withDerived,
   withShown,
-  UNSTORED_ETAG,
   unstoredSettings,
   settingsAnswer,
   withoutFiled,
@@ -116,8 +119,7 @@ function nounHandling({ noun, rule, context }: Noun) {
   ): Promise<Answer> => {
     if (!isSingle || (await writer.findResourceByName(kind, call.place!, SETTINGS_NAME)) !== null)
       return await change();
-    if (call.ifMatch !== null && !call.ifMatch.includes(UNSTORED_ETAG))
-      throw new GatewayError("etag_mismatch", "There are no settings yet.", { headers: { etag: UNSTORED_ETAG } });
+    requireTag(call.ifMatch, UNSTORED_ETAG);
     return { ...(await create({ ...call, body: merged({}, call.body as Json) }, writer, done)), status: 200 };
   };
   return { isSingle, settingsOfFile, respond, becoming, save, create, orCreate };

@@ -1,7 +1,7 @@
 // The users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
 import { z } from "zod";
 import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../../auth/grants.ts";
-import { GatewayError } from "../../../core/errors.ts";
+import { UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { conflict } from "../../../core/refusals.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
@@ -9,7 +9,18 @@ import type { Kept, StoredUser } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { askedBy } from "../asked.ts";
 import { type AdminCall, type AdminOperation, PLACES, reading, writing } from "../operation.ts";
-import { chosenId, requireEtag, etagField, etagOf, listed, listOf, pageOf, pageQuery, time } from "../schemas.ts";
+import {
+  chosenId,
+  requireEtag,
+  requireTag,
+  etagField,
+  etagOf,
+  listed,
+  listOf,
+  pageOf,
+  pageQuery,
+  time,
+} from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 import { identityOperations, memberOf, NAME, type Thing } from "./identity-operations.ts";
 import { PROJECT_ROLES } from "./token-shapes.ts";
@@ -169,8 +180,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
           throw conflict("Users cannot change their own role. Ask a user with the same or a higher role.");
         if (projectId === null && current.role === "owner" && !roleAtLeast(given, "owner"))
           await requireAnotherOwner(writer, tenantId, userId);
-      } else if (ifMatch !== null)
-        throw new GatewayError("etag_mismatch", "The user has no role here yet, so there is no ETag to match.");
+      } else requireTag(ifMatch, UNSTORED_ETAG);
       const kept = await writer.putMembership({ userId, tenantId, projectId, role: given });
       return { status: current === null ? 201 : 200, body: shownMembership(kept), etag: etagOf(kept) };
     },
