@@ -35,15 +35,18 @@ export async function restore(file: string, flags: RestoreFlags, environment: En
   const used = resolved(databasePlace(options));
   const place = flags.to === undefined ? used : namedPlace(flags.to);
   const { lastChange } = verifyBackup(path, passphrase);
-  const known: KnownAccess[] = [];
   const ledgerFolder = options.ledger?.folder ?? null;
-  if ("file" in place) {
-    requireNoGateway(place.file, isSame(used, place) ? ledgerFolder : null);
-    if (existsSync(place.file)) known.push(...(await replaced(place, flags, lastChange)));
-  }
-  if (flags.to !== undefined && (!("file" in used) || existsSync(used.file)) && !isSame(used, place))
-    known.push(await accessIn(used, lastChange));
-  for (const named of flags.newer ?? []) known.push(await accessIn(namedPlace(named, "--newer"), lastChange));
+  const known = async (): Promise<readonly KnownAccess[]> => {
+    const all: KnownAccess[] = [];
+    if ("file" in place && existsSync(place.file)) all.push(...(await replaced(place, flags, lastChange)));
+    if (flags.to !== undefined && (!("file" in used) || existsSync(used.file)) && !isSame(used, place))
+      all.push(await accessIn(used, lastChange));
+    for (const named of flags.newer ?? []) all.push(await accessIn(namedPlace(named, "--newer"), lastChange));
+    return all;
+  };
+  if ("file" in place) requireNoGateway(place.file, isSame(used, place) ? ledgerFolder : null);
+  // what is in the way is found before anything is filled
+  await known();
   const restored = await restoreBackup({
     file: path,
     passphrase,

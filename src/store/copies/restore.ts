@@ -24,8 +24,11 @@ export interface RestoreOptions {
   readonly file: string;
   readonly passphrase: string | null;
   readonly place: DatabasePlace;
-  /** What databases with newer contents, and other gateways, know of tokens. */
-  readonly known: readonly KnownAccess[];
+  /**
+   * Reads what databases with newer contents, and other gateways, know of tokens. It is read once the database is filled,
+   * because that takes long, and tokens may be revoked meanwhile.
+   */
+  readonly known: () => Promise<readonly KnownAccess[]>;
   /** Whether every access token is to be revoked. */
   readonly revokesAll: boolean;
   readonly nowMs: number;
@@ -144,7 +147,7 @@ async function filled(database: Database, options: RestoreOptions, backup: Backu
   await prepared(database, backup);
   await fill(database.db, options);
   await database.store.migrate();
-  const access = await applyKnownAccess(database, options);
+  const access = await applyKnownAccess(database, { ...options, known: await options.known() });
   await database.db.deleteFrom("database_move").where("id", "=", RESTORE).execute();
   return access;
 }

@@ -1,6 +1,7 @@
 // Backups of databases of both kinds: that all of it comes back, that any damage is found, and what becomes of access.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -80,7 +81,7 @@ async function backupOf(place: DatabasePlace, passphrase: string | null = null):
 }
 
 const restored = (options: Partial<RestoreOptions> & Pick<RestoreOptions, "file" | "place">): Promise<Restored> =>
-  restoreBackup({ passphrase: null, known: [], revokesAll: false, nowMs: 0, ...options });
+  restoreBackup({ passphrase: null, known: async () => [], revokesAll: false, nowMs: 0, ...options });
 const rowsAt = (place: DatabasePlace): Promise<Readonly<Record<string, readonly string[]>>> =>
   within(openToRead(place), ({ db }) => allRows(db));
 const failure = async (run: () => unknown): Promise<string> => {
@@ -320,7 +321,7 @@ describe("[d15.3] access after a restore", () => {
       return await knownAccess(db, name, lastChange);
     });
     const place = await newPlace("SQLite");
-    return { ...(await restored({ file, place, known: [known], nowMs: NOW_MS, ...options })), place };
+    return { ...(await restored({ file, place, known: async () => [known], nowMs: NOW_MS, ...options })), place };
   }
   const tokensIn = (place: DatabasePlace): Promise<readonly Record<string, unknown>[]> =>
     within(openToRead(place), async ({ db }) => {
@@ -361,9 +362,32 @@ describe("[d15.3] access after a restore", () => {
     expect(access.uncertain.map(({ id }) => id)).toEqual(["id-0", "id-2"]);
   });
 
+  test("a token is revoked that was revoked elsewhere while the database was filled", async () => {
+    const source = await filledPlace("SQLite");
+    await within(openSource(source), async ({ db }) => {
+      await sql`update access_tokens set revoked_at_ms = null, expires_at_ms = ${NOW_MS * 2}`.execute(db);
+    });
+    const file = await backupOf(source);
+    const { lastChange } = verifyBackup(file, null);
+    const place = await newPlace("SQLite");
+    const filledTokens: unknown[] = [];
+    const known = () =>
+      within(openSource(source), async ({ db, name }) => {
+        // the database that is being filled is locked, and its files can be copied
+        const filling = newPath();
+        for (const end of ["", "-wal"])
+          copyFileSync(`${(place as { readonly file: string }).file}.restoring${end}`, `${filling}${end}`);
+        filledTokens.push(...(await tokensIn({ file: filling })));
+        await sql`update access_tokens set revoked_at_ms = 7 where id = 'id-1'`.execute(db);
+        return [await knownAccess(db, name, lastChange)];
+      });
+    expect((await restored({ file, place, known, nowMs: NOW_MS })).access.revoked).toEqual(["id-1"]);
+    expect(filledTokens).toHaveLength(3);
+  });
+
   test("with nothing known every valid token is named, or all are revoked", async () => {
-    expect((await afterwards("", { known: [] })).access.uncertain.length).toBe(3);
-    const { access, place } = await afterwards("", { known: [], revokesAll: true });
+    expect((await afterwards("", { known: async () => [] })).access.uncertain.length).toBe(3);
+    const { access, place } = await afterwards("", { known: async () => [], revokesAll: true });
     expect([access.revoked.length, access.uncertain.length]).toEqual([3, 0]);
     expect((await tokensIn(place)).every(({ isRevoked }) => isRevoked)).toBe(true);
   });
