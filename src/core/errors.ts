@@ -255,7 +255,7 @@ export const CATALOGUE = {
     "Try again. The operator has to check the limit store, or can change `on_store_failure`.",
   ),
   kept_store_unavailable: unavailable(
-    "The store of responses that are kept cannot be reached, so that a call cannot refer to one.",
+    "The store of responses that are kept cannot be reached, so that a call cannot refer to one; or a response cannot be deleted because its call does not end.",
     "Try again, or send the whole conversation. The operator has to check the Valkey or Redis of the response cache or of limits.",
   ),
   ledger_unavailable: unavailable(

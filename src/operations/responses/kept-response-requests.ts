@@ -67,6 +67,12 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
   const { kept, id } = request;
   const found = await endedResponse(request, await openedIn(request, "remove"));
+  // what the call makes would be kept again when it ends
+  if (isUnderWay(found))
+    throw new GatewayError(
+      "kept_store_unavailable",
+      "The call that makes this response has been asked to end, and has not ended yet. Delete the response again in a moment.",
+    );
   const { owner, isStreamed, eventParts = 0 } = found;
   if (kept.kept !== null && isStreamed === true) await removeEvents(markedIn(kept), owner.tenantId, id, eventParts);
   await removeResponse(kept, found);

@@ -127,6 +127,21 @@ test("[d12.8] a response whose process was killed leaves none of its events when
   expect(parts()).toEqual([false, false]);
 }, 60_000);
 
+test("[d12.8] a response is not said to be deleted while another process goes on with its call, which would keep it again", async () => {
+  const { clock, marks, keep, reader, asked } = twoGateways();
+  await keep("in_progress");
+  await marks.runs();
+  const stop = marks.follow(() => {});
+  const request = { ...reader, kept: { ...reader.kept, clock }, id: ID, query: () => undefined };
+  const deleted = await deletedResponse(request).catch((thrown: unknown) => thrown);
+  stop();
+  expect(deleted).toMatchObject({ code: "kept_store_unavailable" });
+  await keep("completed");
+  expect(await asked()).toBe("completed");
+  expect(await deletedResponse(request)).toMatchObject({ deleted: true });
+  expect(await asked().catch((thrown: GatewayError) => thrown.code)).toBe("not_found");
+}, 60_000);
+
 test("[d2.6, d12.8] the events of a call that runs end with an error for a reader whose token or right ends, here and at another gateway", async () => {
   const { clock, marks, keep, reader } = twoGateways();
   await keep("in_progress", { isStreamed: true });
