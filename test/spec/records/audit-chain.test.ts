@@ -192,6 +192,7 @@ for (const kind of kinds)
           (one: any) => one.id === id,
         );
       expect(await has("model=openai:gpt-5")).toBe(true);
+      expect(await has("model=openai/gpt-5")).toBe(true);
       expect(await has("model=mistral:m")).toBe(false);
       expect(await has("route=chat")).toBe(true);
       expect(await has("route=other")).toBe(false);

@@ -4,6 +4,7 @@ import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
 import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
 import { conflict, invalidRequest } from "../../../core/refusals.ts";
+import { normalizedName } from "../../../core/target.ts";
 import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
 import type { AuditReads } from "../../../store/audit/audit-reads.ts";
 import { type AdminOperation, reading } from "../operation.ts";
@@ -134,7 +135,7 @@ function permits(value: JsonObject, { model, route }: Wanted): boolean {
   } as unknown as AccessToken);
   return (
     restrictions === null ||
-    ((model === undefined || restrictions.permitsModel(model)) &&
+    ((model === undefined || restrictions.permitsModel(normalizedName(model))) &&
       (route === undefined || restrictions.permitsRoute(route)))
   );
 }
