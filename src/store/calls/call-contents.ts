@@ -78,6 +78,17 @@ export async function countContents(
   return Number(counted.calls);
 }
 
+/** A key that opens nothing may be under a master key that is lost, and the tenant could never keep content again. */
+async function removeIdleKey(db: Db, tenantId: string): Promise<void> {
+  await db
+    .deleteFrom("content_key")
+    .where("tenant_id", "=", tenantId)
+    .where((of) =>
+      of.not(of.exists(of.selectFrom("call_content").select("trace_id").where("tenant_id", "=", tenantId))),
+    )
+    .execute();
+}
+
 export async function removeContents(db: Db, which: Parameters<CallStore["removeContents"]>[0]): Promise<number> {
   const some = db
     .selectFrom("call_content")
@@ -97,5 +108,8 @@ export async function removeContents(db: Db, which: Parameters<CallStore["remove
       query.where("trace_id", "in", [...(which as { readonly traceIds: readonly string[] }).traceIds]),
     )
     .limit(sql.lit(REMOVED_AT_ONCE));
-  return Number((await db.deleteFrom("call_content").where("trace_id", "in", some).executeTakeFirst()).numDeletedRows);
+  const removed = await db.deleteFrom("call_content").where("trace_id", "in", some).executeTakeFirst();
+  if (removed.numDeletedRows === 0n && "tenantId" in which && which.projectId === null)
+    await removeIdleKey(db, which.tenantId);
+  return Number(removed.numDeletedRows);
 }

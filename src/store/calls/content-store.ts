@@ -99,7 +99,7 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     } catch (error) {
       throw new StoreError(
         "encryption",
-        `The content of calls that the tenant ${tenantId} keeps cannot be decrypted: ${messageOf(error)}.`,
+        `The content of calls that the tenant ${tenantId} keeps cannot be decrypted: ${messageOf(error)}. If its master key is lost, remove the content, and the tenant can keep content again: dragoman logs --purge-content --tenant ${tenantId}`,
         error,
       );
     }

@@ -36,6 +36,20 @@ test("[d11.3] without its key no content can be read, and its retention is still
       kind: "encryption",
     });
     expect([await others.keptUntilMs("a"), await others.keptUntilMs("none")]).toEqual([2000, null]);
+    // where the master key is lost, content can be kept again once what cannot be read any more is removed
+    expect(await others.keep([said("e", "app")]).catch((error: unknown) => error)).toMatchObject({
+      kind: "encryption",
+      message: expect.stringContaining("dragoman logs --purge-content --tenant acme"),
+    });
+    await others.remove({ tenantId: "acme", projectId: "app" });
+    expect(await others.keep([said("e", "app")]).catch((error: unknown) => error)).toMatchObject({
+      kind: "encryption",
+    });
+    await others.remove({ tenantId: "acme", projectId: null });
+    await others.keep([said("e", "app")]);
+    expect(await others.find("e")).toMatchObject({ projectId: "app", content: { messages: [] } });
+    await others.remove({ tenantId: "acme", projectId: null });
+    await contents.keep([said("a", "site"), said("b", "app")]);
     await writes(store).removeProject("site");
     await contents.keep([said("c", "site"), said("d", "app")]);
     expect(await Promise.all(["a", "b", "c", "d"].map((id) => contents.keptUntilMs(id)))).toEqual([
