@@ -1,7 +1,7 @@
 // The public keys of one issuer of OpenID Connect (RFC 7517; OpenID Connect Discovery 1.0): fetched when they are first
 // needed, and refreshed in the background. An unknown key is fetched at once, but at most every half minute, whatever
 // external clients send. A failed fetch removes no known key.
-import type { createLocalJWKSet, JSONWebKeySet } from "jose";
+import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../core/clock.ts";
 import { isObject } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
@@ -12,17 +12,9 @@ import { discoveryDocument, got, issuerJson } from "./issuer-requests.ts";
 const COOLDOWN_MS = 30_000;
 const MAX_KEYS = 100;
 
-type Find = ReturnType<typeof createLocalJWKSet>;
-
-/** A key, and the generation of the keys of which it is one. */
-export interface FoundKey {
-  readonly key: Awaited<ReturnType<Find>>;
-  readonly generation: number;
-}
-
 export interface IssuerKeys {
   /** Finds the key of a token. Throws jose's JWKSNoMatchingKey, or Error when no keys could be fetched yet. */
-  find(...token: Parameters<Find>): Promise<FoundKey>;
+  readonly find: JWTVerifyGetKey;
   /** Increases when a fetch returned other keys than before. */
   generation(): number;
   /** Refreshes the keys in the background when they are due. */
@@ -40,7 +32,8 @@ export interface IssuerKeysOptions {
 }
 
 export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysOptions): IssuerKeys {
-  let known: { readonly text: string; readonly find: Find; readonly generation: number } | null = null;
+  let known: { readonly text: string; readonly find: JWTVerifyGetKey } | null = null;
+  let generation = 0;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let fetchedAtMs = Number.NEGATIVE_INFINITY;
   let refreshing: Promise<void> | null = null;
@@ -51,7 +44,8 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       const text = JSON.stringify(keys);
       if (known?.text !== text) {
         const find = (await import("jose")).createLocalJWKSet({ keys });
-        known = { text, find, generation: (known?.generation ?? 0) + 1 };
+        if (known !== null) generation += 1;
+        known = { text, find };
       }
       fetchedAtMs = clock.monotonic();
     } catch (thrown) {
@@ -69,23 +63,19 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
   const keepFresh = (): void => {
     if (clock.monotonic() - fetchedAtMs > issuer.keysRefreshMs) void ask();
   };
-  const findNow = async (...token: Parameters<Find>): Promise<FoundKey> => {
-    const { find, generation } = known!;
-    return { key: await find(...token), generation };
-  };
   return {
-    generation: () => known?.generation ?? 0,
+    generation: () => generation,
     keepFresh,
-    async find(...token) {
+    async find(header, token) {
       if (known === null) await ask();
       else keepFresh();
       if (known === null) throw new KeysUnavailable();
       try {
-        return await findNow(...token);
+        return await known.find(header, token);
       } catch (thrown) {
         if (!(thrown instanceof (await import("jose")).errors.JWKSNoMatchingKey)) throw thrown;
         await ask();
-        return await findNow(...token);
+        return await known.find(header, token);
       }
     },
   };

@@ -3,7 +3,7 @@
 // is made of issuer and subject, so that the database may have roles for them, and the claims may grant more.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type * as Jose from "jose";
-import type { JWTPayload, JWTVerifyGetKey } from "jose";
+import type { JWTPayload } from "jose";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError, retryLater } from "../../core/errors.ts";
 import { compileGlob } from "../../core/text/glob.ts";
@@ -40,7 +40,6 @@ export interface Logins {
 interface Known {
   readonly token: AccessToken;
   readonly issuer: LoginIssuer;
-  /** Of the keys with which the token was verified. */
   readonly generation: number;
 }
 
@@ -69,7 +68,10 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   ): Promise<AccessToken> => {
     const jose = await import("jose");
     const issuer = issuerOf(text, issuers, jose);
-    const { payload, generation } = await verified(text, issuer, keysOf(issuer), nowMs, jose);
+    const keys = keysOf(issuer);
+    // keys that are fetched meanwhile may lack the one with which the token is checked
+    const generation = keys.generation();
+    const payload = await verified(text, issuer, keys, nowMs, jose);
     const token = asPersonalToken(payload, issuer, nowMs);
     known.set(hash, { token, issuer, generation });
     return token;
@@ -86,7 +88,7 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
     },
     async identifyFor(clientId, text, issuer, nowMs) {
       const jose = await import("jose");
-      const { payload } = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);
+      const payload = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);
       // the party to which it was issued, where it is named (OpenID Connect Core 1.0, 3.1.3.7)
       const { azp = clientId } = payload;
       if (azp !== clientId) throw invalid("it was issued to another client");
@@ -148,16 +150,9 @@ async function verified(
   keys: IssuerKeys,
   nowMs: number,
   { jwtVerify, errors }: typeof Jose,
-): Promise<{ readonly payload: JWTPayload; readonly generation: number }> {
-  let generation = 0;
-  // the keys may be others by the time at which the signature was verified
-  const find: JWTVerifyGetKey = async (...token) => {
-    const found = await keys.find(...token);
-    ({ generation } = found);
-    return found.key;
-  };
+): Promise<JWTPayload> {
   try {
-    const { payload } = await jwtVerify(text, find, {
+    const { payload } = await jwtVerify(text, keys.find, {
       issuer,
       audience: [...audiences],
       algorithms: [...algorithms],
@@ -165,7 +160,7 @@ async function verified(
       currentDate: new Date(nowMs),
       requiredClaims: ["exp"],
     });
-    return { payload, generation };
+    return payload;
   } catch (thrown) {
     if (thrown instanceof KeysUnavailable)
       throw retryLater(
