@@ -50,10 +50,11 @@ function functionsOf(params: ChatParams): readonly FunctionTool[] {
 
 function declaration(tool: FunctionTool, path: string, model: string): JsonObject {
   const { name, description, parameters } = tool.function;
+  const isJsonSchema = takesJsonSchema(model);
   const schema =
-    parameters === undefined || parameters === null || takesNothing(parameters, takesJsonSchema(model))
+    parameters === undefined || parameters === null || takesNothing(parameters, isJsonSchema)
       ? {}
-      : takesJsonSchema(model)
+      : isJsonSchema
         ? { parametersJsonSchema: parameters }
         : { parameters: openApiSubset(parameters, path) };
   return { name: wireName(name), ...(typeof description === "string" && { description }), ...schema };
@@ -68,8 +69,7 @@ function takesNothing(schema: JsonObject, isJsonSchema: boolean): boolean {
   const { additionalProperties: others } = schema;
   return (
     empty(schema["properties"]) &&
-    empty(others) &&
-    !(isJsonSchema && (others === true || isObject(others))) &&
+    (isJsonSchema ? others !== true && !isObject(others) : empty(others)) &&
     !["$ref", "anyOf", "oneOf", "allOf", "patternProperties"].some((keyword) => schema[keyword] !== undefined)
   );
 }

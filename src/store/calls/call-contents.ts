@@ -109,7 +109,6 @@ export async function removeContents(db: Db, which: Parameters<CallStore["remove
     )
     .limit(sql.lit(REMOVED_AT_ONCE));
   const removed = await db.deleteFrom("call_content").where("trace_id", "in", some).executeTakeFirst();
-  if (removed.numDeletedRows === 0n && "tenantId" in which && which.projectId === null)
-    await removeIdleKey(db, which.tenantId);
+  if ("tenantId" in which && which.projectId === null) await removeIdleKey(db, which.tenantId);
   return Number(removed.numDeletedRows);
 }

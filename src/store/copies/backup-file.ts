@@ -102,7 +102,10 @@ export function* backupLines(file: string, passphrase: string | null): Iterable<
         "invalid",
         `The backup ${file} is encrypted. Give its passphrase in a file with --passphrase-file, or in DRAGOMAN_BACKUP_PASSPHRASE.`,
       );
-    const frames = openedFrames(first, header, passphrase, file);
+    const frames = orInvalid(
+      () => framesOf(first, header, passphrase),
+      `The first line of the backup ${file} was changed: no key can be made as it says. Use another copy of it.`,
+    );
     for (let number = 0, isLast = false; !isLast; number++) {
       const head = readExactly(handle, HEAD_BYTES);
       if (head === null) throw cutOff(file);
@@ -117,19 +120,6 @@ export function* backupLines(file: string, passphrase: string | null): Iterable<
       throw new StoreError("invalid", `The backup ${file} has bytes behind its end. Use another copy of it.`);
   } finally {
     closeSync(handle);
-  }
-}
-
-/** Throws StoreError `invalid` for parameters of scrypt that do not go together. */
-function openedFrames(first: Uint8Array, header: Header, passphrase: string | null, file: string): Frames {
-  try {
-    return framesOf(first, header, passphrase);
-  } catch (error) {
-    throw new StoreError(
-      "invalid",
-      `The first line of the backup ${file} was changed: no key can be made as it says. Use another copy of it.`,
-      error,
-    );
   }
 }
 
@@ -185,18 +175,12 @@ function framesOf(first: Uint8Array, { encryption }: Header, passphrase: string 
 }
 
 function openFrame(open: () => Uint8Array, file: string, number: number, isEncrypted: boolean): string {
-  let content: Uint8Array;
-  try {
-    content = open();
-  } catch (error) {
-    throw new StoreError(
-      "invalid",
-      isEncrypted && number === 0
-        ? `The backup ${file} cannot be decrypted: the passphrase is another one, or the file was changed. Check the passphrase, or use another copy of the file.`
-        : `The backup ${file} was changed or damaged in frame ${number + 1}. Use another copy of it.`,
-      error,
-    );
-  }
+  const content = orInvalid(
+    open,
+    isEncrypted && number === 0
+      ? `The backup ${file} cannot be decrypted: the passphrase is another one, or the file was changed. Check the passphrase, or use another copy of the file.`
+      : `The backup ${file} was changed or damaged in frame ${number + 1}. Use another copy of it.`,
+  );
   return Buffer.from(Bun.zstdDecompressSync(content)).toString("utf8");
 }
 
@@ -204,14 +188,18 @@ const cutOff = (file: string): StoreError =>
   new StoreError("invalid", `The backup ${file} is incomplete: its end is missing. Use another copy of it.`);
 
 function parsedHeader(first: Uint8Array, file: string): Header {
+  return orInvalid(
+    () => HEADER.parse(JSON.parse(Buffer.from(first).toString("utf8"))),
+    `The file ${file} is no backup that this version can read. Name a file that dragoman backup has written, and use at least the version that wrote it.`,
+  );
+}
+
+/** Throws StoreError `invalid` with the message where `read` throws, whose error is its cause. */
+export function orInvalid<T>(read: () => T, message: string): T {
   try {
-    return HEADER.parse(JSON.parse(Buffer.from(first).toString("utf8")));
+    return read();
   } catch (error) {
-    throw new StoreError(
-      "invalid",
-      `The file ${file} is no backup that this version can read. Name a file that dragoman backup has written, and use at least the version that wrote it.`,
-      error,
-    );
+    throw new StoreError("invalid", message, error);
   }
 }
 

@@ -11,7 +11,7 @@ import { randomBytes } from "node:crypto";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import type { Kysely } from "kysely";
 import { z } from "zod";
-import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
+import { type BackupWriter, backupLines, openBackupWriter, orInvalid } from "./backup-file.ts";
 import type { Database } from "../database/database.ts";
 import { inOneView } from "../database/read-view.ts";
 import { migrationsRun } from "../migrations.ts";
@@ -148,7 +148,11 @@ export function* backupParts(file: string, passphrase: string | null): Iterable<
   let number = 0;
   for (const line of backupLines(file, passphrase)) {
     number += 1;
-    const value = understood(() => readLine(line, table), file, number);
+    // each frame has a digest, so that only a file that another program wrote has such a line
+    const value = orInvalid(
+      () => readLine(line, table),
+      `This version cannot read line ${number} of the backup ${file}. Use a file that dragoman backup has written, and at least the version that wrote it.`,
+    );
     switch (value.kind) {
       case "row":
         found[table!.name]! += 1;
@@ -164,7 +168,7 @@ export function* backupParts(file: string, passphrase: string | null): Iterable<
         found[table.name] = 0;
         yield { kind: "table", name: table.name };
         break;
-      default:
+      case "end":
         for (const [name, count] of Object.entries(value.rows))
           if (found[name] !== count)
             throw new StoreError(
@@ -188,19 +192,6 @@ function readLine(
   if (!Array.isArray(value) || table === null) return LINE.parse(value);
   const entries = table.columns.map(({ name, type }, index) => [name, readValue(value[index], type)]);
   return { kind: "row", row: Object.fromEntries(entries) as Row };
-}
-
-/** Only a file that another program wrote or changed has such a line: each frame has a digest. */
-function understood<T>(read: () => T, file: string, number: number): T {
-  try {
-    return read();
-  } catch (error) {
-    throw new StoreError(
-      "invalid",
-      `Line ${number} of the backup ${file} is none that this version can read. Use a file that dragoman backup has written, and at least the version that wrote it.`,
-      error,
-    );
-  }
 }
 
 /** Reads all of a backup and restores nothing. Throws StoreError `invalid` when anything in it is not as it was written. */

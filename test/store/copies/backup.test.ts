@@ -228,7 +228,7 @@ describe("[d15.3] the file", () => {
       writer.line(line);
       writer.end();
       expect(await failure(() => verifyBackup(foreign, null))).toContain(
-        `Line 1 of the backup ${foreign} is none that this version can read.`,
+        `This version cannot read line 1 of the backup ${foreign}.`,
       );
     }
   });
