@@ -99,19 +99,25 @@ function requireLive(
   snapshot: Pick<Snapshot, "memberships">,
   nowMs: number,
 ): void {
-  // A revoked token is refused whatever the time, because the clock of the replica that revoked it may be ahead of this
-  // one.
-  if (token.revokedAtMs !== null)
-    throw new GatewayError(
-      "revoked_token",
-      `The access token ${token.id} was revoked at ${isoTime(token.revokedAtMs)}.`,
-    );
+  requireHeld(token, snapshot);
   if (nowMs >= token.expiresAtMs)
     throw new GatewayError("expired_token", `The access token ${token.id} expired at ${isoTime(token.expiresAtMs)}.`);
   if (secret.retiresAtMs !== null && nowMs >= secret.retiresAtMs)
     throw new GatewayError(
       "expired_token",
       `The access token ${token.id} was rotated, and this old secret expired at ${isoTime(secret.retiresAtMs)}. Use the new one.`,
+    );
+}
+
+/**
+ * Throws `revoked_token`, whatever the time, because the clock of the replica that revoked the token may be ahead of this
+ * one.
+ */
+export function requireHeld(token: AccessToken, snapshot: Pick<Snapshot, "memberships">): void {
+  if (token.revokedAtMs !== null)
+    throw new GatewayError(
+      "revoked_token",
+      `The access token ${token.id} was revoked at ${isoTime(token.revokedAtMs)}.`,
     );
   if (token.userId !== null && membershipsOf(token, snapshot).length === 0)
     throw new GatewayError(

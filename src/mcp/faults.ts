@@ -72,11 +72,7 @@ function causeOf(thrown: unknown): ToolFault | GatewayError | null {
   for (let [at, depth] = [thrown, 0]; at instanceof Error && depth < 5; [at, depth] = [at.cause, depth + 1]) {
     if (at instanceof ToolFault || at instanceof GatewayError) return at;
     if (at instanceof UpstreamFault)
-      return new ToolFault(
-        at.kind === "timeout" ? "timeout" : "failed",
-        at.message.replace("the provider", "the server"),
-        { cause: at },
-      );
+      return new ToolFault(at.kind === "timeout" ? "timeout" : "failed", at.messageAbout("the server"), { cause: at });
     if (at instanceof ExchangeFault) return new ToolFault("failed", at.message, { cause: at });
   }
   return null;

@@ -99,6 +99,11 @@ export class UpstreamFault extends Error {
     this.name = "UpstreamFault";
     this.kind = kind;
   }
+
+  /** The message where somebody else than a provider was called, such as `the receiver`. */
+  messageAbout(called: string): string {
+    return this.message.replaceAll("the provider", called);
+  }
 }
 
 /** The fault of a response that violates HTTP. `what` completes a sentence that begins with "the provider's answer". */

@@ -112,7 +112,7 @@ async function fetchOne(
     throw unavailable(
       place,
       thrown.kind === "timeout" ? `did not arrive within ${TIME_MS / 1000} s` : "could not be fetched",
-      thrown.message,
+      thrown.messageAbout("the host"),
     );
   } finally {
     clearTimeout(timer);

@@ -288,8 +288,7 @@ function jsonOf(text: string) {
 export function reasonOf(thrown: unknown): string {
   if (thrown instanceof NoVerdict) return thrown.message;
   if (thrown instanceof NonsenseAnswer) return `the service's answer ${thrown.message}`;
-  if (thrown instanceof UpstreamFault)
-    return `the service could not be asked: ${thrown.message.replaceAll("the provider", "the service")}`;
+  if (thrown instanceof UpstreamFault) return `the service could not be asked: ${thrown.messageAbout("the service")}`;
   if (thrown instanceof GatewayError) return `the service could not be asked: ${thrown.message}`;
   return `the service could not be asked: ${String(thrown)}`;
 }

@@ -11,7 +11,7 @@ import { messageOf } from "../../core/thrown.ts";
 import type { DeliveryAttempt } from "../../store/events/events.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
-import type { UpstreamBody, UpstreamClient } from "../../wire/upstream.ts";
+import { type UpstreamBody, type UpstreamClient, UpstreamFault } from "../../wire/upstream.ts";
 import { webhookHeaders } from "./webhook-signature.ts";
 
 export interface SentWebhook {
@@ -145,5 +145,6 @@ async function beginningOf(body: UpstreamBody): Promise<string | null> {
 function deliveryFault(thrown: unknown): string {
   // The message contains no internal address, because deliveries are shown to tenants.
   if (thrown instanceof GatewayError) return thrown.message.replaceAll("`", "");
-  return messageOf(thrown).slice(0, KEPT_CHARACTERS);
+  const message = thrown instanceof UpstreamFault ? thrown.messageAbout("the receiver") : messageOf(thrown);
+  return message.slice(0, KEPT_CHARACTERS);
 }

@@ -121,8 +121,9 @@ for (const kind of await allDatabases()) {
       await world.store.change(LOCAL_ACTOR, (writer) =>
         writer.putMembership({ userId: "gina", tenantId: "acme", projectId: null, role: "maintainer" }),
       );
-      await world.source.reload();
+      // also before this process has read the change
       await givesNothing(byToken.code);
+      await world.source.reload();
       await givesNothing(bySession.split("code=")[1]!);
       const plain = await made(token, { name: "plain" });
       const { id } = (await world.send(token, "GET", "/api/v1/key")).body as { readonly id: string };

@@ -156,6 +156,14 @@ describe("deliveries to webhooks", () => {
     expect([figures.dead, figures.attempts.failed]).toEqual([1, 4]);
   });
 
+  test("[d11.4] a delivery whose receiver could not be reached says so of the receiver", async () => {
+    const { url } = receiver;
+    await receiver.stop();
+    begin([configured("a", { url })]);
+    await tell(someEvent());
+    expect((await attempted(1)).lastError).toBe("the receiver could not be reached (ECONNREFUSED)");
+  });
+
   test("[d2.12] [d11.4] a redirect is a failure, wherever it leads, and is not followed", async () => {
     answer = ({ path }) =>
       path === "/a" ? Response.redirect(`${receiver.url}/elsewhere`, 307) : new Response("caught");

@@ -178,6 +178,69 @@ describe("[d2.11] roles", () => {
     expect(changed.body.error).toMatchObject({ code: "invalid_request", param: "models[0]" });
   });
 
+  test("[d2.3] a change is not made whose caller loses the right while the body arrives, or while the change waits for its turn", async () => {
+    let isGated = false;
+    const gate = { waits: Promise.withResolvers<void>(), opens: Promise.withResolvers<void>() };
+    const own = await openAdminWorld({
+      between: (store) => ({
+        ...store,
+        async change(actor, work, how) {
+          if (isGated) {
+            isGated = false;
+            gate.waits.resolve();
+            await gate.opens.promise;
+          }
+          return await store.change(actor, work, how);
+        },
+      }),
+    });
+    const tokenOf = async (user: string): Promise<string> => {
+      await own.send("acme.owner", "POST", `${A}/tenants/acme/users`, { id: user, role: "owner" });
+      const made = await own.send("acme.owner", "POST", `${A}/tenants/acme/tokens`, { name: user, user_id: user });
+      return made.body.token;
+    };
+    const [removed, demoted] = [await tokenOf("removed"), await tokenOf("demoted")];
+
+    const began = Promise.withResolvers<void>();
+    const completed = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>(
+      {
+        async pull(controller) {
+          began.resolve();
+          await completed.promise;
+          controller.enqueue(new TextEncoder().encode('{"id":"first","role":"owner"}'));
+          controller.close();
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    const slow = own.fetch(
+      new Request(`http://gateway.test${A}/tenants/acme/users`, {
+        method: "POST",
+        body,
+        headers: { authorization: `Bearer ${removed}`, "content-type": "application/json" },
+      }),
+    );
+    await began.promise;
+    expect(code(await own.send("acme.owner", "DELETE", `${A}/tenants/acme/users/removed`))).toBe("done");
+    completed.resolve();
+    expect((await slow).status).toBe(401);
+
+    isGated = true;
+    const waiting = own.send(demoted, "POST", `${A}/tenants/acme/users`, { id: "second", role: "owner" });
+    await gate.waits.promise;
+    expect(code(await own.send("acme.owner", "PUT", `${A}/tenants/acme/memberships/demoted`, { role: "viewer" }))).toBe(
+      "done",
+    );
+    gate.opens.resolve();
+    expect(code(await waiting)).toBe("403 insufficient_role");
+
+    const { body: users } = await own.send("acme.owner", "GET", `${A}/tenants/acme/users`);
+    const ids = users.data.map(({ id }: { readonly id: string }) => id);
+    expect([ids.includes("first"), ids.includes("second")]).toEqual([false, false]);
+    await own.close();
+  });
+
   test("[d2.3] a removed role is gone with the next request, and so is a revoked token", async () => {
     await world.send("acme.owner", "POST", `${A}/tenants/acme/users`, { id: "brief", role: "admin" });
     const { body } = await world.send("acme.owner", "POST", `${A}/tenants/acme/tokens`, {

@@ -115,6 +115,26 @@ describe("the right of an operator", () => {
     await own.close();
   });
 
+  test("[d2.3] of two operators who delete each other's tenants at the same moment, one stays", async () => {
+    const own = await openAdminWorld();
+    await own.send("default.owner", "POST", `${A}/tenants/acme/users`, {
+      id: "acme-ops",
+      role: "owner",
+      operator: true,
+    });
+    const { body } = await own.send("default.owner", "POST", `${A}/tenants/acme/tokens`, {
+      name: "ops",
+      user_id: "acme-ops",
+    });
+    const both = await Promise.all([
+      own.send("default.owner", "DELETE", `${A}/tenants/acme`),
+      own.send(body.token, "DELETE", `${A}/tenants/default`),
+    ]);
+    expect(both.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([204, 401]);
+    expect((await own.store.listUsers({ limit: 10 }, { isOperator: true })).data).not.toEqual([]);
+    await own.close();
+  });
+
   test("[d2.4] [d2.11] the permission ops is granted by operators and stands alone; read_content is granted by admins and owners", async () => {
     const make = async (as: string, permissions: readonly string[]): Promise<string> =>
       code(await world.send(as, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", permissions }));

@@ -1,7 +1,8 @@
 // Redeems the code of a claim link: makes the token that its giver may still give, and shows it this once.
 import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import { secretHash } from "../../../auth/logins/console-sessions.ts";
-import { adminCaller, requireMoreThanOps, requireRole } from "../../../auth/grants.ts";
+import { callerWithin } from "../../../auth/caller-within.ts";
+import { requireMoreThanOps, requireRole } from "../../../auth/grants.ts";
 import { actingToken } from "../../../auth/logins/kept-identity.ts";
 import { createToken, type IssuedToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
@@ -53,7 +54,7 @@ async function tokenOf(claim: StoredClaim, writer: Writer, context: RedeemingCon
   const token = actingToken(claim.giver, snapshot, nowMs);
   if (token === null) throw new GatewayError("revoked_token", "The giver's own right has ended.");
   requireMoreThanOps(token);
-  const caller = adminCaller(token, snapshot);
+  const caller = await callerWithin({ token }, writer);
   const place = { tenantId: claim.tenantId, projectId: claim.projectId };
   const operation = claim.projectId === null ? "createTenantToken" : "createProjectToken";
   const role = requireRole(caller, ADMIN_OPERATIONS.get(operation)!, place);

@@ -1,5 +1,6 @@
 // Handles one request of the admin API in order: identify the caller, check the role, parse the input, look for an
-// earlier request with the same key, run the operation in one transaction, let the snapshot follow, respond.
+// earlier request with the same key, check the role again and run the operation in one transaction, let the snapshot
+// follow, respond.
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import {
@@ -11,6 +12,7 @@ import {
   type TenantOrProject,
   placeText,
 } from "../../../auth/grants.ts";
+import { callerWithin } from "../../../auth/caller-within.ts";
 import { judgedParts, streamOf } from "../../../auth/judged-reading.ts";
 import { needsRecentLogin, requireRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
@@ -166,28 +168,36 @@ function concernsOtherTenant(
 
 async function attempted(
   c: AdminHttp,
-  { operation, caller, params, actor }: Attempt,
+  { operation, caller: arrived, params, actor }: Attempt,
   context: Serving,
   snapshot: Snapshot,
 ): Promise<AdminReply> {
-  requireMoreThanOps(caller.token);
+  requireMoreThanOps(arrived.token);
   const requirement = ADMIN_OPERATIONS.get(operation.id)!;
   const named =
     requirement.reach === "tenant" || requirement.reach === "project"
       ? (namedPlace(params, snapshot) ?? unnamedPlace(operation, params))
       : null;
   // A caller without the role gets no information about faults in the body.
-  if (named !== null || operation.placeOf === undefined) requireRole(caller, requirement, named);
+  if (named !== null || operation.placeOf === undefined) requireRole(arrived, requirement, named);
   // An operator may name any tenant, and only the database knows which tenants exist.
   if (
     named !== null &&
-    caller.isOperator &&
+    arrived.isOperator &&
     named.projectId === null &&
     (await context.store.findTenant(named.tenantId)) === null
   )
     throw nothingThere(placeText(named));
-  const { query, sent, body } = await inputOf(c, operation, caller, snapshot);
-  const place = named ?? operation.placeOf?.(body, caller) ?? null;
+  const { query, sent, body } = await inputOf(c, operation, arrived, snapshot);
+  const place = named ?? operation.placeOf?.(body, arrived) ?? null;
+  const callerNow = async (): Promise<AdminCaller> => {
+    const now = adminCaller(await c.env.identifyAgain(), context.snapshot());
+    requireMoreThanOps(now.token);
+    requireRole(now, requirement, place);
+    return now;
+  };
+  // The body may have taken long to arrive.
+  const caller = sent === null ? arrived : await callerNow();
   const role = requireRole(caller, requirement, place);
   if (needsRecentLogin(operation.id, body)) requireRecentLogin(c.env.session, context.clock.now());
   const call: AdminCall = {
@@ -202,12 +212,7 @@ async function attempted(
     remark: isObject(query) && typeof query["note"] === "string" ? query["note"] : null,
     dryRun: isObject(query) && query["dry_run"] === "true",
     session: c.env.session,
-    callerNow: async () => {
-      const now = adminCaller(await c.env.identifyAgain(), context.snapshot());
-      requireMoreThanOps(now.token);
-      requireRole(now, requirement, place);
-      return now;
-    },
+    callerNow,
     consoleAddress: () => c.env.consoleAddress(),
     nowMs: context.clock.now(),
     note: (note) => context.store.note({ ...actor, role }, note),
@@ -265,7 +270,9 @@ async function change(
         actor,
         async (writer) => {
           if (call.remark !== null) writer.annotate(call.remark);
-          const answer = await operation.run(call, writer, found);
+          const caller = await callerWithin(call.caller, writer);
+          const role = requireRole(caller, ADMIN_OPERATIONS.get(operation.id)!, call.place);
+          const answer = await operation.run({ ...call, caller, role }, writer, found);
           if (repeatable !== null)
             await writer.keepAnswer(keptAnswer(tokenId, repeatable, replyOf(withoutSecret(answer), call)));
           return replyOf(answer, call);

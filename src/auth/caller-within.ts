@@ -1,0 +1,43 @@
+// The caller of a change by what the database says within it. The snapshot by which a request was admitted may be older:
+// another administrator can have taken the caller's right away while the request arrived or waited for its turn.
+
+// Decides (who may call, and with what): May a change be made whose caller loses the right meanwhile? By: `callerWithin`.
+// Rule: No; token, user and roles are read again in the transaction of the change.
+import { GatewayError } from "../core/errors.ts";
+import type { Membership } from "../core/identity.ts";
+import type { Reader } from "../store/reader.ts";
+import { requireHeld } from "./authenticate.ts";
+import { type AdminCaller, adminCaller } from "./grants.ts";
+
+/** Within a change, what it reads holds until the commit. Throws `revoked_token`. */
+export async function callerWithin(
+  { token }: Pick<AdminCaller, "token">,
+  reader: Pick<Reader, "findToken" | "findUser" | "listMemberships">,
+): Promise<AdminCaller> {
+  const { id, tenantId, userId } = token;
+  // logins have no secret and no row
+  const held = token.secrets.length === 0 ? token : await reader.findToken(id);
+  if (held === null)
+    throw new GatewayError("revoked_token", `The access token ${id} is no longer valid, because it was deleted.`);
+  const user = userId === null ? null : await reader.findUser(userId);
+  const rights = {
+    memberships: new Map(userId === null ? [] : [[userId, await membershipsOfUser(reader, tenantId, userId)]]),
+    operators: new Map(user?.isOperator === true ? [[user.id, user.tenantId]] : []),
+  };
+  requireHeld(held, rights);
+  return adminCaller(held, rights);
+}
+
+async function membershipsOfUser(
+  reader: Pick<Reader, "listMemberships">,
+  tenantId: string,
+  userId: string,
+): Promise<readonly Membership[]> {
+  const all: Membership[] = [];
+  for (let cursor: string | null = null; ;) {
+    const page = await reader.listMemberships({ limit: 1000, cursor }, { tenantId, userId });
+    all.push(...page.data);
+    if (page.nextCursor === null) return all;
+    cursor = page.nextCursor;
+  }
+}
