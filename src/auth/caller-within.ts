@@ -4,7 +4,7 @@
 // Decides (who may call, and with what): May a change be made whose caller loses the right meanwhile? By: `callerWithin`.
 // Rule: No; token, user and roles are read again in the transaction of the change.
 import { GatewayError } from "../core/errors.ts";
-import type { Membership } from "../core/identity.ts";
+import { everyRow } from "../store/every-row.ts";
 import type { Reader } from "../store/reader.ts";
 import { requireHeld } from "./authenticate.ts";
 import { type AdminCaller, adminCaller } from "./grants.ts";
@@ -20,24 +20,14 @@ export async function callerWithin(
   if (held === null)
     throw new GatewayError("revoked_token", `The access token ${id} is no longer valid, because it was deleted.`);
   const user = userId === null ? null : await reader.findUser(userId);
+  const memberships =
+    userId === null
+      ? []
+      : await Array.fromAsync(everyRow((page) => reader.listMemberships(page, { tenantId, userId })));
   const rights = {
-    memberships: new Map(userId === null ? [] : [[userId, await membershipsOfUser(reader, tenantId, userId)]]),
+    memberships: new Map(userId === null ? [] : [[userId, memberships]]),
     operators: new Map(user?.isOperator === true ? [[user.id, user.tenantId]] : []),
   };
   requireHeld(held, rights);
   return adminCaller(held, rights);
-}
-
-async function membershipsOfUser(
-  reader: Pick<Reader, "listMemberships">,
-  tenantId: string,
-  userId: string,
-): Promise<readonly Membership[]> {
-  const all: Membership[] = [];
-  for (let cursor: string | null = null; ;) {
-    const page = await reader.listMemberships({ limit: 1000, cursor }, { tenantId, userId });
-    all.push(...page.data);
-    if (page.nextCursor === null) return all;
-    cursor = page.nextCursor;
-  }
 }

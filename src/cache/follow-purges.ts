@@ -6,6 +6,7 @@
 // log every second while they have something to remove, and at the start as far back as answers are kept.
 import type { Clock } from "../core/clock.ts";
 import { MAX_CACHE_TTL_S } from "../core/configured/cache.ts";
+import { everyRow } from "../store/every-row.ts";
 import type { Reader } from "../store/reader.ts";
 import type { AuditRow } from "../store/records.ts";
 import type { CachePlace } from "./answer-cache.ts";
@@ -30,7 +31,6 @@ export interface FollowPurgesOptions {
 const LOOK_MS = 1000;
 /** A row may appear later than its time says, and clocks of two machines differ. */
 const OVERLAP_MS = 10_000;
-const PAGE = 200;
 
 export interface FollowedPurges {
   /** Resolves when every purge that was in the audit log at the time of the call has been carried out. Never rejects. */
@@ -47,14 +47,8 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): Fol
   const removalsSince = async (fromMs: number): Promise<readonly AuditRow[]> => {
     const rows: AuditRow[] = [];
     for (const removal of REMOVALS)
-      for (let cursor: string | null | undefined; cursor !== null;) {
-        const page = await reader.listAudit(
-          { limit: PAGE, cursor: cursor ?? null },
-          { ...removal, outcome: "done", fromMs },
-        );
-        rows.push(...page.data);
-        cursor = page.nextCursor;
-      }
+      for await (const row of everyRow((page) => reader.listAudit(page, { ...removal, outcome: "done", fromMs })))
+        rows.push(row);
     return rows;
   };
   const look = async (): Promise<void> => {

@@ -1,7 +1,7 @@
 // The faults of a tool server, by what can be done about them. Their messages are for the log: they may name hosts.
 import { ExchangeFault } from "../credentials/token-exchange.ts";
 import { GatewayError } from "../core/errors.ts";
-import { UpstreamFault } from "../wire/upstream.ts";
+import { messageAbout, UpstreamFault } from "../wire/upstream.ts";
 
 /**
  * `lost`: the server rejected the session, so nothing ran, and the same request may be repeated once over a new
@@ -72,7 +72,7 @@ function causeOf(thrown: unknown): ToolFault | GatewayError | null {
   for (let [at, depth] = [thrown, 0]; at instanceof Error && depth < 5; [at, depth] = [at.cause, depth + 1]) {
     if (at instanceof ToolFault || at instanceof GatewayError) return at;
     if (at instanceof UpstreamFault)
-      return new ToolFault(at.kind === "timeout" ? "timeout" : "failed", at.messageAbout("the server"), { cause: at });
+      return new ToolFault(at.kind === "timeout" ? "timeout" : "failed", messageAbout("the server", at), { cause: at });
     if (at instanceof ExchangeFault) return new ToolFault("failed", at.message, { cause: at });
   }
   return null;

@@ -3,6 +3,7 @@
 // process.
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
+import { messageOf } from "../core/thrown.ts";
 
 export interface UpstreamRequest {
   /** The default is POST. A GET has an empty body. */
@@ -99,11 +100,12 @@ export class UpstreamFault extends Error {
     this.name = "UpstreamFault";
     this.kind = kind;
   }
+}
 
-  /** The message where somebody else than a provider was called, such as `the receiver`. */
-  messageAbout(called: string): string {
-    return this.message.replaceAll("the provider", called);
-  }
+/** The message of what was thrown where somebody else than a provider was called, such as `the receiver`. */
+export function messageAbout(called: string, thrown: unknown): string {
+  const message = messageOf(thrown);
+  return thrown instanceof UpstreamFault ? message.replaceAll("the provider", called) : message;
 }
 
 /** The fault of a response that violates HTTP. `what` completes a sentence that begins with "the provider's answer". */

@@ -5,8 +5,7 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import type { Clock } from "../../core/clock.ts";
 import { isObject } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
-import { messageOf } from "../../core/thrown.ts";
-import type { UpstreamClient } from "../../wire/upstream.ts";
+import { messageAbout, type UpstreamClient } from "../../wire/upstream.ts";
 import { discoveryDocument, got, issuerJson } from "./issuer-requests.ts";
 
 const COOLDOWN_MS = 30_000;
@@ -49,7 +48,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
       }
       fetchedAtMs = clock.monotonic();
     } catch (thrown) {
-      onFault(`the keys of the issuer ${issuer.name} could not be fetched: ${messageOf(thrown)}`);
+      onFault(`the keys of the issuer ${issuer.name} could not be fetched: ${messageAbout("the issuer", thrown)}`);
     }
   };
   /** Runs one fetch at a time, and none within the cooldown after the last. */

@@ -18,7 +18,7 @@ export const recordText = memoizePerObject((record: CallRecord): string => JSON.
  * The members of a record that are known when the first attempt is admitted: who called, and for what. The trace id and
  * the start come first, because journals are searched for them there.
  */
-export function admittedMembers(record: CallRecord): Sparse<Pick<CallRecord, AdmittedMember>> {
+export function admittedMembers(record: CallRecord) {
   return {
     traceId: record.traceId,
     startedAtMs: record.startedAtMs,
@@ -39,29 +39,8 @@ export function admittedMembers(record: CallRecord): Sparse<Pick<CallRecord, Adm
     limits: unlessEmpty(record.limits),
     metadata: record.metadata ?? undefined,
     mirrorOf: record.mirrorOf ?? undefined,
-  };
+  } satisfies Sparse<Partial<CallRecord>>;
 }
-
-type AdmittedMember =
-  | "traceId"
-  | "startedAtMs"
-  | "clientRequestId"
-  | "otelTraceId"
-  | "snapshotVersion"
-  | "operation"
-  | "tokenId"
-  | "tenantId"
-  | "projectId"
-  | "userId"
-  | "endUser"
-  | "modelAsked"
-  | "route"
-  | "provider"
-  | "model"
-  | "stream"
-  | "limits"
-  | "metadata"
-  | "mirrorOf";
 
 function sparseRecord(record: CallRecord): object {
   const text: Partial<Record<keyof CallRecord, unknown>> = mostMembers(record);

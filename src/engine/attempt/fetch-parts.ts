@@ -9,7 +9,7 @@ import { connectionPartition } from "../../core/target.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
-import { UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
+import { messageAbout, UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
 import type { Call } from "../call/call.ts";
 import { FETCHABLE, type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
 import { unfit } from "../fit/unfit-for-target.ts";
@@ -112,7 +112,7 @@ async function fetchOne(
     throw unavailable(
       place,
       thrown.kind === "timeout" ? `did not arrive within ${TIME_MS / 1000} s` : "could not be fetched",
-      thrown.messageAbout("the host"),
+      messageAbout("the host", thrown),
     );
   } finally {
     clearTimeout(timer);

@@ -17,7 +17,7 @@ import { MAX_FINDINGS, NonsenseAnswer, type ServiceQuestion, TOO_MANY_FINDINGS }
 import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { parseJson } from "../../wire/json/json.ts";
-import { type UpstreamClient, UpstreamFault } from "../../wire/upstream.ts";
+import { messageAbout, type UpstreamClient, UpstreamFault } from "../../wire/upstream.ts";
 import type { ServiceEndpoint, ServiceRequest } from "./outside-endpoint.ts";
 
 /** A stretch of a text in UTF-16 units. */
@@ -288,7 +288,7 @@ function jsonOf(text: string) {
 export function reasonOf(thrown: unknown): string {
   if (thrown instanceof NoVerdict) return thrown.message;
   if (thrown instanceof NonsenseAnswer) return `the service's answer ${thrown.message}`;
-  if (thrown instanceof UpstreamFault) return `the service could not be asked: ${thrown.messageAbout("the service")}`;
+  if (thrown instanceof UpstreamFault) return `the service could not be asked: ${messageAbout("the service", thrown)}`;
   if (thrown instanceof GatewayError) return `the service could not be asked: ${thrown.message}`;
   return `the service could not be asked: ${String(thrown)}`;
 }

@@ -49,8 +49,6 @@ export interface SinkQueueOptions<T> {
 
 const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
-/** A receiver may ask for a longer wait than the queue's own longest, up to this bound. */
-const MAX_RETRY_AFTER_MS = 300_000;
 /** A sink that does not react to its signal is abandoned after this time. */
 const GRACE_MS = 250;
 /** The array is compacted when this many places at its front are free. */
@@ -194,7 +192,7 @@ export class SinkQueue<T> {
     const { clock, random, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS } = this.#options;
     const backoffMs =
       Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(20, this.#failuresInRow - 1)) * (0.5 + random() / 2);
-    const untilMs = clock.monotonic() + Math.max(backoffMs, Math.min(askedMs ?? 0, MAX_RETRY_AFTER_MS));
+    const untilMs = clock.monotonic() + Math.max(backoffMs, askedMs ?? 0);
     // New calls interrupt the sleep as well.
     while (this.#endsAtMs === null && clock.monotonic() < untilMs) await this.#sleep(untilMs - clock.monotonic());
   }

@@ -25,9 +25,12 @@ export interface Sink {
   close(): Promise<void>;
 }
 
+/** A longer wait would cost what does not fit into memory meanwhile. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
 export class SinkFault extends Error {
   readonly isRetryable: boolean;
-  /** The wait that the receiver asked for; `null` when it asked for none. */
+  /** The wait that the receiver asked for, at most five minutes; `null` when it asked for none. */
   readonly retryAfterMs: number | null;
 
   constructor(
@@ -37,6 +40,6 @@ export class SinkFault extends Error {
     super(message);
     this.name = "SinkFault";
     this.isRetryable = isRetryable;
-    this.retryAfterMs = retryAfterMs;
+    this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
   }
 }

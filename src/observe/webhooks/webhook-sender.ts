@@ -7,11 +7,10 @@ import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { GatewayEvent, Webhook } from "../../core/record/event.ts";
 import { VERSION } from "../../core/version.ts";
-import { messageOf } from "../../core/thrown.ts";
 import type { DeliveryAttempt } from "../../store/events/events.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
-import { type UpstreamBody, type UpstreamClient, UpstreamFault } from "../../wire/upstream.ts";
+import { messageAbout, type UpstreamBody, type UpstreamClient } from "../../wire/upstream.ts";
 import { webhookHeaders } from "./webhook-signature.ts";
 
 export interface SentWebhook {
@@ -145,6 +144,5 @@ async function beginningOf(body: UpstreamBody): Promise<string | null> {
 function deliveryFault(thrown: unknown): string {
   // The message contains no internal address, because deliveries are shown to tenants.
   if (thrown instanceof GatewayError) return thrown.message.replaceAll("`", "");
-  const message = thrown instanceof UpstreamFault ? thrown.messageAbout("the receiver") : messageOf(thrown);
-  return message.slice(0, KEPT_CHARACTERS);
+  return messageAbout("the receiver", thrown).slice(0, KEPT_CHARACTERS);
 }

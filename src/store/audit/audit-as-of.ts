@@ -2,7 +2,8 @@
 // change since then taken back, as the audit log has it, so nothing has to be stored twice.
 import { chainOf } from "./audit-chain.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import type { Page, PageRequest, Reader } from "../reader.ts";
+import { everyRow } from "../every-row.ts";
+import type { Reader } from "../reader.ts";
 import type { AuditRow } from "../records.ts";
 import { auditedOf, USER_FIELDS } from "../database/identity-fields.ts";
 import { auditedMembership, auditedToken } from "../database/row-values.ts";
@@ -23,8 +24,6 @@ export interface EarlierIdentities {
 
 type Kind = "user" | "membership" | "token";
 type States = Map<string, EarlierIdentity>;
-
-const PAGE = 1000;
 
 /** `null` when rows that would have to be taken back were removed because of their age. */
 export async function identitiesAsOf(reader: Reader, tenantId: string, ms: number): Promise<EarlierIdentities | null> {
@@ -54,15 +53,12 @@ function isOfIdentity(row: AuditRow): row is IdentityChange {
  */
 async function firstChanges(reader: Reader, tenantId: string, ms: number): Promise<Iterable<IdentityChange>> {
   const first = new Map<string, IdentityChange>();
-  await allPages(
-    (page) => reader.listAudit(page, { tenantId, outcome: "done", fromMs: ms + 1 }),
-    (row) => {
-      if (!isOfIdentity(row)) return;
-      const key = `${row.kind} ${row.targetId}`;
-      const known = first.get(key);
-      if (known === undefined || row.link.sequence < known.link.sequence) first.set(key, row);
-    },
-  );
+  for await (const row of everyRow((page) => reader.listAudit(page, { tenantId, outcome: "done", fromMs: ms + 1 }))) {
+    if (!isOfIdentity(row)) continue;
+    const key = `${row.kind} ${row.targetId}`;
+    const known = first.get(key);
+    if (known === undefined || row.link.sequence < known.link.sequence) first.set(key, row);
+  }
   return first.values();
 }
 
@@ -79,25 +75,10 @@ async function presentIdentities(
 ): Promise<void> {
   const put = (kind: Kind, id: string, projectId: string | null, value: JsonObject): void =>
     void states[kind].set(id, { id, projectId, value });
-  await allPages(
-    (page) => reader.listUsers(page, { tenantId }),
-    (user) => put("user", user.id, null, auditedOf(USER_FIELDS, user)),
-  );
-  await allPages(
-    (page) => reader.listMemberships(page, { tenantId }),
-    (one) => put("membership", `${one.userId}/${one.projectId ?? ""}`, one.projectId, auditedMembership(one)),
-  );
-  await allPages(
-    (page) => reader.listTokens(page, { tenantId }),
-    (token) => put("token", token.id, token.projectId, auditedToken(token, ms)),
-  );
-}
-
-async function allPages<T>(read: (page: PageRequest) => Promise<Page<T>>, add: (one: T) => void): Promise<void> {
-  let cursor: string | null = null;
-  do {
-    const page: Page<T> = await read({ limit: PAGE, cursor });
-    page.data.forEach((one) => add(one));
-    cursor = page.nextCursor;
-  } while (cursor !== null);
+  for await (const user of everyRow((page) => reader.listUsers(page, { tenantId })))
+    put("user", user.id, null, auditedOf(USER_FIELDS, user));
+  for await (const one of everyRow((page) => reader.listMemberships(page, { tenantId })))
+    put("membership", `${one.userId}/${one.projectId ?? ""}`, one.projectId, auditedMembership(one));
+  for await (const token of everyRow((page) => reader.listTokens(page, { tenantId })))
+    put("token", token.id, token.projectId, auditedToken(token, ms));
 }

@@ -400,6 +400,22 @@ describe("the issuer's keys", () => {
     expect(await gateway.outcome(await made())).toBe("200");
   });
 
+  test("an issuer that cannot be reached is named in the log", async () => {
+    const faults: string[] = [];
+    const logins = openLogins({
+      upstream: createSocketUpstream(),
+      clock: turnedClock(NOW),
+      onFault: (fault) => faults.push(fault),
+    });
+    const login = await made();
+    issuer.stop();
+    const asked = Promise.try(() => logins.identify(login, [configured()], NOW)).catch((thrown: unknown) => thrown);
+    expect(await asked).toMatchObject({ code: "login_unavailable" });
+    expect(faults).toEqual([
+      `the keys of the issuer ${configured().name} could not be fetched: the issuer could not be reached (ECONNREFUSED)`,
+    ]);
+  });
+
   test("a discovery document of another issuer is not trusted", async () => {
     issuer.stop();
     issuer = await startIssuer({ claimedIssuer: "https://elsewhere.example" });

@@ -104,6 +104,8 @@ describe("the right of an operator", () => {
     expect(
       code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/owner`, { operator: false })),
     ).toBe("done");
+    // nobody can log in as an operator without a role
+    await own.send("default.owner", "POST", `${A}/tenants/acme/users`, { id: "later", operator: true });
     expect(
       code(await own.send("default.owner", "PATCH", `${A}/tenants/default/users/default-owner`, { operator: false })),
     ).toBe("409 conflict");

@@ -11,11 +11,11 @@ import type { RouteScope } from "../../../routing/compile-routes.ts";
 import { splitName } from "../../../routing/compile-routes.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
 import { type RouteEntries, type RouteEntry, routeSchema } from "../../../routing/settings.ts";
+import { everyRow } from "../../../store/every-row.ts";
 import type { Resource } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 
-const PAGE = 1000;
 const MAX_LISTED = 20;
 
 /** All resources of a tenant that refer to others or are referred to. */
@@ -38,17 +38,7 @@ export async function readNaming(reader: Reader, tenantId: string): Promise<Nami
 }
 
 export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: string): Promise<readonly Resource[]> {
-  const all: Resource[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Reader["listResources"]>> = await reader.listResources(
-      { limit: PAGE, cursor },
-      { kind, tenantId },
-    );
-    all.push(...page.data);
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  return all;
+  return await Array.fromAsync(everyRow((page) => reader.listResources(page, { kind, tenantId })));
 }
 
 /** The provider ids that may precede a model name in the tenant. */

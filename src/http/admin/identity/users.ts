@@ -5,6 +5,7 @@ import { UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { conflict } from "../../../core/refusals.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { everyRow } from "../../../store/every-row.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { askedBy } from "../asked.ts";
@@ -80,12 +81,19 @@ async function requireAnotherOwner(store: Reader, tenantId: string, userId: stri
     throw conflict("This is the tenant's last owner. Make another user an owner first.");
 }
 
-/** A gateway without an operator can get a new one only on its own machine. */
+/**
+ * A gateway without an operator can get a new one only on its own machine. Nobody can log in without a role, and only
+ * operators give one to an operator, so that an operator without a role is none that could help.
+ */
 async function requireAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
   if (!isOperator) return;
-  const { data } = await store.listUsers({ limit: 2 }, { isOperator: true });
-  if (data.every((one) => one.id === id))
-    throw conflict("This is the gateway's last operator. Make another user an operator first.");
+  for await (const other of everyRow((page) => store.listUsers(page, { isOperator: true })))
+    if (other.id !== id && (await hasRole(store, other))) return;
+  throw conflict("This is the gateway's last operator with a role. Give another operator a role first.");
+}
+
+async function hasRole(store: Reader, { id: userId, tenantId }: StoredUser): Promise<boolean> {
+  return (await store.listMemberships({ limit: 1 }, { tenantId, userId })).data.length > 0;
 }
 
 const member = memberOf<StoredUser>();

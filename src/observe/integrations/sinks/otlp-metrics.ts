@@ -26,7 +26,7 @@ export type MetricsWatch = Pick<QueueWatch, "failed" | "failing" | "back">;
 export function openMetricsExport(
   { otlp: { metrics, resource, gzip }, delivery: { timeoutMs } }: Pick<TraceBase, "otlp" | "delivery">,
   watch: MetricsWatch,
-  clock: Pick<Clock, "now"> = systemClock,
+  clock: Pick<Clock, "now" | "monotonic"> = systemClock,
 ): MetricsExport | null {
   if (metrics === null) return null;
   const { temporality, intervalMs } = metrics;
@@ -34,6 +34,7 @@ export function openMetricsExport(
   const writer = new ProtobufWriter();
   let isFailing = false;
   let running: Promise<void> | null = null;
+  let notBeforeMs = Number.NEGATIVE_INFINITY;
 
   const send = async (withinMs: number): Promise<void> => {
     const nowMs = clock.now();
@@ -52,12 +53,14 @@ export function openMetricsExport(
     } catch (thrown) {
       // The receiver would reject the same points again, and there would be more and more of them.
       if (!(thrown instanceof SinkFault) || thrown.isRetryable) sums.restore(collected);
+      if (thrown instanceof SinkFault) notBeforeMs = clock.monotonic() + (thrown.retryAfterMs ?? 0);
       watch.failed();
       if (!isFailing) watch.failing(`metrics: ${messageOf(thrown)}`);
       isFailing = true;
     }
   };
   const timer = setInterval(() => {
+    if (clock.monotonic() < notBeforeMs) return;
     running ??= send(timeoutMs).finally(() => (running = null));
   }, intervalMs);
   timer.unref();

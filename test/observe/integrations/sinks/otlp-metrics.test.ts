@@ -254,7 +254,11 @@ interface Told {
   readonly words: string[];
 }
 
-function opened(url: string, more: object = {}): { readonly metrics: MetricsExport; readonly told: Told } {
+function opened(
+  url: string,
+  more: object = {},
+  monotonic: () => number = () => performance.now(),
+): { readonly metrics: MetricsExport; readonly told: Told } {
   const told: Told = { words: [] };
   const settings = otlpSettings.parse({ type: "otlp", endpoint: url, timeout_ms: 300, ...more });
   let nowMs = START_MS;
@@ -265,7 +269,7 @@ function opened(url: string, more: object = {}): { readonly metrics: MetricsExpo
       failing: (words) => told.words.push(`failing ${words}`),
       back: () => told.words.push("back"),
     },
-    { now: () => (nowMs += 1000) },
+    { now: () => (nowMs += 1000), monotonic },
   )!;
   return { metrics, told };
 }
@@ -346,6 +350,36 @@ describe("exports", () => {
     expect(calls(receiver.metrics())).toEqual([["cumulative", [1n], 1000]]);
     expect(receiver.exports[0]!.path).toBe("/v1/metrics");
     await metrics.end(1000);
+    await receiver.close();
+  });
+
+  test("[d11.4] wait as long as the receiver asks; only the last one, at the end, does not", async () => {
+    const busy = (): Response => new Response(null, { status: 503, headers: { "retry-after": "60" } });
+    const answers = [busy(), undefined, busy(), undefined];
+    let received = 0;
+    const receiver = otlpReceiver((index) => {
+      received += 1;
+      return answers[index];
+    });
+    let asked = 0;
+    let elapsedMs = 0;
+    const monotonic = (): number => {
+      asked += 1;
+      return elapsedMs;
+    };
+    const { metrics, told } = opened(receiver.url, { metrics_interval_s: 1 }, monotonic);
+    metrics.count(record());
+    await until(() => told.words.includes("failed"));
+    const before = asked;
+    elapsedMs = 59_999;
+    // two intervals, both within the wait
+    await until(() => asked >= before + 2);
+    expect(received).toBe(1);
+    elapsedMs = 60_000;
+    await until(() => told.words.includes("back"));
+    await until(() => told.words.filter((words) => words === "failed").length === 2);
+    await metrics.end(1000);
+    expect(received).toBe(4);
     await receiver.close();
   });
 
