@@ -1,5 +1,5 @@
 // What stands in place of something that is read for the first time. It appears late, so that nothing flashes where the answer comes soon.
-export function Pending({ what, lines = 3 }: { readonly what: string; readonly lines?: number }) {
+export function Pending({ what, lines = 3 }: { readonly what: string; readonly lines?: number | undefined }) {
   return (
     <div className="pending" role="status">
       <span className="unseen">{what} is being read.</span>

@@ -5,10 +5,10 @@ import { useLocation } from "wouter";
 import type { DraftList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { Empty } from "../components/empty.tsx";
-import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
-import { TableBox } from "../components/table-box.tsx";
+import { DataTable } from "../components/data-table.tsx";
 import { TimeText } from "../components/time-text.tsx";
+import { Unread } from "../components/unread.tsx";
 import { wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { type Binding, useKeys } from "../keyboard/keys.tsx";
@@ -61,14 +61,12 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
       {drafts.error !== null && (
         <Problem what="Your drafts could not be read." error={drafts.error} retry={() => void drafts.refetch()} />
       )}
-      {error !== null && (
-        <Problem
-          what={`The ${noun.many.toLowerCase()} could not be read.`}
-          error={error}
-          retry={() => void refetch()}
-        />
-      )}
-      {data === undefined && error === null && <Pending what={`The list of ${noun.many.toLowerCase()}`} lines={6} />}
+      <Unread
+        what={`The ${noun.many.toLowerCase()}`}
+        pending={`The list of ${noun.many.toLowerCase()}`}
+        lines={6}
+        of={{ data, error, refetch }}
+      />
       {data !== undefined && data.data.length === 0 && (
         <Empty
           title={
@@ -122,42 +120,32 @@ interface ObjectTableProps {
 
 function ObjectTable({ noun, objects, drafted }: ObjectTableProps) {
   return (
-    <TableBox label={noun.many}>
-      <table>
-        <caption className="unseen">{noun.many}</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            {noun.columns.map(({ head }) => (
-              <th key={head} scope="col">
-                {head}
-              </th>
-            ))}
-            <th scope="col">Kept in</th>
-            <th scope="col">Changed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {objects.map((object) => (
-            <tr key={object.id}>
-              <th scope="row">
-                <ScopedLink to={`${noun.screen}/${encodeURIComponent(object.id)}`}>
-                  {visibleText(object.name)}
-                </ScopedLink>
-                {drafted.has(object.name) && <small className="badge"> ● your draft</small>}
-              </th>
-              {noun.columns.map(({ head, cell }) => (
-                <td key={head}>{cell(object)}</td>
-              ))}
-              <td>
-                {object.origin === "file" ? "file" : "database"}
-                {object.project_id === null && <small> of {object.tenant_id ?? "all tenants"}</small>}
-              </td>
-              <td>{object.updated_at === null ? "–" : <TimeText at={object.updated_at} />}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label={noun.many}
+      rows={objects}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "Name",
+          render: ({ id, name }) => (
+            <>
+              <ScopedLink to={`${noun.screen}/${encodeURIComponent(id)}`}>{visibleText(name)}</ScopedLink>
+              {drafted.has(name) && <small className="badge"> ● your draft</small>}
+            </>
+          ),
+        },
+        ...noun.columns,
+        {
+          head: "Kept in",
+          render: (object) => (
+            <>
+              {object.origin === "file" ? "file" : "database"}
+              {object.project_id === null && <small> of {object.tenant_id ?? "all tenants"}</small>}
+            </>
+          ),
+        },
+        { head: "Changed", render: ({ updated_at: at }) => (at === null ? "–" : <TimeText at={at} />) },
+      ]}
+    />
   );
 }

@@ -2,10 +2,9 @@
 import { AsCode } from "../components/as-code.tsx";
 import { useEffect } from "react";
 import { useRead } from "../api/use-api.tsx";
-import { Pending } from "../components/pending.tsx";
-import { Problem } from "../components/problem.tsx";
 import { Tabs, useTab } from "../components/tabs.tsx";
 import { TimeText } from "../components/time-text.tsx";
+import { Unread } from "../components/unread.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
@@ -59,10 +58,7 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
         )}
         <AsCode path={path} />
       </div>
-      {error !== null && object === undefined && (
-        <Problem what={`The ${noun.one} could not be read.`} error={error} retry={() => void refetch()} />
-      )}
-      {object === undefined && error === null && <Pending what={`The ${noun.one}`} lines={8} />}
+      {object === undefined && <Unread what={`The ${noun.one}`} lines={8} of={{ data: object, error, refetch }} />}
       {object !== undefined && (
         <>
           <ReadOnlyReason noun={noun} object={object} />

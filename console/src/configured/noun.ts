@@ -1,5 +1,6 @@
 // A kind of configured object that the console shows as a list, a page and an editor: routes, policies, tool servers, prices.
-import type { ComponentType, ReactNode } from "react";
+import type { ComponentType } from "react";
+import type { DataColumn } from "../components/data-table.tsx";
 import type { Fields } from "./fields.ts";
 import type { YamlText } from "./yaml-text.ts";
 
@@ -32,11 +33,6 @@ export interface SimulationProps extends FormProps {
   readonly isChanged: boolean;
 }
 
-export interface Column {
-  readonly head: string;
-  readonly cell: (object: ConfiguredObject) => ReactNode;
-}
-
 export interface Noun {
   /** In paths of the admin API, such as `tool_servers`. */
   readonly plural: string;
@@ -49,7 +45,7 @@ export interface Noun {
   readonly command: string;
   /** In ids of operations, such as `ToolServer` of `replaceProjectToolServer`. */
   readonly operation: string;
-  readonly columns: readonly Column[];
+  readonly columns: readonly DataColumn<ConfiguredObject>[];
   /** What a new one begins with, in YAML. */
   readonly template: string;
   /** A sentence about the purpose of this kind of object, shown while a list of them is empty. */

@@ -1,14 +1,13 @@
 // The definition or the history of a configured object, as a part of a page that shows more about it.
 import type { ReactNode } from "react";
 import { useRead } from "../api/use-api.tsx";
-import { Pending } from "../components/pending.tsx";
-import { Problem } from "../components/problem.tsx";
 import { useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
 import type { ConfiguredObject, Noun } from "./noun.ts";
 import { ObjectEditor } from "./object-editor.tsx";
 import { ObjectHistory } from "./object-history.tsx";
 import { ReadOnlyReason } from "./read-only-reason.tsx";
+import { Unread } from "../components/unread.tsx";
 
 interface ObjectTabProps {
   readonly noun: Noun;
@@ -24,9 +23,7 @@ export function ObjectTab({ noun, id, tab, missing }: ObjectTabProps) {
   const path = adminPath(scope, `/${noun.plural}/${encodeURIComponent(id)}`);
   const { data: object, error, refetch } = useRead<ConfiguredObject>(path, { keepsPrevious: false });
   if (error?.status === 404 && missing !== undefined) return missing;
-  if (error !== null && object === undefined)
-    return <Problem what={`The ${noun.one} could not be read.`} error={error} retry={() => void refetch()} />;
-  if (object === undefined) return <Pending what={`The ${noun.one}`} lines={8} />;
+  if (object === undefined) return <Unread what={`The ${noun.one}`} lines={8} of={{ data: object, error, refetch }} />;
   return (
     <>
       <ReadOnlyReason noun={noun} object={object} />

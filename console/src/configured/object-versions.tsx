@@ -7,9 +7,9 @@ import type { ShownRequest } from "../api/command-of.ts";
 import { ActionsAsCode } from "../components/as-code.tsx";
 import { Empty } from "../components/empty.tsx";
 import { MoneyText } from "../components/money-text.tsx";
-import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
 import { TimeText } from "../components/time-text.tsx";
+import { Unread } from "../components/unread.tsx";
 import { counted, wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
@@ -47,9 +47,7 @@ export function VersionList({ noun, object, path }: ObjectVersionsProps) {
         <p>The gateway reads the configuration file and keeps no versions of it.</p>
       </Empty>
     );
-  if (error !== null)
-    return <Problem what="The versions could not be read." error={error} retry={() => void refetch()} />;
-  if (data === undefined) return <Pending what="The versions" />;
+  if (error !== null || data === undefined) return <Unread what="The versions" of={{ data, error, refetch }} />;
   if (data.data.length === 0) return <Empty title="No version is kept" />;
   const mayGoBack = may(me, scope, `rollBack*${noun.operation}`);
   const restoring = ({ number, change: { after } }: ObjectVersion): ShownRequest => ({

@@ -3,9 +3,8 @@ import { useState } from "react";
 import type { AuditRow, TenantAuditList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { Empty } from "../components/empty.tsx";
-import { Pending } from "../components/pending.tsx";
-import { Problem } from "../components/problem.tsx";
 import { TimeText } from "../components/time-text.tsx";
+import { Unread } from "../components/unread.tsx";
 import { wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { useScope } from "../scope/scope-context.tsx";
@@ -45,9 +44,7 @@ export function TargetHistory({ kind, targetId, what, none = "No change is recor
         <p>Maintainers of a project and admins of a tenant see who has changed what.</p>
       </Empty>
     );
-  if (error !== null)
-    return <Problem what="The history could not be read." error={error} retry={() => void refetch()} />;
-  if (data === undefined) return <Pending what="The history" />;
+  if (error !== null || data === undefined) return <Unread what="The history" of={{ data, error, refetch }} />;
   if (data.data.length === 0) return <Empty title={none} />;
   return (
     <>

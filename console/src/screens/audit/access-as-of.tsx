@@ -4,7 +4,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { localTime, timeInZone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -84,73 +84,65 @@ function Question({ state }: { readonly state: UrlState }) {
 function Users({ users }: Pick<AccessAsOf, "users">) {
   if (users.length === 0) return <Empty title="Nobody had a role then" />;
   return (
-    <TableBox label="Users">
-      <table>
-        <caption className="unseen">Users and their roles then</caption>
-        <thead>
-          <tr>
-            <th scope="col">User</th>
-            <th scope="col">Name</th>
-            <th scope="col">Roles</th>
-          </tr>
-        </thead>
-        <tbody>
-          {users.map((user) => (
-            <tr key={user.id}>
-              <th scope="row">
-                {visibleText(user.id)} {user.operator && <span className="badge">operator</span>}
-              </th>
-              <td>{visibleText(user.name)}</td>
-              <td>
-                {rolesText(user.roles)}
-                {user.company_login && <small> and what the company login gave</small>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Users"
+      caption="Users and their roles then"
+      rows={users}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "User",
+          render: ({ id, operator }) => (
+            <>
+              {visibleText(id)} {operator && <span className="badge">operator</span>}
+            </>
+          ),
+        },
+        { head: "Name", render: ({ name }) => visibleText(name) },
+        {
+          head: "Roles",
+          render: (user) => (
+            <>
+              {rolesText(user.roles)}
+              {user.company_login && <small> and what the company login gave</small>}
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }
 
 function Tokens({ tokens }: Pick<AccessAsOf, "tokens">) {
   if (tokens.length === 0) return <Empty title="No access token was valid for this then" />;
   return (
-    <TableBox label="Access tokens">
-      <table>
-        <caption className="unseen">Access tokens that were valid then</caption>
-        <thead>
-          <tr>
-            <th scope="col">Token</th>
-            <th scope="col">User</th>
-            <th scope="col">Roles</th>
-            <th scope="col">Permissions</th>
-            <th scope="col">Models</th>
-            <th scope="col">Routes</th>
-            <th scope="col">Tools</th>
-            <th scope="col">From</th>
-          </tr>
-        </thead>
-        <tbody>
-          {tokens.map((token) => (
-            <tr key={token.id}>
-              <th scope="row">
-                {visibleText(token.name)} <small>{token.id}</small>
-              </th>
-              <td>{visibleText(token.user_id ?? "–")}</td>
-              <td>{rolesText(token.roles)}</td>
-              <td>{token.permissions.join(", ") || "none"}</td>
-              <td>
-                {visibleText(token.models.join(", ") || (token.routes.length === 0 ? "all" : "those of its routes"))}
-              </td>
-              <td>{visibleText(token.routes.join(", ") || "all")}</td>
-              <td>{visibleText(token.tools.join(", ") || "all")}</td>
-              <td>{visibleText(token.ip.join(", ") || "anywhere")}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Access tokens"
+      caption="Access tokens that were valid then"
+      rows={tokens}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "Token",
+          render: ({ id, name }) => (
+            <>
+              {visibleText(name)} <small>{id}</small>
+            </>
+          ),
+        },
+        { head: "User", render: ({ user_id: user }) => visibleText(user ?? "–") },
+        { head: "Roles", render: ({ roles }) => rolesText(roles) },
+        { head: "Permissions", render: ({ permissions }) => permissions.join(", ") || "none" },
+        {
+          head: "Models",
+          render: ({ models, routes }) =>
+            visibleText(models.join(", ") || (routes.length === 0 ? "all" : "those of its routes")),
+        },
+        { head: "Routes", render: ({ routes }) => visibleText(routes.join(", ") || "all") },
+        { head: "Tools", render: ({ tools }) => visibleText(tools.join(", ") || "all") },
+        { head: "From", render: ({ ip }) => visibleText(ip.join(", ") || "anywhere") },
+      ]}
+    />
   );
 }
 

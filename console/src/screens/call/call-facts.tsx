@@ -2,7 +2,7 @@
 import type { CallDetail } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { wholeCount } from "../../format/count.ts";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { callsPath } from "../calls/calls-path.ts";
@@ -21,30 +21,24 @@ export function Parameters({ params }: { readonly params: Readonly<Record<string
   const entries = Object.entries(params ?? {});
   if (entries.length === 0) return <p className="hint">No parameters are recorded.</p>;
   return (
-    <TableBox label="Parameters of the request">
-      <table>
-        <caption className="unseen">Parameters of the request</caption>
-        <thead>
-          <tr>
-            <th scope="col">Parameter</th>
-            <th scope="col">What became of it</th>
-          </tr>
-        </thead>
-        <tbody>
-          {entries.map(([name, fate]) => (
-            <tr key={name}>
-              <th scope="row">
-                <code>{visibleText(name)}</code>
-              </th>
-              <td className="wide">
-                {fate}
-                {fate in MEANING && <small>: {MEANING[fate]}</small>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Parameters of the request"
+      rows={entries}
+      keyOf={([name]) => name}
+      columns={[
+        { head: "Parameter", render: ([name]) => <code>{visibleText(name)}</code> },
+        {
+          head: "What became of it",
+          isWide: true,
+          render: ([, fate]) => (
+            <>
+              {fate}
+              {fate in MEANING && <small>: {MEANING[fate]}</small>}
+            </>
+          ),
+        },
+      ]}
+    />
   );
 }
 

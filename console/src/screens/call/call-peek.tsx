@@ -1,6 +1,4 @@
 // A call beside the list of calls.
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { CallCost } from "./call-cost.tsx";
@@ -11,6 +9,7 @@ import { CallVerdict } from "./call-verdict.tsx";
 import { Figures } from "./figures.tsx";
 import { Timeline } from "./timeline.tsx";
 import { useCall } from "./use-call.ts";
+import { Unread } from "../../components/unread.tsx";
 
 export function CallPeek({ id, close }: { readonly id: string; readonly close: (() => void) | null }) {
   const { data: call, error, refetch } = useCall(id, { withAround: false });
@@ -27,8 +26,7 @@ export function CallPeek({ id, close }: { readonly id: string; readonly close: (
           </button>
         )}
       </p>
-      {error !== null && <Problem what="The call could not be read." error={error} retry={() => void refetch()} />}
-      {call === undefined && error === null && <Pending what="The call" />}
+      <Unread what="The call" of={{ data: call, error, refetch }} />
       {call !== undefined && (
         <>
           <CallVerdict call={call} />

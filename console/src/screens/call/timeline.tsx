@@ -1,6 +1,6 @@
 // Where the time of a call went: a lane for each attempt and each tool. The table below the drawing says the same in figures.
 import { duration } from "../../format/time.ts";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import type { AttemptFields, RecordFields, ToolFields } from "./call-record.ts";
 
@@ -42,43 +42,23 @@ export function Timeline({ record, totalMs }: { readonly record: RecordFields; r
           ))}
         </ul>
       )}
-      <TableBox label="The attempts and tools of this call">
-        <table>
-          <caption className="unseen">The attempts and tools of this call</caption>
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              <th scope="col">Outcome</th>
-              <th scope="col" className="number">
-                Began at
-              </th>
-              <th scope="col" className="number">
-                Answer began
-              </th>
-              <th scope="col" className="number">
-                First token
-              </th>
-              <th scope="col" className="number">
-                Ended at
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {lanes.map((lane, index) => (
-              <tr key={index}>
-                <th scope="row">
-                  <span className="cut">{visibleText(lane.name)}</span>
-                </th>
-                <td className="wide">{visibleText(lane.outcome)}</td>
-                <td className="number">{duration(lane.startMs)}</td>
-                <td className="number">{lane.headMs === null ? "–" : duration(lane.headMs)}</td>
-                <td className="number">{lane.firstMs === null ? "–" : duration(lane.firstMs)}</td>
-                <td className="number">{duration(lane.endMs)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <DataTable
+        label="The attempts and tools of this call"
+        rows={lanes}
+        keyOf={(_lane, index) => index}
+        columns={[
+          { head: "Attempt", render: ({ name }) => <span className="cut">{visibleText(name)}</span> },
+          { head: "Outcome", isWide: true, render: ({ outcome }) => visibleText(outcome) },
+          { head: "Began at", isNumber: true, render: ({ startMs }) => duration(startMs) },
+          { head: "Answer began", isNumber: true, render: ({ headMs }) => (headMs === null ? "–" : duration(headMs)) },
+          {
+            head: "First token",
+            isNumber: true,
+            render: ({ firstMs }) => (firstMs === null ? "–" : duration(firstMs)),
+          },
+          { head: "Ended at", isNumber: true, render: ({ endMs }) => duration(endMs) },
+        ]}
+      />
       {record.own_ms !== undefined && (
         <p className="hint">
           {duration(record.own_ms)} of the total was work of the gateway itself. All times count from the arrival of the

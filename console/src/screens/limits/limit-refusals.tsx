@@ -1,11 +1,10 @@
 // The last calls that a limit or budget refused, or in audit mode would have refused.
 import type { LimitDetail, LogPage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { StatusMark } from "../../components/status-mark.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
@@ -39,48 +38,35 @@ export function LimitRefusals({ limit }: { readonly limit: LimitDetail }) {
         {title} <small>in the last {DAYS} days</small>
       </h2>
       <div className="panel-body">
-        {error !== null && data === undefined && (
-          <Problem what="The refused calls could not be read." error={error} retry={() => void refetch()} />
-        )}
-        {data === undefined && error === null && <Pending what="The refused calls" />}
+        {data === undefined && <Unread what="The refused calls" of={{ data, error, refetch }} />}
         {data !== undefined && data.data.length === 0 && <p className="hint">No call.</p>}
         {data !== undefined && data.data.length > 0 && (
           <>
-            <TableBox label={title}>
-              <table>
-                <caption className="unseen">{title}</caption>
-                <thead>
-                  <tr>
-                    {["Time", "Answer", "Model", "Project", "End user"].map((head) => (
-                      <th key={head} scope="col">
-                        {head}
-                      </th>
-                    ))}
-                  </tr>
-                </thead>
-                <tbody>
-                  {data.data.map((call) => (
-                    <tr key={call.trace_id}>
-                      <th scope="row">
-                        <ScopedLink to={`/calls/${call.trace_id}`}>
-                          <TimeText at={call.at} />
-                        </ScopedLink>
-                      </th>
-                      <td>
-                        <StatusMark call={call} />
-                      </td>
-                      <td>
-                        <span className="cut">{visibleText(call.model_asked ?? call.route ?? "–")}</span>
-                      </td>
-                      <td>{call.project_id ?? "–"}</td>
-                      <td>
-                        <span className="cut">{visibleText(call.end_user ?? "–")}</span>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </TableBox>
+            <DataTable
+              label={title}
+              rows={data.data}
+              keyOf={(call) => call.trace_id}
+              columns={[
+                {
+                  head: "Time",
+                  render: (call) => (
+                    <ScopedLink to={`/calls/${call.trace_id}`}>
+                      <TimeText at={call.at} />
+                    </ScopedLink>
+                  ),
+                },
+                { head: "Answer", render: (call) => <StatusMark call={call} /> },
+                {
+                  head: "Model",
+                  render: (call) => <span className="cut">{visibleText(call.model_asked ?? call.route ?? "–")}</span>,
+                },
+                { head: "Project", render: (call) => call.project_id ?? "–" },
+                {
+                  head: "End user",
+                  render: (call) => <span className="cut">{visibleText(call.end_user ?? "–")}</span>,
+                },
+              ]}
+            />
             <p>
               <ScopedLink to={all}>All of them among the calls</ScopedLink>
             </p>

@@ -3,9 +3,8 @@ import { useEffect } from "react";
 import type { LimitDetail } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { NEW_NAME } from "../../configured/configured-operations.ts";
 import { NewObject } from "../../configured/object-editor.tsx";
 import { ObjectTab } from "../../configured/object-tab.tsx";
@@ -87,10 +86,7 @@ function OneLimit({ id }: { readonly id: string }) {
         )}
         <AsCode path={path} />
       </div>
-      {error !== null && limit === undefined && (
-        <Problem what="The limit could not be read." error={error} retry={() => void refetch()} />
-      )}
-      {limit === undefined && error === null && <Pending what="The limit" lines={8} />}
+      {limit === undefined && <Unread what="The limit" lines={8} of={{ data: limit, error, refetch }} />}
       {limit !== undefined && (
         <Tabs label={`About ${limit.name}`} tabs={TABS} chosen={tab} choose={choose}>
           {tab === "state" && (

@@ -1,7 +1,7 @@
 // Who has used most of a budget in its period, and what was used on each day. Each line leads to its calls.
 import type { LimitDetail } from "../../api/types.ts";
 import { MoneyText } from "../../components/money-text.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -75,37 +75,24 @@ function UseTable({ title, head, rows }: UseTableProps) {
   return (
     <section className="panel" aria-label={title}>
       <h2>{title}</h2>
-      <TableBox label={title}>
-        <table>
-          <caption className="unseen">{title}</caption>
-          <thead>
-            <tr>
-              <th scope="col">{head}</th>
-              {["Cost", "Tokens", "Calls"].map((name) => (
-                <th key={name} scope="col" className="number">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ name, link, calls, tokens, cost_usd: cost }) => (
-              <tr key={name}>
-                <th scope="row">
-                  <span className="cut">
-                    {link === null ? visibleText(name) : <ScopedLink to={link}>{visibleText(name)}</ScopedLink>}
-                  </span>
-                </th>
-                <td className="number">
-                  <MoneyText usd={cost} />
-                </td>
-                <td className="number">{wholeCount(tokens)}</td>
-                <td className="number">{wholeCount(calls)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <DataTable
+        label={title}
+        rows={rows}
+        keyOf={({ name }) => name}
+        columns={[
+          {
+            head,
+            render: ({ name, link }) => (
+              <span className="cut">
+                {link === null ? visibleText(name) : <ScopedLink to={link}>{visibleText(name)}</ScopedLink>}
+              </span>
+            ),
+          },
+          { head: "Cost", isNumber: true, render: ({ cost_usd: cost }) => <MoneyText usd={cost} /> },
+          { head: "Tokens", isNumber: true, render: ({ tokens }) => wholeCount(tokens) },
+          { head: "Calls", isNumber: true, render: ({ calls }) => wholeCount(calls) },
+        ]}
+      />
     </section>
   );
 }

@@ -5,10 +5,9 @@ import type { LimitState, LimitStates } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
 import { wholeCount } from "../../format/count.ts";
 import { inAllZones, utcAndOwn } from "../../format/time.ts";
@@ -79,10 +78,12 @@ export function LimitsScreen() {
           onChange={(event) => url.set({ q: event.target.value }, { replace: true })}
         />
       </div>
-      {error !== null && (
-        <Problem what="The limits and budgets could not be read." error={error} retry={() => void refetch()} />
-      )}
-      {data === undefined && error === null && <Pending what="The list of limits and budgets" lines={6} />}
+      <Unread
+        what="The limits and budgets"
+        pending="The list of limits and budgets"
+        lines={6}
+        of={{ data, error, refetch }}
+      />
       {data !== undefined && data.data.length === 0 && (
         <Empty title={kind === null ? "There is no limit and no budget yet" : `There is no ${kind} yet`}>
           <p>

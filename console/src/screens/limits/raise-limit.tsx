@@ -5,8 +5,8 @@ import type { LimitDetail } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { operationOf } from "../../configured/configured-operations.ts";
 import type { ConfiguredObject } from "../../configured/noun.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -56,8 +56,7 @@ export function RaiseDialog({ id, close }: { readonly id: string; readonly close
     );
   return (
     <Modal title="Change the amount" close={close}>
-      {error !== null && <Problem what="The limit could not be read." error={error} retry={() => void refetch()} />}
-      {limit === undefined && error === null && <Pending what="The limit" />}
+      <Unread what="The limit" of={{ data: limit, error, refetch }} />
       {limit !== undefined && (
         <p>
           {visibleText(limit.name)} belongs to {own.project === null ? "the tenant" : visibleText(own.project)}. Someone
@@ -75,10 +74,7 @@ function AmountDialog({ limit, close }: { readonly limit: LimitDetail; readonly 
   const { data: object, error, refetch } = useRead<ConfiguredObject>(path, { keepsPrevious: false });
   return (
     <Modal title={`Change the amount of ${visibleText(limit.name)}`} close={close}>
-      {error !== null && (
-        <Problem what={`The ${noun.one} could not be read.`} error={error} retry={() => void refetch()} />
-      )}
-      {object === undefined && error === null && <Pending what={`The ${noun.one}`} />}
+      <Unread what={`The ${noun.one}`} of={{ data: object, error, refetch }} />
       {object !== undefined && <AmountForm limit={limit} path={path} object={object} close={close} />}
     </Modal>
   );

@@ -3,7 +3,7 @@ import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -86,51 +86,42 @@ function ModelTable({
   readonly projectId: string | null;
 }) {
   return (
-    <TableBox label="Models">
-      <table>
-        <caption className="unseen">Models and routes that can be called</caption>
-        <thead>
-          <tr>
-            <th scope="col">Model or route</th>
-            <th scope="col" className="number">
-              Input
-            </th>
-            <th scope="col" className="number">
-              Output
-            </th>
-            <th scope="col">Price from</th>
-            <th scope="col" className="number">
-              Context
-            </th>
-            <th scope="col">Takes</th>
-            <th scope="col">Try it</th>
-          </tr>
-        </thead>
-        <tbody>
-          {models.map((model) => (
-            <tr key={model.id}>
-              <th scope="row">
-                {visibleText(model.id)} {isRouteEntry(model) && <span className="badge">route</span>}
-              </th>
-              <Price model={model} kind="prompt" />
-              <Price model={model} kind="completion" />
-              <td>{model.price_id === undefined ? "–" : <PriceSource id={model.price_id} />}</td>
-              <td className="number">{model.context_length === undefined ? "–" : wholeCount(model.context_length)}</td>
-              <td>{model.architecture.input_modalities.join(", ")}</td>
-              <td>
-                {model.operations?.includes("chat.completions") === true ? (
-                  <ScopedLink to={playPath(model.id, projectId)} aria-label={`Try ${model.id} in the playground`}>
-                    Playground
-                  </ScopedLink>
-                ) : (
-                  "–"
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Models"
+      caption="Models and routes that can be called"
+      rows={models}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "Model or route",
+          render: (model) => (
+            <>
+              {visibleText(model.id)} {isRouteEntry(model) && <span className="badge">route</span>}
+            </>
+          ),
+        },
+        { head: "Input", isNumber: true, render: (model) => <Price model={model} kind="prompt" /> },
+        { head: "Output", isNumber: true, render: (model) => <Price model={model} kind="completion" /> },
+        { head: "Price from", render: ({ price_id: id }) => (id === undefined ? "–" : <PriceSource id={id} />) },
+        {
+          head: "Context",
+          isNumber: true,
+          render: ({ context_length: tokens }) => (tokens === undefined ? "–" : wholeCount(tokens)),
+        },
+        { head: "Takes", render: ({ architecture }) => architecture.input_modalities.join(", ") },
+        {
+          head: "Try it",
+          render: ({ id, operations }) =>
+            operations?.includes("chat.completions") === true ? (
+              <ScopedLink to={playPath(id, projectId)} aria-label={`Try ${id} in the playground`}>
+                Playground
+              </ScopedLink>
+            ) : (
+              "–"
+            ),
+        },
+      ]}
+    />
   );
 }
 
@@ -146,13 +137,6 @@ function playPath(model: string, projectId: string | null): string {
 
 function Price({ model, kind }: { readonly model: ListedModel; readonly kind: string }) {
   const price = model.pricing?.[kind];
-  return (
-    <td className="number">
-      {price === undefined ? (
-        <span className="hint">{isRouteEntry(model) ? "by target" : "no price"}</span>
-      ) : (
-        perMillion(price)
-      )}
-    </td>
-  );
+  if (price !== undefined) return perMillion(price);
+  return <span className="hint">{isRouteEntry(model) ? "by target" : "no price"}</span>;
 }

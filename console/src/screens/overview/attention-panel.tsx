@@ -1,8 +1,6 @@
 // What needs somebody, what happens first at the top. Each line leads to where it can be seen and changed.
 import type { Attention, AttentionList } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { ageOf, inAllZones, dayAndClock } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
@@ -12,6 +10,7 @@ import { useMe } from "../../session/session.tsx";
 import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
+import { Unread } from "../../components/unread.tsx";
 
 const MOST_TENANTS = 12;
 
@@ -28,9 +27,7 @@ export function AttentionPanel({ everyMs }: { readonly everyMs: number }) {
 
 function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: number }) {
   const { data, error, refetch } = useRead<AttentionList>(adminPath(scope, "/attention"), { everyMs });
-  if (error !== null && data === undefined)
-    return <Problem what="What needs you could not be read." error={error} retry={() => void refetch()} />;
-  if (data === undefined) return <Pending what="What needs you" />;
+  if (data === undefined) return <Unread what="What needs you" of={{ data, error, refetch }} />;
   if (data.data.length === 0)
     return (
       <p>

@@ -13,6 +13,7 @@ import { loadedOnUse } from "../../components/loaded-on-use.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath, pathIn } from "../../scope/scope.ts";
 import { useNow } from "../../use-now.ts";
@@ -119,10 +120,7 @@ function Trends({ nowMs }: { readonly nowMs: number }) {
         Over time <small>in the last 24 hours</small>
       </h2>
       <div className="panel-body">
-        {error !== null && data === undefined && (
-          <Problem what="The calls over time could not be read." error={error} retry={() => void refetch()} />
-        )}
-        {data === undefined && error === null && <Pending what="The calls over time" />}
+        {data === undefined && <Unread what="The calls over time" of={{ data, error, refetch }} />}
         {data !== undefined && (
           <div className="volume">
             <CallTrends histogram={data} choose={choose} />

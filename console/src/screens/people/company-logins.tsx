@@ -3,16 +3,13 @@ import type { CompanyLogin as Login, CompanyLogins } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
 
 export function CompanyLoginList({ tenant }: { readonly tenant: string }) {
   const { data, error, refetch } = useRead<CompanyLogins>(adminPath({ tenant, project: null }, "/logins"));
-  if (error !== null)
-    return <Problem what="The company logins could not be read." error={error} retry={() => void refetch()} />;
-  if (data === undefined) return <Pending what="The company logins" />;
+  if (error !== null || data === undefined) return <Unread what="The company logins" of={{ data, error, refetch }} />;
   if (data.data.length === 0)
     return (
       <Empty title="No company login is configured for this tenant">

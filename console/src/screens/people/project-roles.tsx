@@ -5,8 +5,8 @@ import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Labelled } from "../../components/labelled.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
@@ -38,8 +38,7 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
         .
       </p>
       {mayPut && <NewRole path={path} />}
-      {error !== null && <Problem what="The roles could not be read." error={error} retry={() => void refetch()} />}
-      {data === undefined && error === null && <Pending what="The list of roles" />}
+      <Unread what="The roles" pending="The list of roles" of={{ data, error, refetch }} />
       {data !== undefined && data.data.length === 0 && (
         <Empty title="No roles are assigned in this project itself">
           <p>Give a user a role above, and the user can work in this project and in no other.</p>

@@ -3,9 +3,9 @@ import { useRead } from "../../api/use-api.tsx";
 import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
 import type { Session, TenantSessionList } from "../../api/types.ts";
@@ -29,9 +29,8 @@ export function SessionList({ path, userId, mayEnd, none }: SessionListProps) {
   const { data, error, refetch } = useRead<TenantSessionList>(path + PAGE + ofUser);
   const { isBusy, failure, ask } = useWrite();
   const ending = ({ id }: Session): ShownRequest => ({ method: "DELETE", path: `${path}/${encodeURIComponent(id)}` });
-  if (error !== null)
-    return <Problem what="The sessions could not be read." error={error} retry={() => void refetch()} />;
-  if (data === undefined) return <Pending what="The list of sessions" />;
+  if (error !== null || data === undefined)
+    return <Unread what="The sessions" pending="The list of sessions" of={{ data, error, refetch }} />;
   if (data.data.length === 0) return <Empty title={none} />;
   return (
     <>

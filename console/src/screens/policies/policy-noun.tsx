@@ -16,13 +16,13 @@ export const POLICY_NOUN: Noun = {
   columns: [
     {
       head: "What it does",
-      cell: ({ rule, guard }) => (
+      render: ({ rule, guard }) => (
         <span className="cut mono">
           {visibleText(typeof rule === "string" ? rule : `guard: ${JSON.stringify(guard)}`)}
         </span>
       ),
     },
-    { head: "Mode", cell: ({ mode }) => (mode === "audit" ? "only records" : "enforced") },
+    { head: "Mode", render: ({ mode }) => (mode === "audit" ? "only records" : "enforced") },
   ],
   Form: PolicyForm,
   isVersioned: true,

@@ -4,7 +4,7 @@ import type { PolicySimulation } from "../../api/types.ts";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { ActionsAsCode } from "../../components/as-code.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
 import { useSimulation } from "../../configured/use-simulation.ts";
 import { counted, wholeCount } from "../../format/count.ts";
@@ -45,15 +45,18 @@ export function PolicySimulationPanel({ fields, path, isChanged }: SimulationPro
   );
 }
 
+/** A verdict with the calls that get it now and with the draft. */
+type Row = readonly [title: string, now: number | undefined, proposed: number | undefined];
+
 function Result({ answer }: { readonly answer: PolicySimulation }) {
   const { calls, from, to, now, proposed, newly_denied: denied, newly_allowed: allowed, who } = answer;
   if (calls === 0)
     return <p className="hint">No call is recorded here yet. The simulation begins with the first one.</p>;
-  const rows = [
+  const rows: readonly Row[] = [
     ["Allowed", now?.allowed, proposed?.allowed],
     ["Denied", now?.denied, proposed?.denied],
     ["Cannot be judged from records", now?.unknown, proposed?.unknown],
-  ] as const;
+  ];
   return (
     <>
       <p className="hint">
@@ -65,49 +68,34 @@ function Result({ answer }: { readonly answer: PolicySimulation }) {
           <li>{counted(allowed.calls, "call")} would be newly allowed.</li>
         </ul>
       )}
-      <TableBox label="Calls by verdict">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Verdict</th>
-              <th scope="col">Now</th>
-              {proposed !== null && <th scope="col">With the draft</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(([title, before, after]) => (
-              <tr key={title}>
-                <th scope="row">{title}</th>
-                <td>{before === undefined ? "–" : wholeCount(before)}</td>
-                {after !== undefined && <td>{wholeCount(after)}</td>}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <DataTable
+        label="Calls by verdict"
+        rows={rows}
+        keyOf={([title]) => title}
+        columns={[
+          { head: "Verdict", render: ([title]) => title },
+          { head: "Now", render: ([, before]) => (before === undefined ? "–" : wholeCount(before)) },
+          ...(proposed === null ? [] : [{ head: "With the draft", render: ([, , after]: Row) => wholeCount(after!) }]),
+        ]}
+      />
       {who.length > 0 && (
-        <TableBox label="Who loses and who gains">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Project and token</th>
-                <th scope="col">Newly denied</th>
-                <th scope="col">Newly allowed</th>
-              </tr>
-            </thead>
-            <tbody>
-              {who.map(({ project_id: project, token_id: token, newly_denied: lost, newly_allowed: gained }) => (
-                <tr key={`${project} ${token}`}>
-                  <th scope="row" className="mono">
-                    {visibleText(project ?? "no project")} {visibleText(token ?? "")}
-                  </th>
-                  <td>{wholeCount(lost)}</td>
-                  <td>{wholeCount(gained)}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <DataTable
+          label="Who loses and who gains"
+          rows={who}
+          keyOf={({ project_id: project, token_id: token }) => `${project} ${token}`}
+          columns={[
+            {
+              head: "Project and token",
+              render: ({ project_id: project, token_id: token }) => (
+                <span className="mono">
+                  {visibleText(project ?? "no project")} {visibleText(token ?? "")}
+                </span>
+              ),
+            },
+            { head: "Newly denied", render: ({ newly_denied: lost }) => wholeCount(lost) },
+            { head: "Newly allowed", render: ({ newly_allowed: gained }) => wholeCount(gained) },
+          ]}
+        />
       )}
     </>
   );

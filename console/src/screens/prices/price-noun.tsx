@@ -17,10 +17,10 @@ export const PRICE_NOUN: Noun = {
   purpose:
     "A price of your own takes precedence over the built-in list, for a model or for all models that match a pattern.",
   columns: [
-    { head: "Model", cell: ({ model }) => text(model) },
-    { head: "Input", cell: (price) => `${text(price["prompt"])} ${unit(price)}` },
-    { head: "Output", cell: (price) => `${text(price["completion"])} ${unit(price)}` },
-    { head: "From", cell: ({ from }) => text(from) },
+    { head: "Model", render: ({ model }) => text(model) },
+    { head: "Input", render: (price) => `${text(price["prompt"])} ${unit(price)}` },
+    { head: "Output", render: (price) => `${text(price["completion"])} ${unit(price)}` },
+    { head: "From", render: ({ from }) => text(from) },
   ],
   Form: PriceForm,
 };

@@ -7,8 +7,8 @@ import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { Labelled } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { ageOf, inAllZones, dayAndClock } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
@@ -101,8 +101,7 @@ export function DrainDialogOf({ id, close }: { readonly id: string; readonly clo
   if (provider !== undefined) return <DrainDialog provider={provider} close={close} />;
   return (
     <Modal title={`Drain ${visibleText(id)}`} close={close}>
-      {error !== null && <Problem what="The provider could not be read." error={error} retry={() => void refetch()} />}
-      {data === undefined && error === null && <Pending what="The provider" />}
+      <Unread what="The provider" of={{ data, error, refetch }} />
       {data !== undefined && <p>There is no provider of this name here any more.</p>}
     </Modal>
   );

@@ -1,8 +1,7 @@
 // What the models of a provider support, from the table by which the gateway fits requests to them.
 import { useRead } from "../../api/use-api.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { useUrlState } from "../../url-state.ts";
 
@@ -52,10 +51,7 @@ export function ProviderCapabilities({ id, targets }: ProviderCapabilitiesProps)
           </select>
         </label>
       </p>
-      {error !== null && (
-        <Problem what="What it supports could not be read." error={error} retry={() => void refetch()} />
-      )}
-      {data === undefined && error === null && <Pending what="What it supports" lines={8} />}
+      <Unread what="What it supports" lines={8} of={{ data, error, refetch }} />
       {data !== undefined && error === null && (
         <div className={`tab-panel ${isPlaceholderData ? "old" : ""}`}>
           <p className="hint">
@@ -73,39 +69,31 @@ export function ProviderCapabilities({ id, targets }: ProviderCapabilitiesProps)
 
 function CapabilityTable({ title, rows }: { readonly title: string; readonly rows: readonly Capability[] }) {
   return (
-    <TableBox label={title}>
-      <table>
-        <caption className="unseen">{title}</caption>
-        <thead>
-          <tr>
-            <th scope="col">{title}</th>
-            <th scope="col">Support</th>
-            <th scope="col">Values</th>
-            <th scope="col">Note</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ name, support, values, range, note }) => (
-            <tr key={name}>
-              <th scope="row">
-                <code>{name}</code>
-              </th>
-              <td>
-                <span className={`status ${TONES[support]?.tone ?? "idle"}`} data-mark={TONES[support]?.mark ?? "–"}>
-                  {support}
-                </span>
-              </td>
-              <td>
-                <span className="cut">
-                  {support === "unsupported" ? "–" : (values?.join(", ") ?? range?.join(" to ") ?? "all")}
-                </span>
-              </td>
-              <td className="wide">{note === null ? "" : visibleText(note)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label={title}
+      rows={rows}
+      keyOf={({ name }) => name}
+      columns={[
+        { head: title, render: ({ name }) => <code>{name}</code> },
+        {
+          head: "Support",
+          render: ({ support }) => (
+            <span className={`status ${TONES[support]?.tone ?? "idle"}`} data-mark={TONES[support]?.mark ?? "–"}>
+              {support}
+            </span>
+          ),
+        },
+        {
+          head: "Values",
+          render: ({ support, values, range }) => (
+            <span className="cut">
+              {support === "unsupported" ? "–" : (values?.join(", ") ?? range?.join(" to ") ?? "all")}
+            </span>
+          ),
+        },
+        { head: "Note", isWide: true, render: ({ note }) => (note === null ? "" : visibleText(note)) },
+      ]}
+    />
   );
 }
 

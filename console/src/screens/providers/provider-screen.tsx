@@ -4,9 +4,8 @@ import type { ProviderHealths } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { NEW_NAME } from "../../configured/configured-operations.ts";
 import { NewObject } from "../../configured/object-editor.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -62,10 +61,7 @@ function OneProvider({ id: key }: { readonly id: string }) {
         )}
         <AsCode path={path} />
       </div>
-      {error !== null && data === undefined && (
-        <Problem what="The provider could not be read." error={error} retry={() => void refetch()} />
-      )}
-      {data === undefined && error === null && <Pending what="The provider" lines={8} />}
+      {data === undefined && <Unread what="The provider" lines={8} of={{ data, error, refetch }} />}
       {data !== undefined && provider !== undefined && (
         <Drains drains={provider.drains} asOfMs={Date.parse(data.as_of)} />
       )}

@@ -2,7 +2,7 @@
 import type { CallDetail, ProviderFailure, ProviderHealth } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { counted, wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
@@ -138,35 +138,20 @@ function Targets({ provider: { targets } }: { readonly provider: ProviderHealth 
           <p className="hint">None since this gateway was started.</p>
         </div>
       ) : (
-        <TableBox label="Models that were called lately">
-          <table>
-            <caption className="unseen">Models that were called lately</caption>
-            <thead>
-              <tr>
-                <th scope="col">Model</th>
-                <th scope="col">Circuit breaker</th>
-                <th scope="col" className="number">
-                  First token
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {targets.map((target) => (
-                <tr key={target.model}>
-                  <th scope="row">
-                    <span className="cut">{visibleText(target.model)}</span>
-                  </th>
-                  <td>
-                    <TargetMark target={target} />
-                  </td>
-                  <td className="number">
-                    {target.first_content_ms === null ? "–" : duration(target.first_content_ms)}
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </TableBox>
+        <DataTable
+          label="Models that were called lately"
+          rows={targets}
+          keyOf={({ model }) => model}
+          columns={[
+            { head: "Model", render: ({ model }) => <span className="cut">{visibleText(model)}</span> },
+            { head: "Circuit breaker", render: (target) => <TargetMark target={target} /> },
+            {
+              head: "First token",
+              isNumber: true,
+              render: ({ first_content_ms: ms }) => (ms === null ? "–" : duration(ms)),
+            },
+          ]}
+        />
       )}
     </section>
   );

@@ -5,10 +5,9 @@ import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -53,8 +52,7 @@ export function ProvidersScreen() {
         )}
         <AsCode path={path} />
       </div>
-      {error !== null && <Problem what="The providers could not be read." error={error} retry={() => void refetch()} />}
-      {data === undefined && error === null && <Pending what="The list of providers" lines={6} />}
+      <Unread what="The providers" pending="The list of providers" lines={6} of={{ data, error, refetch }} />
       {data !== undefined && data.data.length === 0 && (
         <Empty title="No provider can be called">
           <p>A provider is enabled by its key: in the environment, in the configuration file, or here.</p>
@@ -95,43 +93,31 @@ const URGENCY: readonly ProviderHealth["status"][] = ["down", "degraded", "ok", 
 
 function ProviderTable({ providers }: { readonly providers: readonly ProviderHealth[] }) {
   return (
-    <TableBox label="Providers">
-      <table>
-        <caption className="unseen">Providers</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">State</th>
-            {["Attempts", "Failed", "Median", "95th percentile"].map((head) => (
-              <th key={head} scope="col" className="number">
-                {head}
-              </th>
-            ))}
-            <th scope="col">Routes that use it</th>
-          </tr>
-        </thead>
-        <tbody>
-          {providers.map((provider) => (
-            <tr key={provider.id}>
-              <th scope="row">
-                <ScopedLink to={`/providers/${encodeURIComponent(provider.id)}`}>{visibleText(provider.id)}</ScopedLink>
-                {provider.type !== provider.id && <small> {visibleText(provider.type)}</small>}
-              </th>
-              <td>
-                <ProviderMark provider={provider} />
-              </td>
-              <td className="number">{wholeCount(provider.attempts)}</td>
-              <td className="number">{wholeCount(provider.errors)}</td>
-              <td className="number">{aboutText(provider.p50_ms)}</td>
-              <td className="number">{aboutText(provider.p95_ms)}</td>
-              <td>
-                <span className="cut">{routesText(provider.routes.map(({ name }) => name))}</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Providers"
+      rows={providers}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "Name",
+          render: ({ id, type }) => (
+            <>
+              <ScopedLink to={`/providers/${encodeURIComponent(id)}`}>{visibleText(id)}</ScopedLink>
+              {type !== id && <small> {visibleText(type)}</small>}
+            </>
+          ),
+        },
+        { head: "State", render: (provider) => <ProviderMark provider={provider} /> },
+        { head: "Attempts", isNumber: true, render: ({ attempts }) => wholeCount(attempts) },
+        { head: "Failed", isNumber: true, render: ({ errors }) => wholeCount(errors) },
+        { head: "Median", isNumber: true, render: ({ p50_ms: ms }) => aboutText(ms) },
+        { head: "95th percentile", isNumber: true, render: ({ p95_ms: ms }) => aboutText(ms) },
+        {
+          head: "Routes that use it",
+          render: ({ routes }) => <span className="cut">{routesText(routes.map(({ name }) => name))}</span>,
+        },
+      ]}
+    />
   );
 }
 

@@ -4,10 +4,9 @@ import type { RouteComparison } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -21,10 +20,7 @@ export function RouteComparisonTab({ path }: { readonly path: string }) {
         Calls and their copies <AsCode path={asked} />
       </h2>
       <div className="panel-body">
-        {error !== null && data === undefined && (
-          <Problem what="The comparison could not be read." error={error} retry={() => void refetch()} />
-        )}
-        {data === undefined && error === null && <Pending what="The comparison" lines={8} />}
+        {data === undefined && <Unread what="The comparison" lines={8} of={{ data, error, refetch }} />}
         {data !== undefined && <Comparison compared={data} />}
       </div>
     </section>
@@ -44,26 +40,16 @@ function Comparison({
         {pairs === 1 ? "The newest call" : `The newest ${wholeCount(pairs)} calls`} with a copy, from{" "}
         <TimeText at={from} /> to <TimeText at={to} />.
       </p>
-      <TableBox label="Calls and their copies">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Figure</th>
-              <th scope="col">Calls</th>
-              <th scope="col">Copies</th>
-            </tr>
-          </thead>
-          <tbody>
-            {ROWS.map(([title, of]) => (
-              <tr key={title}>
-                <th scope="row">{title}</th>
-                <td>{of(calls)}</td>
-                <td>{of(copies)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <DataTable
+        label="Calls and their copies"
+        rows={ROWS}
+        keyOf={([title]) => title}
+        columns={[
+          { head: "Figure", render: ([title]) => title },
+          { head: "Calls", render: ([, of]) => of(calls) },
+          { head: "Copies", render: ([, of]) => of(copies) },
+        ]}
+      />
       <p>
         Some pairs:{" "}
         {examples.slice(0, SHOWN_EXAMPLES).map(({ call, copy }, index) => (

@@ -20,7 +20,7 @@ export const ROUTE_NOUN: Noun = {
   columns: [
     {
       head: "Targets",
-      cell: (object) => {
+      render: (object) => {
         const [first, ...others] = targetsOf(fieldsOf(object)).map(({ model }) => visibleText(model));
         return (
           <span className="served cut">
@@ -30,7 +30,7 @@ export const ROUTE_NOUN: Noun = {
         );
       },
     },
-    { head: "Strategy", cell: (object) => strategyOf(fieldsOf(object)) },
+    { head: "Strategy", render: (object) => strategyOf(fieldsOf(object)) },
   ],
   Form: RouteForm,
   isVersioned: true,

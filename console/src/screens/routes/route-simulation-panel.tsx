@@ -1,11 +1,11 @@
 // Beside the draft of a route: where its last calls would go with it, asked again on each pause in typing and with outages as switches.
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { RouteSimulation, SimulatedOutcome } from "../../api/types.ts";
 import { ActionsAsCode } from "../../components/as-code.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
 import { useSimulation } from "../../configured/use-simulation.ts";
 import { withValue } from "../../configured/yaml-text.ts";
@@ -162,74 +162,58 @@ const percent = (share: number): string => `${Math.round(share * 100)} %`;
 
 function Targets({ now, proposed }: BothProps) {
   const names = [...new Set([...(proposed?.targets ?? []), ...(now?.targets ?? [])].map(({ target }) => target))];
+  const rowOf = (outcome: SimulatedOutcome | null, name: string) =>
+    outcome?.targets.find(({ target }) => target === name);
   const cell = (outcome: SimulatedOutcome | null, name: string): string => {
-    const row = outcome?.targets.find(({ target }) => target === name);
+    const row = rowOf(outcome, name);
     return row === undefined ? "–" : `${wholeCount(row.calls)} (${percent(row.share)})`;
   };
   return (
-    <TableBox label="Calls by target">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Target</th>
-            <th scope="col">Now</th>
-            {proposed !== null && <th scope="col">With the draft</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {names.map((name) => {
-            const answers = (proposed ?? now)?.targets.find(({ target }) => target === name)?.recorded_answers;
-            return (
-              <tr key={name}>
-                <th scope="row" className="mono">
-                  {visibleText(name)}
-                  {answers === 0 && <small> its times are not known</small>}
-                </th>
-                <td>{cell(now, name)}</td>
-                {proposed !== null && <td>{cell(proposed, name)}</td>}
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Calls by target"
+      rows={names}
+      keyOf={(name) => name}
+      columns={[
+        {
+          head: "Target",
+          render: (name) => (
+            <span className="mono">
+              {visibleText(name)}
+              {rowOf(proposed ?? now, name)?.recorded_answers === 0 && <small> its times are not known</small>}
+            </span>
+          ),
+        },
+        { head: "Now", render: (name) => cell(now, name) },
+        ...(proposed === null ? [] : [{ head: "With the draft", render: (name: string) => cell(proposed, name) }]),
+      ]}
+    />
   );
 }
 
+const FIGURES: readonly (readonly [title: string, of: (outcome: SimulatedOutcome) => ReactNode])[] = [
+  ["Answered", ({ answered }) => wholeCount(answered)],
+  ["Failed", ({ failed }) => wholeCount(failed)],
+  [
+    "Cost",
+    ({ unpriced, answered, cost_usd: cost }) => <MoneyText usd={unpriced > 0 && unpriced === answered ? null : cost} />,
+  ],
+  ["Half end within", ({ total_ms: total }) => milliseconds(total.p50)],
+  ["95 % end within", ({ total_ms: total }) => milliseconds(total.p95)],
+];
+type Figure = (typeof FIGURES)[number];
+
 function Figures({ now, proposed }: BothProps) {
-  const rows = [
-    ["Answered", (one: SimulatedOutcome) => wholeCount(one.answered)],
-    ["Failed", (one: SimulatedOutcome) => wholeCount(one.failed)],
-    [
-      "Cost",
-      (one: SimulatedOutcome) => (
-        <MoneyText usd={one.unpriced > 0 && one.unpriced === one.answered ? null : one.cost_usd} />
-      ),
-    ],
-    ["Half end within", (one: SimulatedOutcome) => milliseconds(one.total_ms.p50)],
-    ["95 % end within", (one: SimulatedOutcome) => milliseconds(one.total_ms.p95)],
-  ] as const;
   return (
-    <TableBox label="Figures">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Of these calls</th>
-            <th scope="col">Now</th>
-            {proposed !== null && <th scope="col">With the draft</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(([title, of]) => (
-            <tr key={title}>
-              <th scope="row">{title}</th>
-              <td>{now === null ? "–" : of(now)}</td>
-              {proposed !== null && <td>{of(proposed)}</td>}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Figures"
+      rows={FIGURES}
+      keyOf={([title]) => title}
+      columns={[
+        { head: "Of these calls", render: ([title]) => title },
+        { head: "Now", render: ([, of]) => (now === null ? "–" : of(now)) },
+        ...(proposed === null ? [] : [{ head: "With the draft", render: ([, of]: Figure) => of(proposed) }]),
+      ]}
+    />
   );
 }
 

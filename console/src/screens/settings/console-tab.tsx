@@ -2,8 +2,7 @@
 import type { Gateway } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { duration } from "../../format/time.ts";
 import { PreferenceFields } from "../../shell/preference-fields.tsx";
 import { SettingList } from "./setting-list.tsx";
@@ -20,10 +19,7 @@ export function ConsoleTab() {
           <PreferenceFields name="settings" />
         </div>
       </section>
-      {error !== null && (
-        <Problem what="The settings of the console could not be read." error={error} retry={() => void refetch()} />
-      )}
-      {data === undefined && error === null && <Pending what="The settings of the console" />}
+      <Unread what="The settings of the console" of={{ data, error, refetch }} />
       {data !== undefined && <Served gateway={data} />}
     </div>
   );

@@ -5,8 +5,8 @@ import type { Gateway } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { fileText } from "../../configured/file-text.ts";
 import { type ConfiguredObject, fieldsOf } from "../../configured/noun.ts";
 import { ObjectEditor } from "../../configured/object-editor.tsx";
@@ -59,9 +59,7 @@ function ScopeSettings({ scope }: { readonly scope: Scope }) {
         <p>Everybody with a role in the tenant or project sees them.</p>
       </Empty>
     );
-  if (error !== null && object === undefined)
-    return <Problem what="The settings could not be read." error={error} retry={() => void refetch()} />;
-  if (object === undefined) return <Pending what="The settings" lines={8} />;
+  if (object === undefined) return <Unread what="The settings" lines={8} of={{ data: object, error, refetch }} />;
   return (
     <>
       {filed !== "" && <Filed object={object} names={filed.split(" ")} />}

@@ -4,9 +4,8 @@ import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { type DataColumn, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { percentText, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
@@ -43,10 +42,7 @@ function IntegrationList() {
         They receive the records of calls. Each stands in the configuration file, below <code>integrations</code>, and
         is changed there.
       </p>
-      {error !== null && data === undefined && (
-        <Problem what="The integrations could not be read." error={error} retry={() => void refetch()} />
-      )}
-      {data === undefined && error === null && <Pending what="The integrations" />}
+      {data === undefined && <Unread what="The integrations" of={{ data, error, refetch }} />}
       {data?.data.length === 0 && (
         <Empty title="No integration receives these calls">
           <p>An operator adds one to the configuration file: OpenTelemetry, Langfuse, Datadog, a webhook or a file.</p>

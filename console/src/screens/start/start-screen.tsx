@@ -6,8 +6,8 @@ import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { useClock } from "../../clock.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { gatewayAddress } from "../../console-path.ts";
 import { shellQuoted } from "../../format/shell-quoted.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -52,10 +52,7 @@ export function StartScreen() {
       <section className="panel">
         <h2>1. Send it</h2>
         <div className="panel-body">
-          {error !== null && (
-            <Problem what="The models could not be read." error={error} retry={() => void refetch()} />
-          )}
-          {models === undefined && error === null && <Pending what="The list of models" />}
+          <Unread what="The models" pending="The list of models" of={{ data: models, error, refetch }} />
           {models !== undefined && (
             <>
               <label>

@@ -5,10 +5,10 @@ import type { IssuedToken, ListedToken } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { Modal } from "../../components/modal.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath } from "../../scope/scope.ts";
@@ -42,8 +42,7 @@ export function TokenScreen({ id }: { readonly id: string }) {
         {token !== undefined && <TokenState state={token.state} />}
         <AsCode path={path} />
       </div>
-      {error !== null && <Problem what="The token could not be read." error={error} retry={() => void refetch()} />}
-      {token === undefined && error === null && <Pending what="The token" />}
+      <Unread what="The token" of={{ data: token, error, refetch }} />
       {token !== undefined && (
         <>
           <Tabs label="About the token" tabs={TABS} chosen={tab} choose={choose}>

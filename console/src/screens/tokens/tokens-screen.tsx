@@ -6,10 +6,9 @@ import { useRead } from "../../api/use-api.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
@@ -83,8 +82,7 @@ export function TokensScreen() {
         </button>
         <AsCode path={path} />
       </div>
-      {error !== null && <Problem what="The tokens could not be read." error={error} retry={() => void refetch()} />}
-      {data === undefined && error === null && <Pending what="The list of tokens" lines={6} />}
+      <Unread what="The tokens" pending="The list of tokens" lines={6} of={{ data, error, refetch }} />
       {data !== undefined && data.data.length > 0 && (
         <div className={isPlaceholderData ? "old" : ""}>
           <TokenTable tokens={data.data} />
@@ -131,46 +129,28 @@ export function TokensScreen() {
 function TokenTable({ tokens }: { readonly tokens: readonly ListedToken[] }) {
   const zone = useZone();
   return (
-    <TableBox label="Access tokens">
-      <table>
-        <caption className="unseen">Access tokens, the newest first</caption>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col">State</th>
-            <th scope="col">Belongs to</th>
-            <th scope="col">May call</th>
-            <th scope="col">Permissions</th>
-            <th scope="col">Last call</th>
-            <th scope="col">Expires ({zone})</th>
-            <th scope="col">Made by</th>
-          </tr>
-        </thead>
-        <tbody>
-          {tokens.map((token) => (
-            <tr key={token.id}>
-              <th scope="row">
-                <ScopedLink to={`/tokens/${token.id}`}>{visibleText(token.name)}</ScopedLink> <small>{token.id}</small>
-              </th>
-              <td>
-                <TokenState state={token.state} />
-              </td>
-              <td>{belongsTo(token)}</td>
-              <td>
-                <span className="cut">{narrowingOf(token)}</span>
-              </td>
-              <td>{token.permissions.join(", ") || "none"}</td>
-              <td>
-                <LastCall token={token} />
-              </td>
-              <td>
-                <TimeText at={token.expires_at} form="day" />
-              </td>
-              <td>{token.created_by ?? "–"}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </TableBox>
+    <DataTable
+      label="Access tokens"
+      caption="Access tokens, the newest first"
+      rows={tokens}
+      keyOf={({ id }) => id}
+      columns={[
+        {
+          head: "Name",
+          render: ({ id, name }) => (
+            <>
+              <ScopedLink to={`/tokens/${id}`}>{visibleText(name)}</ScopedLink> <small>{id}</small>
+            </>
+          ),
+        },
+        { head: "State", render: ({ state }) => <TokenState state={state} /> },
+        { head: "Belongs to", render: belongsTo },
+        { head: "May call", render: (token) => <span className="cut">{narrowingOf(token)}</span> },
+        { head: "Permissions", render: ({ permissions }) => permissions.join(", ") || "none" },
+        { head: "Last call", render: (token) => <LastCall token={token} /> },
+        { head: `Expires (${zone})`, render: ({ expires_at: at }) => <TimeText at={at} form="day" /> },
+        { head: "Made by", render: (token) => token.created_by ?? "–" },
+      ]}
+    />
   );
 }

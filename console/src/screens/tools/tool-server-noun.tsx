@@ -16,14 +16,14 @@ export const TOOL_SERVER_NOUN: Noun = {
   columns: [
     {
       head: "Address",
-      cell: ({ url, command }) => (
+      render: ({ url, command }) => (
         <span className="cut">
           {visibleText(typeof url === "string" ? url : typeof command === "string" ? command : "")}
         </span>
       ),
     },
-    { head: "Approval", cell: ({ require_approval: approval }) => (approval === "never" ? "not asked" : "asked") },
-    { head: "State", cell: ({ enabled }) => (enabled === false ? "disabled" : "enabled") },
+    { head: "Approval", render: ({ require_approval: approval }) => (approval === "never" ? "not asked" : "asked") },
+    { head: "State", render: ({ enabled }) => (enabled === false ? "disabled" : "enabled") },
   ],
   Form: ToolServerForm,
   Beside: ServerTools,

@@ -7,10 +7,9 @@ import { useRead } from "../../api/use-api.tsx";
 import { useClock } from "../../clock.ts";
 import { Empty } from "../../components/empty.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { WholeUntil } from "../../components/whole-until.tsx";
+import { Unread } from "../../components/unread.tsx";
 import { CONSOLE_PATH } from "../../console-path.ts";
 import { counted, wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
@@ -60,8 +59,7 @@ export function UsageScreen() {
           Download as CSV
         </a>
       </div>
-      {error !== null && <Problem what="The usage could not be read." error={error} retry={() => void refetch()} />}
-      {data === undefined && error === null && <Pending what="The usage" lines={8} />}
+      <Unread what="The usage" lines={8} of={{ data, error, refetch }} />
       {data !== undefined && (
         <div className={isPlaceholderData ? "old" : ""}>
           {data.totals !== null && data.totals.calls > 0 && (
