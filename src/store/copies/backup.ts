@@ -46,7 +46,7 @@ export interface BackupSummary {
   readonly migrations: readonly string[];
   /** Rows of each table. */
   readonly rows: Readonly<Record<string, number>>;
-  /** The id of the last change in its audit log, by which a database shows that it goes on from there. */
+  /** The hash of the last change in its audit log, by which a database shows that it goes on from there. */
   readonly lastChange: string | null;
 }
 
@@ -204,7 +204,7 @@ export function verifyBackup(file: string, passphrase: string | null): BackupSum
     else if (part.kind === "end") ({ rows } = part);
     else if (part.kind === "row" && part.table === "audit_log" && isLater(part.row, last)) last = part.row;
   }
-  return { ...about!, rows, lastChange: last === null ? null : (last["id"] as string) };
+  return { ...about!, rows, lastChange: last === null ? null : (last["hash"] as string) };
 }
 
 const isLater = ({ revision }: Row, last: Row | null): boolean =>

@@ -19,7 +19,7 @@ export interface KnownAccess {
   /** Begins a sentence. */
   readonly name: string;
   readonly revision: bigint;
-  /** Whether its audit log has the last change that the backup has. */
+  /** Whether its audit log has, or had until its retention ended, the last change that the backup has. */
   readonly hasLastChange: boolean;
   readonly tokens: ReadonlyMap<string, TokenRow>;
   readonly secrets: readonly SecretRow[];
@@ -30,7 +30,7 @@ export interface KnownAccess {
 export interface AccessReport {
   /** The databases of those that were known which are newer than the backup. */
   readonly newer: readonly string[];
-  /** Ids of tokens that were valid in the backup and are revoked now. */
+  /** Ids of tokens that would be valid, by the backup or what is known since, and are revoked now. */
   readonly revoked: readonly string[];
   /** How many tokens have now what the newest database says of their rights, secrets or end. */
   readonly changed: number;
@@ -44,13 +44,17 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
     readonly counter: bigint;
   }>`select counter from revisions where name = ${WATCHED}`.execute(db);
   const found =
-    lastChange === null ? [] : await db.selectFrom("audit_log").select("id").where("id", "=", lastChange).execute();
+    lastChange === null
+      ? null
+      : await sql`select 1 from audit_log where hash = ${lastChange} union all select 1 from audit_removed where hash = ${lastChange}`.execute(
+          db,
+        );
   const tokens = await db.selectFrom("access_tokens").select(TOKEN_COLUMNS).execute();
   const operators = await db.selectFrom("users").select("id").where("is_operator", "=", 1n).execute();
   return {
     name,
     revision: rows[0]?.counter ?? 0n,
-    hasLastChange: lastChange === null || found.length > 0,
+    hasLastChange: found === null || found.rows.length > 0,
     tokens: new Map(tokens.map((token) => [token.id, token])),
     secrets: await db.selectFrom("token_secrets").selectAll().execute(),
     members: await db.selectFrom("memberships").select(["user_id", "project_id", "role"]).execute(),
@@ -77,10 +81,12 @@ export async function applyKnownAccess(
   const changed = newest === undefined ? 0 : await takeOver(db, restored, newest);
   const isValid = ({ revoked_at_ms: revokedAtMs, expires_at_ms: endsMs }: TokenRow): boolean =>
     revokedAtMs === null && endsMs > BigInt(nowMs);
-  const valid = [...restored.tokens.values()].filter(isValid);
+  // a token that had expired by the backup may have been given a later end since, and have been revoked after that
+  const { tokens } = newest === undefined ? restored : await knownAccess(db, name, null);
+  const valid = [...tokens.values()].filter(isValid);
   const isRevoked = ({ id }: TokenRow): boolean =>
     revokesAll ||
-    known.some(({ tokens }) => (tokens.get(id)?.revoked_at_ms ?? null) !== null) ||
+    known.some((one) => (one.tokens.get(id)?.revoked_at_ms ?? null) !== null) ||
     (newest !== undefined && !newest.tokens.has(id));
   const revoked = valid.filter(isRevoked).map(({ id }) => id);
   if (revoked.length > 0)

@@ -308,11 +308,12 @@ describe("[d15.3] access after a restore", () => {
   async function afterwards(
     change: string,
     options: Partial<RestoreOptions> = {},
+    expiresMs = NOW_MS * 2,
   ): Promise<Restored & { place: DatabasePlace }> {
     const source = await filledPlace("SQLite");
     // In ordinary databases, tokens are valid: this fills them with small numbers.
     await within(openSource(source), async ({ db }) => {
-      await sql`update access_tokens set revoked_at_ms = null, expires_at_ms = ${NOW_MS * 2}`.execute(db);
+      await sql`update access_tokens set revoked_at_ms = null, expires_at_ms = ${expiresMs}`.execute(db);
     });
     const file = await backupOf(source);
     const { lastChange } = verifyBackup(file, null);
@@ -342,6 +343,25 @@ describe("[d15.3] access after a restore", () => {
     expect((await tokensIn(place)).map(({ isRevoked }) => isRevoked)).toEqual([false, true, true]);
   });
 
+  test("a token that had expired by the backup, and was given a later end since and then revoked, is revoked", async () => {
+    for (const revokesAll of [false, true]) {
+      const { access, place } = await afterwards(
+        `update access_tokens set expires_at_ms = ${NOW_MS * 2};update access_tokens set revoked_at_ms = 7 where id = 'id-1';update revisions set counter = counter + 2`,
+        { nowMs: NOW_MS * 2 - 1, revokesAll },
+        NOW_MS,
+      );
+      expect(access.revoked.toSorted()).toEqual(revokesAll ? ["id-0", "id-1", "id-2"] : ["id-1"]);
+      expect((await tokensIn(place)).map(({ isRevoked }) => isRevoked)).toEqual([revokesAll, true, revokesAll]);
+    }
+  });
+
+  test("a database from whose audit log the last change of the backup was removed because of its age is newer", async () => {
+    const { access } = await afterwards(
+      "insert into audit_removed (chain, sequence, at_ms, outcome, content_hash, hash) select chain, sequence + 100, at_ms, outcome, '', hash from audit_log;delete from audit_log;delete from access_tokens where id = 'id-2'",
+    );
+    expect([access.newer.length, access.revoked, access.uncertain]).toEqual([1, ["id-2"], []]);
+  });
+
   test("a token has the rights and secrets that a newer database knows", async () => {
     const { access, place } = await afterwards(
       `update access_tokens set models = '["only"]' where id = 'id-1';update token_secrets set sha256 = 'rotated' where sha256 = 'sha256-0';update revisions set counter = counter + 2`,
@@ -356,7 +376,7 @@ describe("[d15.3] access after a restore", () => {
 
   test("what an older database or another gateway knows as revoked is revoked, and the rest is named as uncertain", async () => {
     const { access } = await afterwards(
-      "update access_tokens set revoked_at_ms = 7 where id = 'id-1';delete from access_tokens where id = 'id-2';delete from audit_log",
+      "update access_tokens set revoked_at_ms = 7 where id = 'id-1';delete from access_tokens where id = 'id-2';delete from audit_log;delete from audit_removed",
     );
     expect(access).toMatchObject({ newer: [], revoked: ["id-1"] });
     expect(access.uncertain.map(({ id }) => id)).toEqual(["id-0", "id-2"]);
