@@ -7,7 +7,7 @@ import type { Environment } from "../../config/environment.ts";
 import { readSecretFile } from "../../config/secret-file.ts";
 import { systemClock } from "../../core/clock.ts";
 import { VERSION } from "../../core/version.ts";
-import { type BackupSummary, verifyBackup, writeBackup } from "../../store/copies/backup.ts";
+import { verifyBackup, writeBackup, type WrittenBackup } from "../../store/copies/backup.ts";
 import { explainedBy, openSource } from "../../store/copies/copy-places.ts";
 import { databasePlace } from "../../store/open-database.ts";
 import { StoreError } from "../../store/store-error.ts";
@@ -64,15 +64,13 @@ export function passphraseOf({ passphraseFile }: PassphraseFlags, environment: E
   return found.text;
 }
 
-type Shown = Omit<BackupSummary, "lastChange">;
-
-export const countOf = ({ rows }: Pick<Shown, "rows">): string =>
+export const countOf = ({ rows }: Pick<WrittenBackup, "rows">): string =>
   `${counted(
     Object.values(rows).reduce((sum, count) => sum + count, 0),
     "row",
   )} of ${counted(Object.keys(rows).length, "table")} (${counted(rows["access_tokens"] ?? 0, "access token")}, ${counted(rows["call"] ?? 0, "call")})`;
 
-const shown = ({ program, madeAtMs, database, migrations, rows }: Shown) => ({
+const shown = ({ program, madeAtMs, database, migrations, rows }: WrittenBackup) => ({
   program,
   made_at: new Date(madeAtMs).toISOString(),
   database,

@@ -4,13 +4,14 @@
 // off is found. https://nodejs.org/api/crypto.html
 import { createCipheriv, createDecipheriv, createHash, randomBytes, scryptSync } from "node:crypto";
 import { closeSync, fstatSync, fsyncSync, openSync, readSync, writeSync } from "node:fs";
+import { zstdDecompressSync } from "node:zlib";
 import { z } from "zod";
 import { OWNERS_FILE } from "../database/owner-only.ts";
 import { StoreError } from "../store-error.ts";
 
 /** What one frame holds of text before it is compressed. */
 const FRAME_BYTES = 1024 * 1024;
-/** No frame is that large; a damaged length is not believed. */
+/** No frame is that large, compressed or not: a damaged length is not believed, and a few bytes fill no memory. */
 const MOST_FRAME_BYTES = 256 * 1024 * 1024;
 const MOST_HEADER_BYTES = 4096;
 const TAG_BYTES = 16;
@@ -175,13 +176,14 @@ function framesOf(first: Uint8Array, { encryption }: Header, passphrase: string 
 }
 
 function openFrame(open: () => Uint8Array, file: string, number: number, isEncrypted: boolean): string {
+  const damaged = `The backup ${file} was changed or damaged in frame ${number + 1}. Use another copy of it.`;
   const content = orInvalid(
     open,
     isEncrypted && number === 0
       ? `The backup ${file} cannot be decrypted: the passphrase is another one, or the file was changed. Check the passphrase, or use another copy of the file.`
-      : `The backup ${file} was changed or damaged in frame ${number + 1}. Use another copy of it.`,
+      : damaged,
   );
-  return Buffer.from(Bun.zstdDecompressSync(content)).toString("utf8");
+  return orInvalid(() => zstdDecompressSync(content, { maxOutputLength: MOST_FRAME_BYTES }), damaged).toString("utf8");
 }
 
 const cutOff = (file: string): StoreError =>
@@ -195,7 +197,7 @@ function parsedHeader(first: Uint8Array, file: string): Header {
 }
 
 /** Throws StoreError `invalid` with the message where `read` throws, whose error is its cause. */
-export function orInvalid<T>(read: () => T, message: string): T {
+function orInvalid<T>(read: () => T, message: string): T {
   try {
     return read();
   } catch (error) {

@@ -11,21 +11,24 @@ import { randomBytes } from "node:crypto";
 import { linkSync, renameSync, rmSync } from "node:fs";
 import type { Kysely } from "kysely";
 import { z } from "zod";
-import { type BackupWriter, backupLines, openBackupWriter, orInvalid } from "./backup-file.ts";
+import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
 import type { Database } from "../database/database.ts";
 import { inOneView } from "../database/read-view.ts";
 import { migrationsRun } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
-import { type Column, columnsOf, pagesOf, type Row } from "./table-copies.ts";
+import { type Column, type Columns, columnsOf, pagesOf, type Row } from "./table-copies.ts";
+
+/** The last time that a date can name. */
+const MOST_MS = 8_640_000_000_000_000;
 
 /** What stands in its first line. */
 const ABOUT = z.object({
   kind: z.literal("about"),
   /** Of the program that wrote it. */
   program: z.string(),
-  made_at_ms: z.number(),
+  made_at_ms: z.int().min(0).max(MOST_MS),
   database: z.enum(["sqlite", "postgres"]),
   /** The names of the migrations that its tables have had. */
   migrations: z.array(z.string()).min(1),
@@ -39,6 +42,9 @@ const END = z.object({ kind: z.literal("end"), rows: z.record(z.string(), z.numb
 /** A line that is no row: those stand after their table, as lists. */
 const LINE = z.discriminatedUnion("kind", [ABOUT, TABLE, END]);
 
+const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/;
+const WORDS = { number: "an integer of 64 bits", text: "a text", bytes: "base64" } as const;
+
 export interface BackupSummary {
   readonly program: string;
   readonly madeAtMs: number;
@@ -46,16 +52,26 @@ export interface BackupSummary {
   readonly migrations: readonly string[];
   /** Rows of each table. */
   readonly rows: Readonly<Record<string, number>>;
+  readonly columns: Columns;
   /** The hash of the last change in its audit log, by which a database shows that it goes on from there. */
   readonly lastChange: string | null;
 }
 
-export type BackupAbout = Omit<BackupSummary, "rows" | "lastChange">;
+export type BackupAbout = Omit<BackupSummary, "rows" | "columns" | "lastChange">;
+/** What writing a backup tells of it. */
+export type WrittenBackup = Omit<BackupSummary, "columns" | "lastChange">;
 
 export type BackupPart =
   | { readonly kind: "about"; readonly about: BackupAbout }
-  | { readonly kind: "table"; readonly name: string }
-  | { readonly kind: "row"; readonly table: string; readonly row: Row }
+  | { readonly kind: "table"; readonly name: string; readonly columns: readonly Column[] }
+  /** `line` is the number of its line in the text of the backup, and `length` that of the characters in it. */
+  | {
+      readonly kind: "row";
+      readonly table: string;
+      readonly row: Row;
+      readonly line: number;
+      readonly length: number;
+    }
   | { readonly kind: "end"; readonly rows: BackupSummary["rows"] };
 
 export interface BackupOptions {
@@ -70,7 +86,7 @@ export interface BackupOptions {
 export async function writeBackup(
   { db, kind }: Database,
   { file, passphrase, program, nowMs }: BackupOptions,
-): Promise<Omit<BackupSummary, "lastChange">> {
+): Promise<WrittenBackup> {
   // two backups to one name at once have a file each, and the first that is whole gets the name
   const unfinished = `${file}.${randomBytes(6).toString("hex")}.unfinished`;
   const writer = openBackupWriter(unfinished, passphrase);
@@ -134,47 +150,57 @@ function writtenValue(value: unknown, kind: Column["kind"]): unknown {
   return Number.isSafeInteger(number) ? number : (value as bigint).toString();
 }
 
+/** `undefined` when the column cannot have been written so. */
 function readValue(value: unknown, kind: Column["kind"]): unknown {
   if (value === null) return null;
-  if (kind === "bytes") return Buffer.from(value as string, "base64");
-  return kind === "number" ? BigInt(value as number | string) : value;
+  if (kind === "number") return readInteger(value);
+  if (typeof value !== "string") return undefined;
+  if (kind === "text") return value;
+  return BASE64.test(value) ? Buffer.from(value, "base64") : undefined;
+}
+
+function readInteger(value: unknown): bigint | undefined {
+  if (!Number.isSafeInteger(value) && !(typeof value === "string" && /^-?\d{16,19}$/.test(value))) return undefined;
+  const integer = BigInt(value as number | string);
+  return BigInt.asIntN(64, integer) === integer ? integer : undefined;
 }
 
 /** Everything in a backup, in its order, checked. Throws StoreError `invalid`. */
 export function* backupParts(file: string, passphrase: string | null): Iterable<BackupPart> {
-  const found: Record<string, number> = {};
-  let table: z.infer<typeof TABLE> | null = null;
+  const found = new Map<string, number>();
+  let table: Table | null = null;
   let isOver = false;
   let number = 0;
   for (const line of backupLines(file, passphrase)) {
     number += 1;
-    // each frame has a digest, so that only a file that another program wrote has such a line
-    const value = orInvalid(
-      () => readLine(line, table),
-      `This version cannot read line ${number} of the backup ${file}. Use a file that dragoman backup has written, and at least the version that wrote it.`,
-    );
+    const value = readLine(line, { file, number, table, isOver });
     switch (value.kind) {
       case "row":
-        found[table!.name]! += 1;
-        yield { kind: "row", table: table!.name, row: value.row };
+        found.set(table!.name, found.get(table!.name)! + 1);
+        yield { kind: "row", table: table!.name, row: value.row, line: number, length: line.length };
         break;
       case "about": {
         const { program, made_at_ms: madeAtMs, database, migrations } = value;
         yield { kind: "about", about: { program, madeAtMs, database, migrations } };
         break;
       }
-      case "table":
+      case "table": {
+        const { name, columns } = value;
+        if (found.has(name)) throw unreadable(file, number, `it names the table ${name} for the second time`);
         table = value;
-        found[table.name] = 0;
-        yield { kind: "table", name: table.name };
+        found.set(name, 0);
+        yield { kind: "table", name, columns: columns.map((one) => ({ name: one.name, kind: one.type })) };
         break;
+      }
       case "end":
-        for (const [name, count] of Object.entries(value.rows))
-          if (found[name] !== count)
+        for (const name of new Set([...found.keys(), ...Object.keys(value.rows)])) {
+          const [count, told] = [found.get(name) ?? 0, value.rows[name] ?? 0];
+          if (count !== told)
             throw new StoreError(
               "invalid",
-              `The backup ${file} has ${counted(found[name] ?? 0, "row")} of the table ${name} in place of ${count}. Use another copy of it.`,
+              `The backup ${file} has ${counted(count, "row")} of the table ${name} in place of ${told}. Use another copy of it.`,
             );
+        }
         isOver = true;
         yield { kind: "end", rows: value.rows };
     }
@@ -183,28 +209,77 @@ export function* backupParts(file: string, passphrase: string | null): Iterable<
     throw new StoreError("invalid", `The backup ${file} does not say where it ends. Use another copy of it.`);
 }
 
-/** `table` is the one whose rows may stand here. Throws an error of JSON, of the schema or of a value. */
+type Table = z.infer<typeof TABLE>;
+
+interface LinePlace {
+  readonly file: string;
+  readonly number: number;
+  /** Whose rows may stand here. */
+  readonly table: Table | null;
+  /** Whether the end was read before. */
+  readonly isOver: boolean;
+}
+
+/** Each frame has a digest, so that only a file that another program wrote has such a line. */
+const unreadable = (file: string, number: number, what: string): StoreError =>
+  new StoreError(
+    "invalid",
+    `This version cannot read line ${number} of the backup ${file}: ${what}. Use a file that dragoman backup has written, and at least the version that wrote it.`,
+  );
+
+/** Throws StoreError `invalid`. */
 function readLine(
   line: string,
-  table: z.infer<typeof TABLE> | null,
+  { file, number, table, isOver }: LinePlace,
 ): z.infer<typeof LINE> | { readonly kind: "row"; readonly row: Row } {
-  const value: unknown = JSON.parse(line);
-  if (!Array.isArray(value) || table === null) return LINE.parse(value);
-  const entries = table.columns.map(({ name, type }, index) => [name, readValue(value[index], type)]);
-  return { kind: "row", row: Object.fromEntries(entries) as Row };
+  const { value } = parsedJson(line);
+  if (value === undefined) throw unreadable(file, number, "it is not JSON");
+  if (isOver) throw unreadable(file, number, "it stands behind the line that ends the backup");
+  if (Array.isArray(value) && table !== null) {
+    const row = rowOfLine(value, table);
+    if (typeof row === "string") throw unreadable(file, number, row);
+    return { kind: "row", row };
+  }
+  const { data } = LINE.safeParse(value);
+  if (data === undefined) throw unreadable(file, number, "it says neither what was backed up nor what follows");
+  if ((data.kind === "about") !== (number === 1))
+    throw unreadable(file, number, "what was backed up has to be said in the first line, and there alone");
+  return data;
+}
+
+function parsedJson(text: string): { readonly value?: unknown } {
+  try {
+    return { value: JSON.parse(text) };
+  } catch {
+    return {};
+  }
+}
+
+/** What is wrong with it, where it is no row of the table. */
+function rowOfLine(values: readonly unknown[], { name: table, columns }: Table): Row | string {
+  if (values.length !== columns.length)
+    return `it has ${counted(values.length, "value")}, and the table ${table} has ${counted(columns.length, "column")}`;
+  const row: Record<string, unknown> = {};
+  for (const [index, { name, type }] of columns.entries()) {
+    row[name] = readValue(values[index], type);
+    if (row[name] === undefined) return `its value of the column ${name} of the table ${table} is not ${WORDS[type]}`;
+  }
+  return row;
 }
 
 /** Reads all of a backup and restores nothing. Throws StoreError `invalid` when anything in it is not as it was written. */
 export function verifyBackup(file: string, passphrase: string | null): BackupSummary {
   let about: BackupAbout | null = null;
   let rows: BackupSummary["rows"] = {};
+  const columns = new Map<string, readonly Column[]>();
   let last: Row | null = null;
   for (const part of backupParts(file, passphrase)) {
     if (part.kind === "about") ({ about } = part);
+    else if (part.kind === "table") columns.set(part.name, part.columns);
     else if (part.kind === "end") ({ rows } = part);
     else if (part.kind === "row" && part.table === "audit_log" && isLater(part.row, last)) last = part.row;
   }
-  return { ...about!, rows, lastChange: last === null ? null : (last["hash"] as string) };
+  return { ...about!, rows, columns, lastChange: last === null ? null : (last["hash"] as string) };
 }
 
 const isLater = ({ revision }: Row, last: Row | null): boolean =>

@@ -4,7 +4,7 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Kysely, sql } from "kysely";
-import { type BackupSummary, backupParts, verifyBackup } from "./backup.ts";
+import { type BackupPart, type BackupSummary, backupParts, verifyBackup } from "./backup.ts";
 import { CallPartitions, PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
 import { explainedBy, openTarget } from "./copy-places.ts";
@@ -16,9 +16,10 @@ import { MIGRATION_NAMES, migrate, migrationsRun } from "../migrations.ts";
 import { moveMarks } from "../database/move-marks.ts";
 import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restored-access.ts";
 import type { Schema } from "../schema.ts";
-import { ROLLED_TABLES } from "./stored-tables.ts";
+import { OWN_TABLES, ROLLED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
-import { followNumbers, hasRows, insertRows, type Row } from "./table-copies.ts";
+import { type Columns, columnsOf, followNumbers, hasRows, hasUnstorableText, insertRows } from "./table-copies.ts";
+import { codeOf, messageOf } from "../../core/thrown.ts";
 
 export interface RestoreOptions {
   readonly file: string;
@@ -44,6 +45,11 @@ export interface Restored {
 /** Of the mark of a database that is being restored (move-marks.ts). */
 const RESTORE = "restore";
 const ROWS_TOGETHER = 2_000;
+/** Characters of rows that are inserted at once: what was said in a call may have megabytes. */
+const LENGTH_TOGETHER = 16_000_000;
+/** What the databases say of a row that breaks a rule of its table, or has a value that they cannot store. */
+const REFUSED = /^(SQLITE_CONSTRAINT|2[23]...$)/;
+type RowPart = Extract<BackupPart, { readonly kind: "row" }>;
 
 /** Throws StoreError. A database that was there before is as it was until the end, and is kept under another name. */
 export async function restoreBackup(options: RestoreOptions): Promise<Restored> {
@@ -68,17 +74,21 @@ async function restoreFile(
   const unfinished = `${file}.restoring`;
   // Who has it open now is restoring too.
   if (existsSync(unfinished)) await (await openTarget({ file: unfinished }, false)).store.close();
-  for (const end of ["", "-wal", "-shm"]) rmSync(`${unfinished}${end}`, { force: true });
+  removeDatabase(unfinished);
   const database = await openTarget({ file: unfinished }, false);
-  let access: AccessReport;
-  try {
-    access = await filled(database, options, backup);
-  } finally {
-    await database.store.close();
-  }
+  const access = await filled(database, options, backup)
+    .finally(() => database.store.close())
+    .catch((error: unknown) => {
+      removeDatabase(unfinished);
+      throw error;
+    });
   const setAside = await setAsideOf(file, options.nowMs);
   renameSync(unfinished, file);
   return { backup, access, setAside };
+}
+
+function removeDatabase(file: string): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
 }
 
 /**
@@ -144,7 +154,7 @@ async function restorePostgres(
 
 /** The database is a gateway's when this has ended, and before that none starts on it. */
 async function filled(database: Database, options: RestoreOptions, backup: BackupSummary): Promise<AccessReport> {
-  await prepared(database, backup);
+  await prepared(database, options.file, backup);
   await fill(database.db, options);
   await database.store.migrate();
   const access = await applyKnownAccess(database, { ...options, known: await options.known() });
@@ -153,7 +163,11 @@ async function filled(database: Database, options: RestoreOptions, backup: Backu
 }
 
 /** Makes the tables of the time of the backup, without rows. Throws StoreError. */
-async function prepared({ db, store, name }: Database, { migrations, rows }: BackupSummary): Promise<void> {
+async function prepared(
+  { db, store, name }: Database,
+  file: string,
+  { migrations, rows, columns }: BackupSummary,
+): Promise<void> {
   if (await store.isNew()) await migrate(db, name, { last: migrations.at(-1)! });
   const run = await migrationsRun(db);
   const isRestoring = (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
@@ -167,6 +181,7 @@ async function prepared({ db, store, name }: Database, { migrations, rows }: Bac
       "conflict",
       `${name} has the tables of another version than the backup. Drop this database, create an empty one, and run the same command again.`,
     );
+  requireColumns(file, columns, await columnsOf(db));
   await db.transaction().execute(async (tx) => {
     await tx.deleteFrom("database_move").execute();
     await tx
@@ -177,6 +192,23 @@ async function prepared({ db, store, name }: Database, { migrations, rows }: Bac
   });
 }
 
+/** Throws StoreError unless the database has each of these columns, of that kind. */
+function requireColumns(file: string, columns: Columns, known: Columns): void {
+  for (const [table, named] of columns) {
+    const there = OWN_TABLES.includes(table) ? undefined : known.get(table);
+    const strange = named.find(({ name, kind }) => !there?.some((one) => one.name === name && one.kind === kind));
+    const what =
+      there === undefined
+        ? `the table ${table}`
+        : strange && `the column ${strange.name} of the table ${table} as ${strange.kind}`;
+    if (what !== undefined)
+      throw new StoreError(
+        "invalid",
+        `The backup ${file} has ${what}, and a database of its version has none. Use a file that dragoman backup has written.`,
+      );
+  }
+}
+
 async function hasData(db: Kysely<Schema>): Promise<boolean> {
   for (const table of ["tenants", "audit_log", "call", "call_hour", "journal_place"])
     if (await hasRows(db, table)) return true;
@@ -185,32 +217,53 @@ async function hasData(db: Kysely<Schema>): Promise<boolean> {
 
 async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): Promise<void> {
   const partitions = usesPostgres(db) ? new CallPartitions() : null;
-  const last: [string, Row][] = [];
-  let waiting: Row[] = [];
-  let name = "";
+  const last: RowPart[] = [];
+  let waiting: RowPart[] = [];
+  let length = 0;
   const flush = async (): Promise<void> => {
-    if (waiting.length === 0) return;
-    const rows = waiting;
+    const parts = waiting;
     waiting = [];
-    if (partitions !== null && PARTITIONED.includes(name as Partitioned))
+    length = 0;
+    if (partitions !== null && PARTITIONED.includes(parts[0]?.table as Partitioned))
       await partitions.provide(
         db,
-        rows.map(({ id }) => timeOfKey(id as bigint)),
+        parts.map(({ row }) => timeOfKey(row["id"] as bigint)),
       );
-    await db.transaction().execute((tx) => insertRows(tx, { name, key: [] }, rows));
+    await insertRestored(db, file, parts);
   };
   for (const part of backupParts(file, passphrase)) {
-    if (part.kind === "table") {
-      await flush();
-      ({ name } = part);
-    } else if (part.kind === "row") {
+    if (part.kind === "table") await flush();
+    else if (part.kind === "row") {
       // Until they are there, rows of sums change no roll-up: these are in the backup too.
-      if (ROLLED_TABLES.some((rolled) => rolled.name === part.table)) last.push([part.table, part.row]);
-      else waiting.push(part.row);
-      if (waiting.length >= ROWS_TOGETHER) await flush();
+      if (ROLLED_TABLES.some((rolled) => rolled.name === part.table)) last.push(part);
+      else {
+        waiting.push(part);
+        length += part.length;
+      }
+      if (waiting.length >= ROWS_TOGETHER || length >= LENGTH_TOGETHER) await flush();
     }
   }
   await flush();
-  for (const [table, row] of last) await insertRows(db, { name: table, key: [] }, [row]);
+  for (const part of last) await insertRestored(db, file, [part]);
   await followNumbers(db);
+}
+
+/** Rows of one table. Throws StoreError `invalid` where the database refuses one. */
+async function insertRestored(db: Kysely<Schema>, file: string, parts: readonly RowPart[]): Promise<void> {
+  const first = parts[0];
+  if (first === undefined) return;
+  try {
+    const rows = parts.map(({ row }) => row);
+    await db.transaction().execute((tx) => insertRows(tx, { name: first.table, key: [] }, rows));
+  } catch (error) {
+    if (!REFUSED.test(codeOf(error))) throw error;
+    const cure = hasUnstorableText(error)
+      ? "PostgreSQL cannot store the character U+0000: restore the backup into SQLite, and correct that row there."
+      : "Use a file that dragoman backup has written.";
+    throw new StoreError(
+      "invalid",
+      `The database refuses a row of the table ${first.table} in lines ${first.line} to ${parts.at(-1)!.line} of the backup ${file} (${messageOf(error)}). ${cure}`,
+      error,
+    );
+  }
 }

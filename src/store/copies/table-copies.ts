@@ -8,6 +8,7 @@ import { CallPartitions } from "../calls/call-partitions.ts";
 import type { Schema } from "../schema.ts";
 import type { PartedTable, StoredTable } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
+import { codeOf } from "../../core/thrown.ts";
 
 type Db = Kysely<Schema>;
 /** Any table by its name, with any columns. */
@@ -110,7 +111,7 @@ export async function copyParts(
       await sql`delete from ${sql.table(table.name)} where ${bounds}`.execute(tx);
       let rows = 0;
       for await (const page of pagesOf(source, table, bounds)) {
-        await insertRows(tx, table, page);
+        await insertCopied(tx, table, page);
         rows += page.length;
       }
       return rows;
@@ -124,7 +125,7 @@ export async function copyParts(
 export async function copyWhole(source: Db, target: Db, tables: readonly StoredTable[]): Promise<void> {
   await target.transaction().execute(async (tx) => {
     for (const { name } of tables.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);
-    for (const table of tables) for await (const page of pagesOf(source, table)) await insertRows(tx, table, page);
+    for (const table of tables) for await (const page of pagesOf(source, table)) await insertCopied(tx, table, page);
     await followNumbers(tx);
   });
 }
@@ -168,22 +169,24 @@ export async function* pagesOf(
 export async function insertRows(db: Db, { name }: StoredTable, rows: readonly Row[]): Promise<void> {
   if (rows.length === 0) return;
   const atOnce = Math.max(1, Math.floor(VALUES_AT_ONCE / Object.keys(rows[0]!).length));
-  for (const some of inParts(rows, atOnce))
-    try {
-      await (db as unknown as AnyDb).insertInto(name).values(some).execute();
-    } catch (error) {
-      if (isText(error))
-        throw new StoreError(
-          "invalid",
-          `A row of the table ${name} has a text with the character U+0000, which PostgreSQL cannot store. Correct that row, and run the same command again, which goes on.`,
-          error,
-        );
-      throw error;
-    }
+  for (const some of inParts(rows, atOnce)) await (db as unknown as AnyDb).insertInto(name).values(some).execute();
 }
 
-const isText = (error: unknown): boolean =>
-  typeof error === "object" && error !== null && "code" in error && (error.code === "22021" || error.code === "22P05");
+async function insertCopied(db: Db, table: StoredTable, rows: readonly Row[]): Promise<void> {
+  try {
+    await insertRows(db, table, rows);
+  } catch (error) {
+    if (!hasUnstorableText(error)) throw error;
+    throw new StoreError(
+      "invalid",
+      `A row of the table ${table.name} has a text with the character U+0000, which PostgreSQL cannot store. Correct that row, and run the same command again, which goes on.`,
+      error,
+    );
+  }
+}
+
+/** Whether PostgreSQL refused the character U+0000. */
+export const hasUnstorableText = (error: unknown): boolean => ["22021", "22P05"].includes(codeOf(error));
 
 /** Neighbouring parts together, as long as they have few rows. */
 function rangesOf(

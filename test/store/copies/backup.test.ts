@@ -11,11 +11,12 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { sql } from "kysely";
 import { verifyBackup, writeBackup } from "../../../src/store/copies/backup.ts";
-import { openBackupWriter } from "../../../src/store/copies/backup-file.ts";
+import { backupLines, openBackupWriter } from "../../../src/store/copies/backup-file.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
 import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
@@ -77,6 +78,15 @@ async function backupOf(place: DatabasePlace, passphrase: string | null = null):
   await within(openSource(place), (database) =>
     writeBackup(database, { file, passphrase, program: "0.0.0", nowMs: NOW_MS }),
   );
+  return file;
+}
+
+/** A file with these lines, as another program might write it. */
+function crafted(lines: readonly string[]): string {
+  const file = newPath();
+  const writer = openBackupWriter(file, null);
+  for (const line of lines) writer.line(line);
+  writer.end();
   return file;
 }
 
@@ -223,15 +233,81 @@ describe("[d15.3] the file", () => {
       );
     }
     for (const line of ["nonsense", "{}", '{"kind":"other"}', '{"kind":"table","name":"call"}', "[1]"]) {
-      const foreign = newPath();
-      const writer = openBackupWriter(foreign, null);
-      writer.line(line);
-      writer.end();
+      const foreign = crafted([line]);
       expect(await failure(() => verifyBackup(foreign, null))).toContain(
-        `This version cannot read line 1 of the backup ${foreign}.`,
+        `This version cannot read line 1 of the backup ${foreign}: it `,
       );
     }
   });
+
+  test("that another program wrote is refused in words that say what is wrong where, and leaves nothing behind", async () => {
+    const lines = [...backupLines(plain, null)];
+    const at = lines.findIndex((line) => line.startsWith('{"kind":"table","name":"tenants"'));
+    const columns = (JSON.parse(lines[at]!) as { columns: { name: string }[] }).columns.map(({ name }) => name);
+    const row = JSON.parse(lines[at + 1]!) as unknown[];
+    const replaced = (index: number, ...by: readonly string[]): readonly string[] => lines.toSpliced(index, 1, ...by);
+    const withValue = (column: string, value: unknown): readonly string[] =>
+      replaced(at + 1, JSON.stringify(row.with(columns.indexOf(column), value)));
+    const told = (from: string, to: string): readonly string[] => lines.map((line) => line.replace(from, to));
+    const isWrong = (what: string): string => `line ${at + 2} of the backup FILE: ${what}`;
+    const isRefused = (of: number): string =>
+      `refuses a row of the table tenants in lines ${at + 2} to ${at + 1 + of} of the backup FILE`;
+    const cases: readonly (readonly [readonly string[], string])[] = [
+      [withValue("name", 5), isWrong("its value of the column name of the table tenants is not a text")],
+      [withValue("version", true), isWrong("its value of the column version of the table tenants is not an integer")],
+      [withValue("version", "9".repeat(19)), isWrong("its value of the column version")],
+      [replaced(at + 1, JSON.stringify(row.slice(1))), isWrong("it has 6 values, and the table tenants has 7 columns")],
+      [replaced(at + 1, JSON.stringify([...row, 7])), isWrong("it has 8 values")],
+      [replaced(at + 1, lines[at + 1]!.slice(0, -5)), isWrong("it is not JSON")],
+      [lines.slice(1), "line 1 of the backup FILE: what was backed up has to be said in the first line"],
+      [replaced(0, lines[0]!, lines[0]!), "line 2 of the backup FILE: what was backed up has to be said"],
+      [[...lines, lines[at]!], `line ${lines.length + 1} of the backup FILE: it stands behind the line that ends`],
+      [lines.toSpliced(-1, 0, lines[at]!), "it names the table tenants for the second time"],
+      [told('"tenants":40,', ""), "has 40 rows of the table tenants in place of 0"],
+      [replaced(0, lines[0]!.replace(`${NOW_MS}`, "1e300")), "line 1 of the backup FILE: it says neither"],
+      [lines.map((line) => line.replaceAll('"drafts"', '"draughts"')), "FILE has the table draughts"],
+      [lines.map((line) => line.replaceAll('"drafts"', '"gateway_replica"')), "FILE has the table gateway_replica"],
+      [replaced(at, lines[at]!.replace('"name":"id"', '"name":"it"')), "FILE has the column it of the table tenants"],
+      [withValue("name", null), isRefused(40)],
+      [told('"tenants":40,', '"tenants":41,').toSpliced(at + 1, 0, lines[at + 1]!), isRefused(41)],
+    ];
+    for (const kind of KINDS)
+      for (const [written, expected] of cases) {
+        const [file, place] = [crafted(written), await newPlace(kind)];
+        expect(await failure(() => restored({ file, place }))).toContain(expected.replace("FILE", file));
+        if (!("file" in place)) continue;
+        expect(existsSync(place.file) || existsSync(`${place.file}.restoring`)).toBe(false);
+      }
+  });
+
+  test("whose frame has other bytes than it should, or expands to more than any has, is damaged", async () => {
+    const foreign = newPath();
+    for (const content of [Buffer.from("no zstd"), Buffer.from(Bun.zstdCompressSync(Buffer.alloc(300_000_000)))]) {
+      const first = Buffer.from('{"format":"dragoman-backup","version":1,"encryption":null}\n');
+      const place = Buffer.concat([createHash("sha256").update(first).digest(), Buffer.alloc(8), Buffer.of(1)]);
+      const head = Buffer.alloc(5, 1);
+      head.writeUInt32BE(content.length + 32);
+      const digest = createHash("sha256").update(place).update(content).digest();
+      writeFileSync(foreign, Buffer.concat([first, head, digest, content]));
+      expect(await failure(() => verifyBackup(foreign, null))).toBe(
+        `The backup ${foreign} was changed or damaged in frame 1. Use another copy of it.`,
+      );
+    }
+  });
+
+  test.skipIf(server === null)(
+    "with a text that PostgreSQL cannot store says where that can be corrected",
+    async () => {
+      const source = await filledPlace("SQLite");
+      await within(openSource(source), async ({ db }) => {
+        await sql`update call set end_user = ${"a\u0000b"} where trace_id = 'trace_id-1'`.execute(db);
+      });
+      const file = await backupOf(source);
+      expect(await failure(async () => restored({ file, place: await newPlace("PostgreSQL") }))).toContain(
+        "restore the backup into SQLite, and correct that row there",
+      );
+    },
+  );
 
   test("of a newer version is refused, and names that version", async () => {
     const source = await filledPlace("SQLite");
