@@ -8,7 +8,7 @@ import { systemClock } from "../../core/clock.ts";
 import { verifyBackup } from "../../store/copies/backup.ts";
 import { explainedBy, namedPlace, openTarget, openToRead } from "../../store/copies/copy-places.ts";
 import { ledgerFolderOf } from "../../store/data-folder.ts";
-import type { DatabasePlace } from "../../store/database/database.ts";
+import type { Database, DatabasePlace } from "../../store/database/database.ts";
 import { databasePlace } from "../../store/open-database.ts";
 import { requireNoGateway, type Restored, restoreBackup } from "../../store/copies/restore.ts";
 import { type KnownAccess, knownAccess } from "../../store/copies/restored-access.ts";
@@ -40,8 +40,8 @@ export async function restore(file: string, flags: RestoreFlags, environment: En
     const all: KnownAccess[] = [];
     if ("file" in place && existsSync(place.file)) all.push(...(await replaced(place, flags, lastChange)));
     if (flags.to !== undefined && (!("file" in used) || existsSync(used.file)) && !isSame(used, place))
-      all.push(await accessIn(used, lastChange));
-    for (const named of flags.newer ?? []) all.push(await accessIn(namedPlace(named, "--newer"), lastChange));
+      all.push(...(await usedElsewhere(used, lastChange)));
+    for (const named of flags.newer ?? []) all.push(...(await newerThan(named, lastChange)));
     return all;
   };
   if ("file" in place) requireNoGateway(place.file, isSame(used, place) ? ledgerFolder : null);
@@ -69,36 +69,62 @@ async function replaced(
   { replace }: RestoreFlags,
   lastChange: string | null,
 ): Promise<readonly KnownAccess[]> {
-  const { db, name, store } = await openTarget(place, false).catch((error: unknown) => {
-    if (replace === true && error instanceof StoreError && error.kind === "unusable")
-      return { db: null, name: "", store: null };
-    throw error;
-  });
-  if (db === null) return [];
   try {
-    if (await store.isNew()) return [];
-    if (replace !== true)
-      throw new StoreError(
-        "conflict",
-        `There is a database already: ${place.file}. With --replace it is kept under another name beside it, and what it knows about revoked tokens stays.`,
-      );
-    return [await knownAccess(db, name, lastChange)];
-  } finally {
-    await store.close();
+    return await reading(openTarget(place, false), async ({ db, name, store }) => {
+      if (await store.isNew()) return [];
+      if (replace !== true)
+        throw new StoreError(
+          "conflict",
+          `There is a database already: ${place.file}. With --replace it is kept under another name beside it, and what it knows about revoked tokens stays.`,
+        );
+      return [await knownAccess(db, name, lastChange)];
+    });
+  } catch (error) {
+    if (replace === true && error instanceof StoreError && error.kind === "unusable") return [];
+    throw error;
   }
 }
 
-async function accessIn(place: DatabasePlace, lastChange: string | null): Promise<KnownAccess> {
-  return await explainedBy(place, async () => {
-    if ("file" in place && !existsSync(place.file))
-      throw new StoreError("unusable", `There is no database ${place.file}.`);
-    const { db, name, store } = await openToRead(place);
-    try {
-      return await knownAccess(db, name, lastChange);
-    } finally {
-      await store.close();
-    }
-  });
+/** What the database knows that the gateway uses; nothing where that is an empty one. */
+async function usedElsewhere(place: DatabasePlace, lastChange: string | null): Promise<readonly KnownAccess[]> {
+  try {
+    return await accessIn(place, lastChange);
+  } catch (error) {
+    if (!(error instanceof StoreError)) throw error;
+    throw new StoreError(
+      error.kind,
+      `What the database that the gateway uses knows of revoked tokens cannot be read: ${error.message} To restore without that, name the database that is to be filled with --data or DATABASE_URL, in place of --to.`,
+      error,
+    );
+  }
+}
+
+async function newerThan(named: string, lastChange: string | null): Promise<readonly KnownAccess[]> {
+  const place = namedPlace(named, "--newer");
+  if ("file" in place && !existsSync(place.file))
+    throw new StoreError("unusable", `There is no database ${place.file}.`);
+  const known = await accessIn(place, lastChange);
+  if (known.length === 0)
+    throw new StoreError("unusable", "--newer names a database that has no tables of the gateway. Name another one.");
+  return known;
+}
+
+/** Nothing where the database has no tables of the gateway. */
+async function accessIn(place: DatabasePlace, lastChange: string | null): Promise<readonly KnownAccess[]> {
+  return await explainedBy(place, () =>
+    reading(openToRead(place), async ({ db, name, store }) =>
+      (await store.isNew()) ? [] : [await knownAccess(db, name, lastChange)],
+    ),
+  );
+}
+
+async function reading<T>(opening: Promise<Database>, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = await opening;
+  try {
+    return await work(database);
+  } finally {
+    await database.store.close();
+  }
 }
 
 function printRestoredJson(place: DatabasePlace, { backup, access, setAside }: Restored): void {

@@ -1,6 +1,17 @@
 // `dragoman backup` beside a gateway that serves calls, and `dragoman restore` into SQLite and PostgreSQL.
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Database as Sqlite } from "bun:sqlite";
@@ -10,6 +21,8 @@ import {
   runCli,
   startGateway,
 } from "../../harness/processes/gateway-process.ts";
+import { openTarget } from "../../../src/store/copies/copy-places.ts";
+import { fillDatabase } from "../../harness/servers/filled-database.ts";
 import { postgresDatabases, statement } from "../../harness/servers/postgres-server.ts";
 import { until } from "../../harness/time/until.ts";
 
@@ -82,6 +95,39 @@ test("[d15.3] a backup is made and restored, and a token that was revoked since 
   expect([await statusOf(gateway, token), await statusOf(gateway, later)]).toEqual([200, 401]);
   await gateway.stop();
   expect(existsSync(`${database}.restoring`)).toBe(false);
+});
+
+test("[d15.3] a database whose tokens cannot be read is replaced, and where it cannot be asked a restore says how to go on", async () => {
+  const damaged = join(folder, "damaged");
+  const place = { file: join(damaged, "dragoman.sqlite") };
+  const filled = await openTarget(place);
+  await fillDatabase(filled.db, 3);
+  await filled.store.close();
+  const copy = join(folder, "before.backup");
+  expect((await runCli(["backup", copy, "--data", damaged])).stderr).toBe("");
+  const opened = new Sqlite(place.file);
+  const { rootpage } = opened
+    .query<{ rootpage: number }, []>("select rootpage from sqlite_master where name = 'access_tokens'")
+    .get()!;
+  opened.close();
+  const handle = openSync(place.file, "r+");
+  writeSync(handle, Buffer.alloc(4096, 0x5a), 0, 4096, (rootpage - 1) * 4096);
+  closeSync(handle);
+
+  const to = `sqlite:${join(folder, "elsewhere")}`;
+  expect((await runCli(["restore", copy, "--data", damaged, "--to", to])).stderr).toMatch(
+    /knows of revoked tokens cannot be read: .* is damaged.* To restore without that, name the database/,
+  );
+  const replaced = await runCli(["restore", copy, "--data", damaged, "--replace", "--revoke-all"]);
+  expect([replaced.stderr, replaced.stdout]).toEqual(["", expect.stringContaining("Restored 135 rows")]);
+
+  const empty = join(folder, "empty");
+  mkdirSync(empty);
+  writeFileSync(join(empty, "dragoman.sqlite"), "");
+  expect((await runCli(["restore", copy, "--data", damaged, "--replace", "--newer", `sqlite:${empty}`])).stderr).toBe(
+    "dragoman: --newer names a database that has no tables of the gateway. Name another one.\n",
+  );
+  expect((await runCli(["restore", copy, "--data", empty, "--to", to])).stderr).toBe("");
 });
 
 test.skipIf(server === null)(
