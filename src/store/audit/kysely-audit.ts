@@ -194,19 +194,19 @@ async function auditLinkAt(
   side: "first_from" | "last_before",
 ): Promise<ChainHead | null> {
   const isFirst = side === "first_from";
-  const found = await Promise.all(
-    (["audit_log", "audit_removed"] as const).map((table) =>
-      db
-        .selectFrom(table)
-        .select(["sequence", "hash"])
-        .where("chain", "=", chain)
-        .where("at_ms", isFirst ? ">=" : "<", toInteger(ms))
-        .orderBy("sequence", isFirst ? "asc" : "desc")
-        .limit(1)
-        .executeTakeFirst(),
-    ),
-  );
-  const links = found.flatMap((row) => (row === undefined ? [] : [keptIn(HEAD, row)]));
+  const links: ChainHead[] = [];
+  // One after the other, because of what is removed in between, as in auditLinks().
+  for (const table of ["audit_log", "audit_removed"] as const) {
+    const row = await db
+      .selectFrom(table)
+      .select(["sequence", "hash"])
+      .where("chain", "=", chain)
+      .where("at_ms", isFirst ? ">=" : "<", toInteger(ms))
+      .orderBy("sequence", isFirst ? "asc" : "desc")
+      .limit(1)
+      .executeTakeFirst();
+    if (row !== undefined) links.push(keptIn(HEAD, row));
+  }
   return links.toSorted((a, b) => (isFirst ? a.sequence - b.sequence : b.sequence - a.sequence))[0] ?? null;
 }
 
