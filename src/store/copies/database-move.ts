@@ -99,6 +99,14 @@ async function begun(
   await requireFree(source, target, own, theirs);
   const id = newSpanId();
   const mark = { id, state: "copying", until_ms: 0n };
+  // The one that is to be filled comes last: without its mark, the same command begins anew.
+  await source.db.transaction().execute(async (tx) => {
+    await tx.deleteFrom("database_move").where("role", "=", "from").execute();
+    await tx
+      .insertInto("database_move")
+      .values({ ...mark, role: "from", other: target.name })
+      .execute();
+  });
   await target.db.transaction().execute(async (tx) => {
     await removeHold(tx);
     await tx.deleteFrom("database_move").execute();
@@ -109,13 +117,6 @@ async function begun(
     // Rows of sums that are copied change no roll-up, because these are copied too.
     for (const { name } of ROLLED_TABLES)
       await sql`update ${sql.table(name)} set from_ms = ${Number.MAX_SAFE_INTEGER}`.execute(tx);
-  });
-  await source.db.transaction().execute(async (tx) => {
-    await tx.deleteFrom("database_move").where("role", "=", "from").execute();
-    await tx
-      .insertInto("database_move")
-      .values({ ...mark, role: "from", other: target.name })
-      .execute();
   });
   return { id, state: "copying" };
 }

@@ -4,10 +4,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
+import { dropPartitions, PARTITIONED } from "../../../src/store/calls/call-partitions.ts";
 import { openSource, openTarget } from "../../../src/store/copies/copy-places.ts";
 import { moveDatabase } from "../../../src/store/copies/database-move.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
-import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
+import { HELD, requireNotMoved } from "../../../src/store/database/move-marks.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
@@ -202,6 +203,24 @@ describe.each(PAIRS)("[d15.3] from %s to %s", (from, to) => {
   });
 });
 
+test("[d15.3] a move, also one back, that was killed while it began is begun anew", async () => {
+  await using moving = await filledAndEmpty("SQLite", "SQLite");
+  const back = { source: moving.target, target: moving.source };
+  for (const { source, target } of [moving, back]) {
+    for (const { db } of [source, target]) {
+      await sql`create trigger killed before insert on database_move begin select raise(abort, 'killed'); end`.execute(
+        db,
+      );
+      expect(await failure(moveDatabase({ source, target, onProgress: quiet }))).toBe("killed");
+      await sql`drop trigger killed`.execute(db);
+      await addName(source, `meanwhile ${source === moving.source} ${db === source.db}`);
+    }
+    await moveDatabase({ source, target, onProgress: quiet });
+    expect(await allRows(target.db)).toEqual(await allRows(source.db));
+    await requireNotMoved(target.db, target.name);
+  }
+});
+
 test.skipIf(server === null)(
   "[d15.3] a text that PostgreSQL cannot store stops the move, which names the table",
   async () => {
@@ -211,6 +230,19 @@ test.skipIf(server === null)(
       "A row of the table call has a text with the character U+0000",
     );
     await addName(moving.source, "used as before");
+  },
+);
+
+test.skipIf(server === null)(
+  "[d15.3] no day of calls is removed from a database of which the last step is being copied, or that was moved",
+  async () => {
+    await using moving = await filledAndEmpty("PostgreSQL", "SQLite");
+    const { source } = moving;
+    const before = await allRows(source.db);
+    await moveDatabase({ ...moving, onProgress: quiet });
+    const isLater = Date.UTC(2100, 0);
+    for (const table of PARTITIONED) expect(await failure(dropPartitions(source.db, table, isLater))).toContain(HELD);
+    expect(await allRows(source.db)).toEqual(before);
   },
 );
 
