@@ -13,6 +13,8 @@ export interface StoredTable {
   readonly name: string;
   /** The columns by which it is read in pages, of which none is null; empty for tables that are read at once. */
   readonly key: readonly string[];
+  /** How many rows are read at once; 500 by default. */
+  readonly page?: number;
 }
 
 export interface PartedTable extends StoredTable {
@@ -74,7 +76,8 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call", "id", KEYS_IN_HOUR, "id"),
   parted("call_block", "id", KEYS_IN_HOUR, "id"),
   parted("call_tag", "id", KEYS_IN_HOUR, "tag", "id"),
-  parted("call_content", "expires_ms", DAY_MS, "trace_id"),
+  // What was said in one call may have megabytes.
+  { ...parted("call_content", "expires_ms", DAY_MS, "trace_id"), page: 20 },
   parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...DIMENSION_COLUMNS),
   parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),
   parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS, "end_user"),

@@ -15,7 +15,7 @@ type Db = Kysely<Schema>;
 type AnyDb = Kysely<Record<string, Row>>;
 export type Row = Readonly<Record<string, unknown>>;
 
-/** Rows that are read at once. A block of calls has some kilobytes. */
+/** Rows that are read at once, unless the table says otherwise. A block of calls has some kilobytes. */
 const PAGE = 500;
 /** Rows of parts that are copied in one transaction. */
 const ROWS_TOGETHER = 20_000;
@@ -151,17 +151,17 @@ export async function hasRows(db: Db, table: string): Promise<boolean> {
 /** All rows, or those within bounds, in pages. */
 export async function* pagesOf(
   db: Db,
-  { name, key }: StoredTable,
+  { name, key, page = PAGE }: StoredTable,
   bounds = sql<boolean>`1 = 1`,
 ): AsyncIterable<readonly Row[]> {
   const order = key.map((column) => sql.ref(column));
   let after = bounds;
   for (;;) {
-    const paged = key.length === 0 ? sql`` : sql` order by ${sql.join(order)} limit ${sql.lit(PAGE)}`;
+    const paged = key.length === 0 ? sql`` : sql` order by ${sql.join(order)} limit ${sql.lit(page)}`;
     const { rows } = await sql<Row>`select * from ${sql.table(name)} where ${after}${paged}`.execute(db);
     if (rows.length > 0) yield rows;
     const last = rows.at(-1);
-    if (key.length === 0 || last === undefined || rows.length < PAGE) return;
+    if (key.length === 0 || last === undefined || rows.length < page) return;
     after = sql<boolean>`${bounds} and (${sql.join(order)}) > (${sql.join(key.map((column) => sql.val(last[column])))})`;
   }
 }

@@ -24,6 +24,8 @@ import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";
+import { PARTED_TABLES } from "../../../src/store/copies/stored-tables.ts";
+import { pagesOf } from "../../../src/store/copies/table-copies.ts";
 import { knownAccess } from "../../../src/store/copies/restored-access.ts";
 import { chanceOf, printedSeed } from "../../harness/time/chance.ts";
 import { migratedDatabases } from "../../harness/servers/databases.ts";
@@ -352,6 +354,19 @@ describe("[d15.3] the file", () => {
     expect(made).toHaveLength(1);
     expect(made[0]![0]).toBe(made[0]![1]);
     expect(namesBeside(file)).toEqual([]);
+  });
+
+  test("takes little memory: what was said in calls is read a few calls at a time", async () => {
+    const place = await filledPlace("SQLite", 50);
+    await within(openToRead(place), async ({ db }) => {
+      const pages: number[] = [];
+      for await (const page of pagesOf(
+        db,
+        PARTED_TABLES.find(({ name }) => name === "call_content")!,
+      ))
+        pages.push(page.length);
+      expect(pages).toEqual([20, 20, 10]);
+    });
   });
 
   test.each(KINDS)("is of one moment, while %s is changed", async (kind) => {
