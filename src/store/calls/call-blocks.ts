@@ -252,11 +252,9 @@ export async function pruneBlocks(db: Db, beforeMs: number, most: number): Promi
 
 /** Removes the records of earlier calls from a block that also has later ones. */
 async function shortenBlock(db: Db, id: bigint, beforeMs: number): Promise<number> {
-  const { body, records } = await db
-    .selectFrom("call_block")
-    .select(["body", "records"])
-    .where("id", "=", id)
-    .executeTakeFirstOrThrow();
+  const block = await db.selectFrom("call_block").select(["body", "records"]).where("id", "=", id).executeTakeFirst();
+  if (block === undefined) return 0; // Another gateway, for which it was old as a whole, has removed it.
+  const { body, records } = block;
   const text = recordsIn(textOfBlock(body));
   const left = text.filter((record) => startOf(record) >= beforeMs);
   const lines = left.map((record) => `\n${record}`).join("");
