@@ -61,7 +61,7 @@ export interface Store extends Reader {
    * Removes some of the older rows of the audit log; `null` removes none of that kind. Returns how many were removed.
    */
   pruneAudit(before: { readonly doneMs: number | null; readonly refusedMs: number | null }): Promise<number>;
-  /** Removes some of the earlier events that no gateway has processed. Returns whether deliveries to webhooks wait. */
+  /** Removes some of the earlier events that no gateway has processed. Returns whether others are left. */
   removeUnaddressedEvents(beforeMs: number): Promise<boolean>;
 
   /** Sessions of the web console, which are no part of what a snapshot is compiled from. */

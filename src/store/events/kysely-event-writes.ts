@@ -66,7 +66,8 @@ const REMOVED_AT_ONCE = 1000;
 
 /**
  * Events about tokens are emitted whether or not a webhook subscribes to them. Those without a subscriber would
- * otherwise stay forever, and be sent to a later subscriber. Returns whether a delivery is pending.
+ * otherwise stay forever, and be sent to a later subscriber. Returns whether events of former webhooks are left, whose
+ * deliveries are to be given up, and removed with them when they are old.
  */
 export async function removeUnaddressedEvents(db: Kysely<Schema>, beforeMs: number): Promise<boolean> {
   const old = db
@@ -76,14 +77,8 @@ export async function removeUnaddressedEvents(db: Kysely<Schema>, beforeMs: numb
     .where("at_ms", "<", toInteger(beforeMs))
     .limit(sql.lit(REMOVED_AT_ONCE));
   await db.deleteFrom("event").where("spread", "=", 0n).where("id", "in", old).execute();
-  return (
-    (await db
-      .selectFrom("webhook_delivery")
-      .select("id")
-      .where("state", "=", "pending")
-      .limit(sql.lit(1))
-      .executeTakeFirst()) !== undefined
-  );
+  const left = await db.selectFrom("event").select("id").where("spread", "=", 1n).limit(sql.lit(1)).executeTakeFirst();
+  return left !== undefined;
 }
 
 export function deliveryWrites(work: Work): Pick<Writer, "redeliver" | "queueEvent"> {

@@ -370,7 +370,20 @@ describe("deliveries to webhooks", () => {
     begin([]);
     await until(async () => (await all())[0]!.state === "dead", "given up");
     expect(dispatcher!.isInUse()).toBe(true);
+    expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(true);
+    expect(await queue.prune(nowMs)).toBe(1);
     expect(await store.removeUnaddressedEvents(nowMs - 60_000)).toBe(false);
+  });
+
+  test("[d11.4] after a start without webhooks the queue is in use while it has ended deliveries, which are then removed in time", async () => {
+    begin([configured("a")]);
+    await tell(someEvent({ atMs: nowMs }));
+    await attempted(1);
+    await dispatcher!.close(60_000);
+    begin([]);
+    await until(() => dispatcher!.isInUse(), "in use");
+    expect(await queue.prune(nowMs + 1)).toBe(1);
+    expect(await all()).toEqual([]);
   });
 
   test("[d11.4] a gateway that never had webhooks does not use the queue, and delivers no earlier events to a new one", async () => {
