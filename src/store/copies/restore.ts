@@ -76,12 +76,15 @@ async function restoreFile(
   if (existsSync(unfinished)) await (await openTarget({ file: unfinished }, false)).store.close();
   removeDatabase(unfinished);
   const database = await openTarget({ file: unfinished }, false);
-  const access = await filled(database, options, backup)
-    .finally(() => database.store.close())
-    .catch((error: unknown) => {
-      removeDatabase(unfinished);
-      throw error;
-    });
+  let access: AccessReport;
+  try {
+    access = await filled(database, options, backup);
+    await database.store.close();
+  } catch (error) {
+    await database.store.close();
+    removeDatabase(unfinished);
+    throw error;
+  }
   const setAside = await setAsideOf(file, options.nowMs);
   renameSync(unfinished, file);
   return { backup, access, setAside };
