@@ -103,6 +103,12 @@ export function* backupLines(file: string, passphrase: string | null): Iterable<
         "invalid",
         `The backup ${file} is encrypted. Give its passphrase in a file with --passphrase-file, or in DRAGOMAN_BACKUP_PASSPHRASE.`,
       );
+    // whoever can write to the place of backups could put one of their own there, which nothing but a passphrase prevents
+    if (header.encryption === null && passphrase !== null)
+      throw new StoreError(
+        "invalid",
+        `The backup ${file} is not encrypted, although a passphrase is given, so anybody may have written it. Leave out --passphrase-file and DRAGOMAN_BACKUP_PASSPHRASE to use it all the same.`,
+      );
     const frames = orInvalid(
       () => framesOf(first, header, passphrase),
       `The first line of the backup ${file} was changed: no key can be made as it says. Use another copy of it.`,

@@ -181,6 +181,13 @@ describe("[d15.3] the file", () => {
     expect(statSync(plain).mode & 0o777).toBe(0o600);
   });
 
+  test("that is not encrypted is refused where a passphrase is given", async () => {
+    expect(await failure(() => verifyBackup(plain, "correct horse"))).toContain(
+      `The backup ${plain} is not encrypted, although a passphrase is given`,
+    );
+    expect(verifyBackup(plain, null).program).toBe("0.0.0");
+  });
+
   test("shows nothing of its content without the passphrase", async () => {
     const bytes = readFileSync(encrypted);
     expect(bytes.subarray(bytes.indexOf("\n") + 1).indexOf("sha256")).toBe(-1);
