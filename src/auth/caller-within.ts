@@ -4,6 +4,7 @@
 // Decides (who may call, and with what): May a change be made whose caller loses the right meanwhile? By: `callerWithin`.
 // Rule: No; token, user and roles are read again in the transaction of the change.
 import { GatewayError } from "../core/errors.ts";
+import type { Snapshot } from "../core/snapshot.ts";
 import { everyRow } from "../store/every-row.ts";
 import type { Reader } from "../store/reader.ts";
 import { requireHeld } from "./authenticate.ts";
@@ -19,15 +20,24 @@ export async function callerWithin(
   const held = token.secrets.length === 0 ? token : await reader.findToken(id);
   if (held === null)
     throw new GatewayError("revoked_token", `The access token ${id} is no longer valid, because it was deleted.`);
-  const user = userId === null ? null : await reader.findUser(userId);
-  const memberships =
-    userId === null
-      ? []
-      : await Array.fromAsync(everyRow((page) => reader.listMemberships(page, { tenantId, userId })));
-  const rights = {
-    memberships: new Map(userId === null ? [] : [[userId, memberships]]),
-    operators: new Map(user?.isOperator === true ? [[user.id, user.tenantId]] : []),
-  };
+  const rights = userId === null ? NO_RIGHTS : await rightsOf(userId, tenantId, reader);
   requireHeld(held, rights);
   return adminCaller(held, rights);
+}
+
+type Rights = Pick<Snapshot, "memberships" | "operators">;
+
+const NO_RIGHTS: Rights = { memberships: new Map(), operators: new Map() };
+
+async function rightsOf(
+  userId: string,
+  tenantId: string,
+  reader: Pick<Reader, "findUser" | "listMemberships">,
+): Promise<Rights> {
+  const user = await reader.findUser(userId);
+  const memberships = await Array.fromAsync(everyRow((page) => reader.listMemberships(page, { tenantId, userId })));
+  return {
+    memberships: new Map([[userId, memberships]]),
+    operators: new Map(user?.isOperator === true ? [[userId, user.tenantId]] : []),
+  };
 }

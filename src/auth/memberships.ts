@@ -2,6 +2,7 @@
 import type { AccessToken, Membership } from "../core/identity.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import type { Reader } from "../store/reader.ts";
 
 const NONE: readonly Membership[] = [];
 
@@ -20,3 +21,8 @@ const membershipsByToken = memoizePerObject((memberships: Snapshot["memberships"
     ...granted,
   ]),
 );
+
+/** Whether the user has a role in the store: nobody can log in without one. */
+export async function hasRole(reader: Pick<Reader, "listMemberships">, userId: string): Promise<boolean> {
+  return (await reader.listMemberships({ limit: 1 }, { userId })).data.length > 0;
+}

@@ -1,10 +1,11 @@
 // Answers kept in a SQLite file of the data folder, which the processes on it share and which outlives them. It is a cache:
 // a file that is damaged is made anew, and a process that cannot write within 20 ms gives up.
 import { Database, SQLiteError } from "bun:sqlite";
-import { closeSync, openSync, rmSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { identityOf } from "../config/file-identity.ts";
 import { writtenFileFault } from "../config/path-fault.ts";
 import { messageOf } from "../core/thrown.ts";
+import { removeDatabase } from "../store/data-folder.ts";
 import type { AnswerCache, CacheAddress, CacheEntry, CacheFigures, CachePlace } from "./answer-cache.ts";
 
 export interface SqliteCacheOptions {
@@ -54,7 +55,7 @@ function openOrMakeAnew(file: string): Database {
     if (isOfKind(thrown, "SQLITE_BUSY")) throw thrown;
     try {
       // what cannot be opened as a cache is no loss
-      removeFile(file);
+      removeDatabase(file);
       return openFile(file);
     } catch (cause) {
       throw new Error(`${file}: ${writtenFileFault(file) ?? messageOf(cause)}`, { cause });
@@ -64,10 +65,6 @@ function openOrMakeAnew(file: string): Database {
 
 function isOfKind(thrown: unknown, code: string): boolean {
   return thrown instanceof SQLiteError && thrown.code?.startsWith(code) === true;
-}
-
-function removeFile(file: string): void {
-  for (const end of ["", "-wal", "-shm"]) rmSync(file + end, { force: true });
 }
 
 function openFile(file: string): Database {
@@ -157,7 +154,7 @@ class SqliteCache implements AnswerCache {
       this.#opened?.close();
       this.#opened = null;
       // another process may have made it anew
-      if (identityOf(this.#file) === this.#identity) removeFile(this.#file);
+      if (identityOf(this.#file) === this.#identity) removeDatabase(this.#file);
       return run();
     }
   }

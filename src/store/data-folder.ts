@@ -1,6 +1,6 @@
 // The files of a data folder by name: which files belong to the gateway, and which of them show that there was a
 // database before.
-import { existsSync, readdirSync, statSync } from "node:fs";
+import { existsSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { folderFault } from "../config/path-fault.ts";
 import { slotsOf } from "./journal/journal-folder.ts";
@@ -14,6 +14,11 @@ export interface DataPlace {
 
 const OWN_FILE = /^(dragoman\.sqlite|limits\.sqlite|cache\.sqlite)(-wal|-shm|-journal|\.lock.*)?$|^master\.key$/;
 const LEASES = "leases";
+
+/** Removes a database of SQLite with the files that SQLite keeps beside it. Nothing may have it open. */
+export function removeDatabase(file: string): void {
+  for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+}
 
 export function databaseFile(dataFolder: string): string {
   return join(dataFolder, "dragoman.sqlite");

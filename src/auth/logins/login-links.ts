@@ -5,6 +5,7 @@ import { COMMAND_LINE, type StoredUser } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 import { newSessionSecret } from "./console-sessions.ts";
 import { FIRST_USER } from "../first-identities.ts";
+import { hasRole } from "../memberships.ts";
 
 const LIVES_MS = 10 * 60_000;
 const LISTED = 50;
@@ -38,7 +39,7 @@ export async function makeLoginLink(
     );
   const user = userId === null ? await onlyOperator(store) : await store.findUser(userId);
   if (user === null) throw new Error(`There is no user ${JSON.stringify(userId)}.`);
-  if ((await store.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0)
+  if (!(await hasRole(store, user.id)))
     throw new Error(`The user ${user.id} has no role, so the console would show nothing. Give the user a role first.`);
   const { text: code, hash: codeHash } = newSessionSecret();
   const expiresAtMs = nowMs + LIVES_MS;

@@ -22,6 +22,7 @@ import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
 import { MOST_RESTRICTIONS, RESTRICTIONS } from "./token-restrictions.ts";
 import { FIRST_USER } from "../first-identities.ts";
+import { hasRole } from "../memberships.ts";
 
 const DAY_MS = 86_400_000;
 export const LONGEST_DAYS = 36_500;
@@ -231,7 +232,7 @@ async function personalOwner(request: TokenRequest, reader: Reader): Promise<Own
         )
       : await userWithRole(knownRole(role), reader);
   if (role !== null) await requireRole(user.id, knownRole(role), reader);
-  if ((await reader.listMemberships({ limit: 1 }, { userId: user.id })).data.length === 0)
+  if (!(await hasRole(reader, user.id)))
     throw new Error(
       `The user ${user.id} has no role, so the token could not be used. Give the user a membership first.`,
     );

@@ -9,6 +9,7 @@ import { systemClock } from "../../core/clock.ts";
 import { VERSION } from "../../core/version.ts";
 import { verifyBackup, writeBackup, type WrittenBackup } from "../../store/copies/backup.ts";
 import { explainedBy, openSource } from "../../store/copies/copy-places.ts";
+import { using } from "../../store/database/database.ts";
 import { databasePlace } from "../../store/open-database.ts";
 import { StoreError } from "../../store/store-error.ts";
 import { type DatabaseFlags, placeOf } from "./database.ts";
@@ -26,19 +27,16 @@ export async function create(file: string, flags: BackupFlags, environment: Envi
     throw new StoreError("exists", `The file ${path} exists, and a backup overwrites none. Name another file.`);
   const passphrase = passphraseOf(flags, environment);
   const place = databasePlace(placeOf(flags, environment));
-  const database = await explainedBy(place, () => openSource(place));
-  try {
-    const summary = await explainedBy(place, () =>
+  const summary = await explainedBy(place, () =>
+    using(openSource(place), (database) =>
       writeBackup(database, { file: path, passphrase, program: VERSION, nowMs: systemClock.now() }),
+    ),
+  );
+  if (flags.json === true) printJson({ file: path, encrypted: passphrase !== null, ...shown(summary) });
+  else
+    printLine(
+      `${path} has ${countOf(summary)}, ${passphrase === null ? "not encrypted" : "encrypted"}. The master key is not in it: keep a copy of that elsewhere.`,
     );
-    if (flags.json === true) printJson({ file: path, encrypted: passphrase !== null, ...shown(summary) });
-    else
-      printLine(
-        `${path} has ${countOf(summary)}, ${passphrase === null ? "not encrypted" : "encrypted"}. The master key is not in it: keep a copy of that elsewhere.`,
-      );
-  } finally {
-    await database.store.close();
-  }
 }
 
 /** Throws StoreError when the file is not as it was written. */

@@ -3,7 +3,7 @@
 import { dirname, resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
 import { explainedBy, namedPlace, openSource, openTarget } from "../../store/copies/copy-places.ts";
-import type { Database, DatabasePlace } from "../../store/database/database.ts";
+import { type Database, type DatabasePlace, using } from "../../store/database/database.ts";
 import { type Move, moveDatabase } from "../../store/copies/database-move.ts";
 import { databasePlace } from "../../store/open-database.ts";
 import { StoreError } from "../../store/store-error.ts";
@@ -24,21 +24,17 @@ export async function move(flags: MoveFlags, environment: Environment): Promise<
   const onProgress = (text: string): void => {
     if (flags.json !== true) printLine(text);
   };
-  const from = await openSource(source);
-  try {
-    const to = await ofTarget(target, () => openTarget(target));
-    try {
-      shown(await explained({ source, target, from }, () => moveDatabase({ source: from, target: to, onProgress })), {
-        to,
-        target,
-        isJson: flags.json === true,
-      });
-    } finally {
-      await to.store.close();
-    }
-  } finally {
-    await from.store.close();
-  }
+  await using(openSource(source), (from) =>
+    using(
+      ofTarget(target, () => openTarget(target)),
+      async (to) =>
+        shown(await explained({ source, target, from }, () => moveDatabase({ source: from, target: to, onProgress })), {
+          to,
+          target,
+          isJson: flags.json === true,
+        }),
+    ),
+  );
 }
 
 function isSame(one: DatabasePlace, other: DatabasePlace): boolean {

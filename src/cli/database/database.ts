@@ -5,6 +5,7 @@ import { resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
 import { resolveConfigFile, resolveServerOptions } from "../../snapshot/server-options.ts";
 import { databaseFile } from "../../store/data-folder.ts";
+import { using } from "../../store/database/database.ts";
 import {
   type DatabaseOptions,
   openDatabase,
@@ -60,18 +61,6 @@ export async function create(flags: DatabaseFlags, environment: Environment): Pr
     printLine(
       `The database exists: ${where}. The next start of the server creates the first access token if there is none.`,
     );
-}
-
-async function using<T>(
-  opened: Promise<EncryptedDatabase>,
-  work: (database: EncryptedDatabase) => Promise<T>,
-): Promise<T> {
-  const database = await opened;
-  try {
-    return await work(database);
-  } finally {
-    await database.store.close();
-  }
 }
 
 /** The configuration is read only when it matters, because it may need variables that this shell does not have. */

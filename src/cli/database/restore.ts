@@ -8,7 +8,7 @@ import { systemClock } from "../../core/clock.ts";
 import { verifyBackup } from "../../store/copies/backup.ts";
 import { explainedBy, namedPlace, openTarget, openToRead } from "../../store/copies/copy-places.ts";
 import { ledgerFolderOf } from "../../store/data-folder.ts";
-import type { Database, DatabasePlace } from "../../store/database/database.ts";
+import { type DatabasePlace, using } from "../../store/database/database.ts";
 import { databasePlace } from "../../store/open-database.ts";
 import { requireNoGateway, type Restored, restoreBackup } from "../../store/copies/restore.ts";
 import { type KnownAccess, knownAccess } from "../../store/copies/restored-access.ts";
@@ -70,7 +70,7 @@ async function replaced(
   lastChange: string | null,
 ): Promise<readonly KnownAccess[]> {
   try {
-    return await reading(openTarget(place, false), async ({ db, name, store }) => {
+    return await using(openTarget(place, false), async ({ db, name, store }) => {
       if (await store.isNew()) return [];
       if (replace !== true)
         throw new StoreError(
@@ -112,19 +112,10 @@ async function newerThan(named: string, lastChange: string | null): Promise<read
 /** Nothing where the database has no tables of the gateway. */
 async function accessIn(place: DatabasePlace, lastChange: string | null): Promise<readonly KnownAccess[]> {
   return await explainedBy(place, () =>
-    reading(openToRead(place), async ({ db, name, store }) =>
+    using(openToRead(place), async ({ db, name, store }) =>
       (await store.isNew()) ? [] : [await knownAccess(db, name, lastChange)],
     ),
   );
-}
-
-async function reading<T>(opening: Promise<Database>, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = await opening;
-  try {
-    return await work(database);
-  } finally {
-    await database.store.close();
-  }
 }
 
 function printRestoredJson(place: DatabasePlace, { backup, access, setAside }: Restored): void {

@@ -288,7 +288,7 @@ function jsonOf(text: string) {
 export function reasonOf(thrown: unknown): string {
   if (thrown instanceof NoVerdict) return thrown.message;
   if (thrown instanceof NonsenseAnswer) return `the service's answer ${thrown.message}`;
-  if (thrown instanceof UpstreamFault) return `the service could not be asked: ${messageAbout("the service", thrown)}`;
-  if (thrown instanceof GatewayError) return `the service could not be asked: ${thrown.message}`;
+  if (thrown instanceof UpstreamFault || thrown instanceof GatewayError)
+    return `the service could not be asked: ${messageAbout("the service", thrown)}`;
   return `the service could not be asked: ${String(thrown)}`;
 }

@@ -25,7 +25,7 @@ export interface Sink {
   close(): Promise<void>;
 }
 
-/** A longer wait would cost what does not fit into memory meanwhile. */
+/** During a longer wait, calls that do not fit into memory would be lost. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
 export class SinkFault extends Error {

@@ -37,8 +37,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   readonly webhooks: () => WebhookSet;
   /**
-   * Called while there are no webhooks: removes earlier events that nobody awaits, and returns whether events of former
-   * webhooks are left.
+   * Called while there are no webhooks: removes earlier events that were never assigned to a webhook, and returns whether
+   * events of former webhooks are left.
    */
   readonly removeUnaddressed: (beforeMs: number) => Promise<boolean>;
   readonly send: WebhookSender;

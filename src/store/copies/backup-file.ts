@@ -103,7 +103,7 @@ export function* backupLines(file: string, passphrase: string | null): Iterable<
         "invalid",
         `The backup ${file} is encrypted. Give its passphrase in a file with --passphrase-file, or in DRAGOMAN_BACKUP_PASSPHRASE.`,
       );
-    // whoever can write to the place of backups could put one of their own there, which nothing but a passphrase prevents
+    // Without this check, an attacker who can write to the folder of the backups could replace one by a forged file.
     if (header.encryption === null && passphrase !== null)
       throw new StoreError(
         "invalid",

@@ -5,6 +5,7 @@
 // Decides (records and configuration): What is in a backup, and of which moment is it? By: `writeBackup`. Also:
 // `stored-tables.ts` (`COPIED_TABLES`), `restore.ts`. Rule: All rows of the database as of one moment. Not in it: the
 // master key, the configuration file, and rows that are still in the ledger on disk.
+import { jsonIn } from "../../core/json.ts";
 import { counted } from "../../core/text/counted.ts";
 import { codeOf } from "../../core/thrown.ts";
 import { randomBytes } from "node:crypto";
@@ -232,7 +233,7 @@ function readLine(
   line: string,
   { file, number, table, isOver }: LinePlace,
 ): z.infer<typeof LINE> | { readonly kind: "row"; readonly row: Row } {
-  const { value } = parsedJson(line);
+  const value = jsonIn(line);
   if (value === undefined) throw unreadable(file, number, "it is not JSON");
   if (isOver) throw unreadable(file, number, "it stands behind the line that ends the backup");
   if (Array.isArray(value) && table !== null) {
@@ -245,14 +246,6 @@ function readLine(
   if ((data.kind === "about") !== (number === 1))
     throw unreadable(file, number, "what was backed up has to be said in the first line, and there alone");
   return data;
-}
-
-function parsedJson(text: string): { readonly value?: unknown } {
-  try {
-    return { value: JSON.parse(text) };
-  } catch {
-    return {};
-  }
 }
 
 /** What is wrong with it, where it is no row of the table. */

@@ -8,8 +8,8 @@ import { type BackupPart, type BackupSummary, backupParts, verifyBackup } from "
 import { CallPartitions, PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
 import { explainedBy, openTarget } from "./copy-places.ts";
-import { ledgerFolderOf } from "../data-folder.ts";
-import type { Database, DatabasePlace } from "../database/database.ts";
+import { ledgerFolderOf, removeDatabase } from "../data-folder.ts";
+import { type Database, type DatabasePlace, using } from "../database/database.ts";
 import { usesPostgres } from "../database/dialect.ts";
 import { lockFolder, slotsOf } from "../journal/journal-folder.ts";
 import { MIGRATION_NAMES, migrate, migrationsRun } from "../migrations.ts";
@@ -78,20 +78,14 @@ async function restoreFile(
   const database = await openTarget({ file: unfinished }, false);
   let access: AccessReport;
   try {
-    access = await filled(database, options, backup);
-    await database.store.close();
+    access = await using(database, () => filled(database, options, backup));
   } catch (error) {
-    await database.store.close();
     removeDatabase(unfinished);
     throw error;
   }
   const setAside = await setAsideOf(file, options.nowMs);
   renameSync(unfinished, file);
   return { backup, access, setAside };
-}
-
-function removeDatabase(file: string): void {
-  for (const end of ["", "-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
 }
 
 /**
@@ -143,16 +137,10 @@ async function restorePostgres(
   options: RestoreOptions & { readonly place: { readonly url: string } },
   backup: BackupSummary,
 ): Promise<Restored> {
-  const database = await explainedBy(options.place, () => openTarget(options.place, false));
-  try {
-    return {
-      backup,
-      access: await explainedBy(options.place, () => filled(database, options, backup)),
-      setAside: null,
-    };
-  } finally {
-    await database.store.close();
-  }
+  const access = await explainedBy(options.place, () =>
+    using(openTarget(options.place, false), (database) => filled(database, options, backup)),
+  );
+  return { backup, access, setAside: null };
 }
 
 /** The database is a gateway's when this has ended, and before that none starts on it. */
@@ -227,7 +215,9 @@ async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): P
     const parts = waiting;
     waiting = [];
     length = 0;
-    if (partitions !== null && PARTITIONED.includes(parts[0]?.table as Partitioned))
+    const [first] = parts;
+    if (first === undefined) return;
+    if (partitions !== null && PARTITIONED.includes(first.table as Partitioned))
       await partitions.provide(
         db,
         parts.map(({ row }) => timeOfKey(row["id"] as bigint)),
@@ -251,13 +241,12 @@ async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): P
   await followNumbers(db);
 }
 
-/** Rows of one table. Throws StoreError `invalid` where the database refuses one. */
+/** Rows of one table, at least one. Throws StoreError `invalid` where the database refuses one. */
 async function insertRestored(db: Kysely<Schema>, file: string, parts: readonly RowPart[]): Promise<void> {
-  const first = parts[0];
-  if (first === undefined) return;
+  const { table, line } = parts[0]!;
   try {
     const rows = parts.map(({ row }) => row);
-    await db.transaction().execute((tx) => insertRows(tx, { name: first.table, key: [] }, rows));
+    await db.transaction().execute((tx) => insertRows(tx, { name: table, key: [] }, rows));
   } catch (error) {
     if (!REFUSED.test(codeOf(error))) throw error;
     const cure = hasUnstorableText(error)
@@ -265,7 +254,7 @@ async function insertRestored(db: Kysely<Schema>, file: string, parts: readonly 
       : "Use a file that dragoman backup has written.";
     throw new StoreError(
       "invalid",
-      `The database refuses a row of the table ${first.table} in lines ${first.line} to ${parts.at(-1)!.line} of the backup ${file} (${messageOf(error)}). ${cure}`,
+      `The database refuses a row of the table ${table} in lines ${line} to ${parts.at(-1)!.line} of the backup ${file} (${messageOf(error)}). ${cure}`,
       error,
     );
   }

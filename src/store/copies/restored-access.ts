@@ -49,17 +49,21 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
       : await sql`select 1 from audit_log where hash = ${lastChange} union all select 1 from audit_removed where hash = ${lastChange}`.execute(
           db,
         );
-  const tokens = await db.selectFrom("access_tokens").select(TOKEN_COLUMNS).execute();
   const operators = await db.selectFrom("users").select("id").where("is_operator", "=", 1n).execute();
   return {
     name,
     revision: rows[0]?.counter ?? 0n,
     hasLastChange: found === null || found.rows.length > 0,
-    tokens: new Map(tokens.map((token) => [token.id, token])),
+    tokens: await tokensIn(db),
     secrets: await db.selectFrom("token_secrets").selectAll().execute(),
     members: await db.selectFrom("memberships").select(["user_id", "project_id", "role"]).execute(),
     operators: new Set(operators.map(({ id }) => id)),
   };
+}
+
+async function tokensIn(db: Db): Promise<ReadonlyMap<string, TokenRow>> {
+  const tokens = await db.selectFrom("access_tokens").select(TOKEN_COLUMNS).execute();
+  return new Map(tokens.map((token) => [token.id, token]));
 }
 
 export interface ApplyOptions {
@@ -82,7 +86,7 @@ export async function applyKnownAccess(
   const isValid = ({ revoked_at_ms: revokedAtMs, expires_at_ms: endsMs }: TokenRow): boolean =>
     revokedAtMs === null && endsMs > BigInt(nowMs);
   // a token that had expired by the backup may have been given a later end since, and have been revoked after that
-  const { tokens } = newest === undefined ? restored : await knownAccess(db, name, null);
+  const tokens = newest === undefined ? restored.tokens : await tokensIn(db);
   const valid = [...tokens.values()].filter(isValid);
   const isRevoked = ({ id }: TokenRow): boolean =>
     revokesAll ||

@@ -1,5 +1,6 @@
 // The users of a tenant and their roles, in the whole tenant and in single projects (promises 2.2, 2.3, 2.11).
 import { z } from "zod";
+import { hasRole } from "../../../auth/memberships.ts";
 import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../../auth/grants.ts";
 import { UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { conflict } from "../../../core/refusals.ts";
@@ -82,18 +83,14 @@ async function requireAnotherOwner(store: Reader, tenantId: string, userId: stri
 }
 
 /**
- * A gateway without an operator can get a new one only on its own machine. Nobody can log in without a role, and only
- * operators give one to an operator, so that an operator without a role is none that could help.
+ * A gateway without an operator can get a new one only on its own machine. An operator without a role does not count: such
+ * a user cannot log in, and only another operator may give them a role.
  */
 async function requireAnotherOperator(store: Reader, { id, isOperator = false }: StoredUser): Promise<void> {
   if (!isOperator) return;
   for await (const other of everyRow((page) => store.listUsers(page, { isOperator: true })))
-    if (other.id !== id && (await hasRole(store, other))) return;
+    if (other.id !== id && (await hasRole(store, other.id))) return;
   throw conflict("This is the gateway's last operator with a role. Give another operator a role first.");
-}
-
-async function hasRole(store: Reader, { id: userId, tenantId }: StoredUser): Promise<boolean> {
-  return (await store.listMemberships({ limit: 1 }, { tenantId, userId })).data.length > 0;
 }
 
 const member = memberOf<StoredUser>();
