@@ -217,19 +217,25 @@ function isRepeated(digits: string): boolean {
 
 /** The length of the longest prefix, ending at a separator, whose letters and digits are accepted. */
 function longestPrefix(match: string, accepts: (word: string) => boolean): number {
-  for (let end = match.length; end > 0; end = match.slice(0, end).search(/[^A-Za-z0-9][A-Za-z0-9]*$/)) {
-    const word = match.slice(0, end).replaceAll(/[^A-Za-z0-9]/g, "");
-    if (word === "") return 0;
-    if (accepts(word)) return end;
+  const all = match.replaceAll(/[^A-Za-z0-9]/g, "");
+  let length = all.length;
+  for (let end = match.length; length > 0; end--) {
+    const isEnd = end === match.length || !isLetterOrDigit(match.charCodeAt(end));
+    if (isEnd && accepts(all.slice(0, length))) return end;
+    if (isLetterOrDigit(match.charCodeAt(end - 1))) length--;
   }
   return 0;
+}
+
+function isLetterOrDigit(code: number): boolean {
+  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
 }
 
 /** ISO 13616: length by country (SWIFT IBAN registry), check digits by ISO 7064 modulo 97. */
 function ibanIn(match: string): number {
   return longestPrefix(match, (word) => {
-    const text = word.toUpperCase();
-    return IBAN_LENGTHS[text.slice(0, 2)] === text.length && remainder(text.slice(4) + text.slice(0, 4)) === 1;
+    const country = word.slice(0, 2).toUpperCase();
+    return IBAN_LENGTHS[country] === word.length && remainder(word.slice(4) + word.slice(0, 4)) === 1;
   });
 }
 

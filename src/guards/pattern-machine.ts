@@ -2,7 +2,7 @@
 // preference, as in RE2 (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach"). The result does not
 // depend on where the pieces are cut, and the start of the oldest match that could still grow is known at every moment.
 import type { Detector, DetectorRun, TextWindow } from "../core/configured/policy.ts";
-import { AT, type PatternProgram, STEP } from "./pattern-program.ts";
+import { ASCII, AT, type PatternProgram, STEP } from "./pattern-program.ts";
 import { spend } from "./work-meter.ts";
 
 export interface PatternDetector {
@@ -81,7 +81,6 @@ export function matchesNothing(program: PatternProgram): boolean {
   return reached(program, [program.start]).isMatch;
 }
 
-const ASCII = 128;
 /** How many characters (as a power of two) are skipped in the time of one step. */
 const SKIPPED_BITS = 3;
 /** How many units before a match are passed to `accept`. */
@@ -143,9 +142,7 @@ class Machine {
     this.hint = hint ?? null;
     this.#seen = new Int32Array(program.size);
     this.#stack = new Int32Array(2 * program.size + 2);
-    this.#taken = program.step.map((step, at) =>
-      step === STEP.take ? Uint8Array.from({ length: ASCII }, (_, code) => Number(program.takes(at, code))) : null,
-    );
+    this.#taken = program.step.map((step, at) => (step === STEP.take ? program.takenAscii(at) : null));
     const first = reached(program, [program.start]).takes;
     const inside = new Set(reached(program, [program.start], AT.wordEdge).takes);
     this.begins = Uint8Array.from({ length: ASCII }, (_, code) => {
@@ -158,16 +155,34 @@ class Machine {
 
   #secondTakes(first: readonly number[]): Uint8Array {
     const table = new Uint8Array(ASCII * ASCII);
+    const able = this.#tablesOf(first);
+    // what can follow is the same for all characters that the same instructions take
+    const rows = new Map<string, Uint8Array>();
     for (let code = 0; code < ASCII; code++) {
       if (this.begins[code] === NOWHERE) continue;
-      const { takes, isMatch } = reached(
-        this.program,
-        first.filter((at) => this.#taken[at]![code] === 1).map((at) => this.program.out[at]!),
+      const taken = able.map((ascii) => ascii[code]).join("");
+      table.set(
+        rows.getOrInsertComputed(taken, () => this.#takenAfter(first, code)),
+        code * ASCII,
       );
-      for (let next = 0; next < ASCII; next++)
-        table[code * ASCII + next] = Number(isMatch || takes.some((at) => this.#taken[at]![next] === 1));
     }
     return table;
+  }
+
+  /** For each ASCII character, whether a match can continue with it once these instructions have taken `code`. */
+  #takenAfter(first: readonly number[], code: number): Uint8Array {
+    const { takes, isMatch } = reached(
+      this.program,
+      first.filter((at) => this.#taken[at]![code] === 1).map((at) => this.program.out[at]!),
+    );
+    const tables = this.#tablesOf(takes);
+    return Uint8Array.from({ length: ASCII }, (_, next) =>
+      Number(isMatch || tables.some((ascii) => ascii[next] === 1)),
+    );
+  }
+
+  #tablesOf(takes: readonly number[]): readonly Uint8Array[] {
+    return [...new Set(takes.map((at) => this.#taken[at]!))];
   }
 
   nextStep(): void {

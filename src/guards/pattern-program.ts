@@ -25,6 +25,8 @@ export interface PatternProgram {
   readonly arg: readonly number[];
   /** Whether `take` takes a code point. */
   takes(at: number, codePoint: number): boolean;
+  /** For each ASCII character, whether `take` takes it (1). Instructions that take the same ones share their table. */
+  takenAscii(at: number): Uint8Array;
   takesBeyondAscii(at: number): boolean;
 }
 
@@ -63,6 +65,8 @@ const STEPS: readonly (Step | undefined)[] = [
 /** The two characters beyond ASCII that are case variants of ASCII letters. */
 const LONG_S = 0x17f;
 const KELVIN = 0x212a;
+/** How many characters ASCII has. */
+export const ASCII = 128;
 const ANY = 10;
 const ANY_BUT_NEWLINE = 11;
 
@@ -77,6 +81,11 @@ export function compilePattern(pattern: string): PatternProgram {
     if (known === undefined) throw new PatternError("patterns cannot contain look-behind");
     return known;
   });
+  const takes = (at: number, codePoint: number): boolean => {
+    const one = inst[at]!;
+    return one.op === ANY || (one.op === ANY_BUT_NEWLINE ? codePoint !== 10 : one.matchRune(codePoint));
+  };
+  const tables = new Map<string, Uint8Array>();
   return {
     start,
     size: inst.length,
@@ -87,9 +96,16 @@ export function compilePattern(pattern: string): PatternProgram {
       const { op, runes } = inst[at]!;
       return op >= ANY || runes[runes.length - 1]! > 0x7f || inst[at]!.matchRune(LONG_S) || inst[at]!.matchRune(KELVIN);
     },
-    takes(at, codePoint) {
-      const one = inst[at]!;
-      return one.op === ANY || (one.op === ANY_BUT_NEWLINE ? codePoint !== 10 : one.matchRune(codePoint));
+    takes,
+    takenAscii(at) {
+      const { op, arg, runes } = inst[at]!;
+      let key = `${op} ${arg}`;
+      // one character, or the first and last of each range; what begins beyond ASCII is left out
+      for (let first = 0; first < runes.length && (first === 0 || runes[first]! < ASCII); first += 2)
+        key += ` ${runes[first]} ${runes[first + 1]}`;
+      return tables.getOrInsertComputed(key, () =>
+        Uint8Array.from({ length: ASCII }, (_, code) => Number(takes(at, code))),
+      );
     },
   };
 }

@@ -6,28 +6,43 @@
  * Thrown when a search would take longer than it may on this thread. Its findings are lost: the search has to start
  * again elsewhere.
  */
-export class TooMuchWork extends Error {
+class TooMuchWork extends Error {
   constructor() {
     super("Checking this text takes more work than is allowed at once.");
   }
 }
 
-let left = Number.POSITIVE_INFINITY;
+/** The steps that may still be taken; outside of all work more than a thread ever takes. */
+let left = Number.MAX_SAFE_INTEGER;
 
-/** Throws TooMuchWork. */
+/** Counts steps. Ends the work in whose bound they do not fit. */
 export function spend(steps: number): void {
   left -= steps;
   if (left < 0) throw new TooMuchWork();
 }
 
-/** Runs work that takes at most this many steps. Throws TooMuchWork when it takes more. */
-export function withinWork<T>(steps: number, work: () => T): T {
+/**
+ * Returns the result of `work`, or of `tooMuch` when the work takes more than this many steps. Work within other work
+ * ends both when the bound of the other is reached.
+ */
+export function withinWork<T, U>(steps: number, work: () => T, tooMuch: () => U): T | U {
   const before = left;
-  left = Math.min(before, steps);
-  const given = left;
+  const given = Math.min(before, steps);
+  left = given;
   try {
     return work();
+  } catch (thrown) {
+    const taken = given - left;
+    if (!(thrown instanceof TooMuchWork) || taken > before) throw thrown;
   } finally {
     left = before - (given - left);
   }
+  return tooMuch();
+}
+
+/** Returns how many steps the work took. */
+export function stepsOf(work: () => unknown): number {
+  const before = left;
+  work();
+  return before - left;
 }

@@ -20,7 +20,7 @@ import type {
 import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
-import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
+import { withinWork } from "../../guards/work-meter.ts";
 import type { JoinedText } from "../../providers/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
@@ -312,13 +312,10 @@ export class CallPolicies {
     for (const policy of guards) if (this.#spared?.has(policy) === true) noteUnsearched(policy, this.recordFinding);
     const search = (): T => look(request, textGuard(guards, this.recordFinding, this.#prior));
     if (this.#call.scheduler === null) return search();
-    try {
-      return withinWork(STEPS_AT_TARGET, search);
-    } catch (thrown) {
-      if (!(thrown instanceof TooMuchWork)) throw thrown;
+    return withinWork(STEPS_AT_TARGET, search, () => {
       for (const policy of guards) noteUnsearched(policy, this.recordFinding);
       return request;
-    }
+    });
   }
 
   /** Whether guards search texts that this target reads as one, although they are made of several. */

@@ -5,14 +5,14 @@ import { BlockedText, blocksUnsearched, UNSEARCHED } from "../../guards/guarded-
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { type Matches, NUMBERS_A_MATCH, receivedGuard, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts } from "../../guards/packed-texts.ts";
-import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
+import { withinWork } from "../../guards/work-meter.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { guardedConversation } from "./guard-request.ts";
 import { guardedWritten } from "./guard-written.ts";
 import { type PriorMatches, type TextGuard, textGuard } from "./text-guard.ts";
 import type { HeldRequest } from "../long-bodies/held-conversation.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
-import { blockedError } from "../call/policy-violation.ts";
+import { underGuards } from "../call/policy-violation.ts";
 
 /** A finding of one guard in a conversation. */
 export interface HeldFinding {
@@ -96,10 +96,12 @@ export class HeldGuardSearch {
           },
         },
       );
-      withinWork(STEPS_AGAIN, () => this.#visit(where, counted));
+      withinWork(
+        STEPS_AGAIN,
+        () => this.#visit(where, counted),
+        () => findings.push({ at, failure: UNSEARCHED, blocks: blocksUnsearched(policy) }),
+      );
     } catch (thrown) {
-      if (thrown instanceof TooMuchWork)
-        return [...findings, { at, failure: UNSEARCHED, blocks: blocksUnsearched(policy) }];
       if (!(thrown instanceof BlockedText)) throw thrown;
       findings[findings.length - 1] = { at, failure: thrown.failure, blocks: true };
     }
@@ -130,17 +132,21 @@ export class HeldGuardSearch {
     const known = this.#masked.get(key);
     if (known !== undefined) return known as T;
     const guards = this.#guards.filter(({ id }) => ids.includes(id));
-    try {
-      const guard = textGuard(guards, () => {}, this.#prior);
-      const masked = withinWork(STEPS_AGAIN, () => mask(guard));
-      this.#masked.set(key, masked);
-      return masked;
-    } catch (thrown) {
-      if (!(thrown instanceof TooMuchWork)) throw blockedError(thrown);
-      const blocking = guards.find(blocksUnsearched);
-      if (blocking === undefined) return unmasked;
-      throw blockedError(new BlockedText(blocking, UNSEARCHED));
-    }
+    return underGuards(() =>
+      withinWork(
+        STEPS_AGAIN,
+        () => {
+          const masked = mask(textGuard(guards, () => {}, this.#prior));
+          this.#masked.set(key, masked);
+          return masked;
+        },
+        () => {
+          const blocking = guards.find(blocksUnsearched);
+          if (blocking !== undefined) throw new BlockedText(blocking, UNSEARCHED);
+          return unmasked;
+        },
+      ),
+    );
   }
 }
 

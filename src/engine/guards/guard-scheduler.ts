@@ -4,7 +4,7 @@
 import { BlockedText, type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
-import { TooMuchWork, withinWork } from "../../guards/work-meter.ts";
+import { stepsOf, withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import { parseJson } from "../../wire/json/json.ts";
@@ -21,7 +21,7 @@ import { openStreamAtServices, NOTHING_FOUND } from "./judged-windows.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
-/** The most steps of the pattern machine that a search may take in the serving thread: some 2 ms. */
+/** The most steps of the pattern machine that are taken in the serving thread in one go: some 2 ms. */
 const STEPS_HERE = 150_000;
 /** A search that could take more steps than this is not even begun in the serving thread. */
 const POSSIBLE_STEPS = 30_000_000;
@@ -49,18 +49,14 @@ export class GuardScheduler {
     work: (prior: PriorMatches | null) => T,
     place: GuardPlace = "input",
   ): MaybePromise<T> {
-    if (characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)) {
-      try {
-        return withinWork(STEPS_HERE, () => work(null));
-      } catch (thrown) {
-        if (!(thrown instanceof TooMuchWork)) throw thrown;
-      }
-    }
-    return this.searchInThread(guards, visit, place).then(async (prior) => {
-      const result = work(prior);
+    const inThread = async (): Promise<T> => {
+      const result = work(await this.searchInThread(guards, visit, place));
       await yieldToLoop();
       return result;
-    });
+    };
+    return characters < LONG_TEXTS && characters * workOfGuards(guards) < POSSIBLE_STEPS && areReady(guards)
+      ? withinWork(STEPS_HERE, () => work(null), inThread)
+      : inThread();
   }
 
   /**
@@ -143,21 +139,20 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
 
 /** The most steps for each character, in the worst case, that the guards of a stream may take in the serving thread. */
 const MOST_WORK_HERE = 2000;
-/** The most steps that the chunks of one read may take at once. */
-const STEPS_AT_ONCE = 400_000;
+/** What a piece of a chunk costs besides its search, in steps: some 5 µs. */
+const STEPS_OF_PIECE = 500;
 
 function openStreamHere(guards: readonly GuardPolicy[], onFinding: GuardFinding, work: number): StreamUnderGuards {
   const guarded = new GuardedChunks(guards, onFinding);
-  const longest = Math.max(1, Math.floor(STEPS_AT_ONCE / Math.max(1, work)));
+  const longest = Math.max(1, Math.floor(STEPS_HERE / Math.max(1, work)));
   const inTurns = async (chunks: readonly ChatChunk[]): Promise<readonly ChatChunk[]> => {
     const shown: ChatChunk[] = [];
-    let characters = 0;
+    let steps = 0;
     for (const chunk of chunks)
       for (const piece of splitChunk(chunk, longest)) {
-        shown.push(guarded.take(piece));
-        characters += charactersOf(piece);
-        if (characters < longest) continue;
-        characters = 0;
+        steps += STEPS_OF_PIECE + stepsOf(() => shown.push(guarded.take(piece)));
+        if (steps < STEPS_HERE) continue;
+        steps = 0;
         await yieldToLoop();
       }
     return shown;

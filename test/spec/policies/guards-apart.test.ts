@@ -408,6 +408,38 @@ describe("the thread finds exactly what the process finds", () => {
     );
   });
 
+  // more work than is done in the serving thread, and less than would not be begun there
+  const long = `${"DE89 ".repeat(4000)}DE89 3704 0044 0532 0130 00 ada@mail.example.org`;
+  const searched = `${"DE89 ".repeat(4000)}[iban] [email]`;
+  const classes = ["iban", "email"];
+  test.each([
+    ["mask", 200, { name: "long", effect: "masked" }],
+    ["block", 403, { name: "long", effect: "denied" }],
+    ["audit", 200, { name: "long", effect: "would_deny" }],
+  ] as const)(
+    "[d3.3] through the whole gateway: a search that turns out long finds what a short one finds, in a request and in an answer (%s)",
+    async (what, status, outcome) => {
+      for (const on of ["input", "output"])
+        for (const onError of ["block", "allow"]) {
+          const [mode, action] = what === "audit" ? ["audit", "mask"] : ["enforce", what];
+          const stub = stubGateway({
+            snapshot: {
+              policies: policiesFor({ name: "long", mode, guard: { on, classes, action, on_error: onError } }),
+            },
+            guards: threads,
+            upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer(on === "output" ? long : "ok")) }),
+          });
+          const messages = on === "input" ? [{ role: "user", content: long }] : HELLO;
+          const response = await stub.chat({ model: "openai:gpt-4o", messages });
+          const said = (await response.json()) as { choices?: [{ message: { content: string } }] };
+          const passed = on === "output" ? said.choices?.[0].message.content : stub.sent[0]?.body;
+          expect([on, onError, response.status, stub.records[0]!.policies]).toEqual([on, onError, status, [outcome]]);
+          if (what === "block") expect(JSON.stringify(said)).not.toContain("DE89");
+          else expect(String(passed)).toContain(what === "mask" ? searched : long);
+        }
+    },
+  );
+
   test("[d3.3] through the whole gateway: a stream under heavy guards carries the provider's text with what is masked masked, finish reason and usage", async () => {
     const events = [
       chunk({ role: "assistant", content: "Ask ada@ma" }),
