@@ -1,13 +1,14 @@
 // `npm run drill:patterns`: one caller has hostile guards and sends hostile texts, while another caller makes small
-// calls one after the other. Prints for each pattern the longest wait of the other caller, beside the longest without
-// an attack, and the result of the attack; exits with code 1 when a wait was longer than 50 ms. The figures are
-// meaningful only on an idle machine. `--only` selects patterns by words of their names.
+// calls one after the other. Prints for each pattern the longest wait of the other caller, by the clock and in CPU time
+// of the serving thread, and the result of the attack. A pattern above the bound of promise 5.8 is measured again
+// (bench/README.md says why). Exits with code 1 when one was above it each time. `--only` selects patterns by words of
+// their names.
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { startGateway } from "../../test/harness/processes/gateway-process.ts";
+import { lateEachTime, OtherCaller, type Waits } from "./other-caller.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" } } });
-const MOST_MS = 50;
 const ATTACK_MS = 2500;
 const AT_ONCE = 3;
 
@@ -137,19 +138,7 @@ const policies = Object.fromEntries(
 );
 const gateway = await startGateway({ config: stringify({ policies }) });
 const small = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] };
-
-/** Makes small calls until `isOver`, and returns the longest duration in milliseconds. */
-async function longestWait(isOver: () => boolean): Promise<number> {
-  let longest = 0;
-  while (!isOver()) {
-    const startedMs = performance.now();
-    const response = await gateway.chat(small);
-    await response.text();
-    longest = Math.max(longest, performance.now() - startedMs);
-    await Bun.sleep(2);
-  }
-  return longest;
-}
+const CALM = "nothing beside other callers";
 
 async function attack(
   { text, fields = (content) => ({ messages: [{ role: "user", content }] }) }: Attack,
@@ -169,22 +158,31 @@ async function attack(
   return [...outcomes].map(([outcome, count]) => `${count} x ${outcome}`).join(", ");
 }
 
-const line = (name: string, waited: string, calm: string, outcome: string): void =>
-  void process.stdout.write(`${name.padEnd(44)} ${waited.padStart(10)} ${calm.padStart(10)}  ${outcome}\n`);
-let isAbove = false;
+const line = (name: string, processor: string, clock: string, outcome: string): void =>
+  void process.stdout.write(`${name.padEnd(44)} ${processor.padStart(12)} ${clock.padStart(10)}  ${outcome}\n`);
+let late = 0;
 try {
   for (let call = 0; call < 300; call++) await (await gateway.chat(small)).text();
-  line("attack", "longest", "calm", "what became of it");
-  for (const [index, one] of asked.entries()) {
-    const calmEndMs = performance.now() + 500;
-    const calm = await longestWait(() => performance.now() > calmEndMs);
-    let isOver = false;
-    const ended = attack(one, index).finally(() => (isOver = true));
-    const waited = await longestWait(() => isOver);
-    isAbove ||= waited > MOST_MS;
-    line(one.name, `${waited.toFixed(1)} ms`, `${calm.toFixed(1)} ms`, await ended);
-  }
+  const body = JSON.stringify(small);
+  const other = new OtherCaller(
+    gateway,
+    (host) =>
+      `POST /api/v1/chat/completions HTTP/1.1\r\nhost: ${host}\r\nauthorization: Bearer ${gateway.firstToken!}\r\n` +
+      `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  line("longest wait of the other caller", "on processor", "by clock", "what became of the attack");
+  const measure = async (index: number): Promise<Waits> => {
+    let outcome = "";
+    const waits = await other.waitsDuring(async () => {
+      if (index < 0) await Bun.sleep(ATTACK_MS);
+      else outcome = await attack(asked[index]!, index);
+    });
+    line(asked[index]?.name ?? CALM, `${waits.processorMs.toFixed(1)} ms`, `${waits.clockMs.toFixed(1)} ms`, outcome);
+    return waits;
+  };
+  late = await lateEachTime([-1, ...asked.keys()], measure);
+  await other.stop();
 } finally {
   await gateway.stop();
 }
-process.exitCode = isAbove ? 1 : 0;
+process.exitCode = late === 0 ? 0 : 1;

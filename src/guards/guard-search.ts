@@ -66,16 +66,19 @@ export interface Matches {
   readonly numbers: Int32Array;
   /** The replacements for matches. */
   readonly masks: readonly string[];
-  /** The indexes of guards that did not finish within their time, or that found more than can be masked in one turn. */
+  /**
+   * The indexes of guards that did not finish within their time, and of those with the most matches where all together
+   * have more than can be masked in one turn.
+   */
   readonly unsearched: readonly number[];
   /** Why they did not, where that is another reason than time. */
   readonly reasons?: ReadonlyMap<number, string>;
 }
 
-/** Masking so many takes some 20 ms, in the thread that serves calls. */
-const MAX_MATCHES = 100_000;
 /** How many numbers say where a match is. */
 export const NUMBERS_A_MATCH = 5;
+/** Of at most 100,000 matches. Masking so many takes some 20 ms, in the thread that serves calls. */
+const MAX_NUMBERS = 100_000 * NUMBERS_A_MATCH;
 /** The most steps of the machine between two pauses: some milliseconds. */
 const STEPS_BETWEEN = 200_000;
 const LONGEST_PIECE = 16_384;
@@ -116,9 +119,9 @@ export function* search(
   clockMs: number,
   spentMs: () => number,
 ): Generator<void, Matches> {
-  const numbers: number[] = [];
+  const found = guards.map((): number[] => []);
   const masks = new Map<string, number>();
-  const unsearched: number[] = [];
+  const unsearched = new Set<number>();
   const all = [
     ...texts.plain.map((text) => ({ text, isJson: false })),
     ...texts.json.map((text) => ({ text, isJson: true })),
@@ -126,8 +129,8 @@ export function* search(
   for (const [rank, policy] of guards.entries()) {
     const endsMs = spentMs() + clockMs;
     const size = pieceFor(policy.guard.work);
-    const mostNumbers = numbers.length + MAX_MATCHES * NUMBERS_A_MATCH;
-    const isOver = (): boolean => spentMs() >= endsMs || numbers.length > mostNumbers;
+    const numbers = found[rank]!;
+    const isOver = (): boolean => spentMs() >= endsMs || numbers.length > MAX_NUMBERS;
     for (const [index, { text, isJson }] of all.entries()) {
       const run = new GuardedText([policy], () => {}, {
         isJson,
@@ -143,10 +146,36 @@ export function* search(
       }
       if (!isOver()) run.end();
       if (isOver()) {
-        unsearched.push(rank);
+        unsearched.add(rank);
         break;
       }
     }
+    boundMatches(found, guards, unsearched);
   }
-  return { numbers: Int32Array.from(numbers), masks: [...masks.keys()], unsearched };
+  return { numbers: Int32Array.from(found.flat()), masks: [...masks.keys()], unsearched: [...unsearched] };
+}
+
+/** As long as there are too many matches, those of the guard with the most count as not searched. */
+function boundMatches(found: number[][], guards: readonly GuardPolicy[], unsearched: Set<number>): void {
+  const bounded = new Set<number>();
+  let total = found.reduce((sum, { length }) => sum + length, 0);
+  while (total > MAX_NUMBERS && bounded.size < found.length) {
+    let most = -1;
+    for (const [rank, { length }] of found.entries())
+      if (!bounded.has(rank) && length > (found[most]?.length ?? -1)) most = rank;
+    bounded.add(most);
+    unsearched.add(most);
+    const numbers = found[most]!;
+    // a guard that blocks does so by the first match in a text
+    const kept = guards[most]!.guard.action === "block" ? firstOfEachText(numbers) : [];
+    found[most] = kept;
+    total -= numbers.length - kept.length;
+  }
+}
+
+function firstOfEachText(numbers: readonly number[]): number[] {
+  const first: number[] = [];
+  for (let at = 0; at < numbers.length; at += NUMBERS_A_MATCH)
+    if (numbers[at] !== first.at(-NUMBERS_A_MATCH)) first.push(...numbers.slice(at, at + NUMBERS_A_MATCH));
+  return first;
 }

@@ -9,6 +9,7 @@
 import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/configured/policy.ts";
 import { isHighSurrogate } from "../core/text/surrogates.ts";
 import { ReadText } from "./read-text.ts";
+import { spend } from "./work-meter.ts";
 
 /** Called once for each policy and text. `failure` says why the guard could not search, if it could not. */
 export type GuardFinding = (policy: GuardPolicy, failure?: string) => void;
@@ -80,6 +81,8 @@ export interface GuardedTextOptions {
   readonly onFound?: (found: Found) => void;
 }
 
+/** What it costs to begin the search of a text with one detector, in steps. */
+const STEPS_OF_WATCH = 16;
 /** How many units of already searched text are kept, because what precedes a position can matter there. */
 const LOOK_BEHIND = 64;
 /** Text that is no longer needed is dropped once there is this much of it. */
@@ -122,6 +125,7 @@ export class GuardedText implements TextWindow {
           : [watch, this.#watch(policy, rank, detector, compatible, watch)];
       }),
     );
+    spend(this.#watches.length * STEPS_OF_WATCH);
   }
 
   #watch(
@@ -224,9 +228,10 @@ export class GuardedText implements TextWindow {
 
   /** Applies known findings to the whole text. Throws BlockedText. */
   replay(text: string, found: readonly Found[], policies: readonly GuardPolicy[]): string {
+    const ranks = new Map(policies.map((policy, rank) => [policy, rank]));
     for (const one of found) {
-      const rank = policies.indexOf(one.policy);
-      if (rank >= 0) this.#report(one, rank);
+      const rank = ranks.get(one.policy);
+      if (rank !== undefined) this.#report(one, rank);
     }
     return this.end(text);
   }

@@ -4,23 +4,16 @@
 // code 1 when one was above it each time. `--only` selects shapes by words of their titles, and `--times` sets how often
 // each is sent.
 import { parseArgs } from "node:util";
-import { Worker } from "node:worker_threads";
 import { type GatewayProcess, runCli, startGateway } from "../../../test/harness/processes/gateway-process.ts";
 import { startEverything } from "../../../test/harness/tools/everything.ts";
 import { type LongAnswers, startLongAnswers } from "./answers.ts";
-import type { Waits } from "./pinger.ts";
+import { isLate, lateEachTime, OtherCaller, type Waits } from "../other-caller.ts";
 import { ADMINISTERED } from "./admin-shapes.ts";
 import { NATIVE } from "./native-shapes.ts";
 import { ANSWERED, type LoopShape, type Prepare, REQUESTS } from "./shapes.ts";
-import { counted } from "../../../src/core/text/counted.ts";
 import { OPERATORS_KEY } from "../../subjects/operators-key.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
-const PROMISED_MS = 50;
-/** How long the gateway is still observed after the answer, because some work follows it. */
-const BEHIND_MS = 150;
-/** How often a shape above the bound is measured in all. */
-const MAX_SERIES = 3;
 
 interface Row {
   readonly title: string;
@@ -32,6 +25,8 @@ interface Row {
 /** What is measured: one shape, which can be sent again. */
 interface Sent {
   readonly title: string;
+  /** What has to be there first. */
+  readonly before?: (() => Promise<void>) | undefined;
   readonly send: () => Promise<{ readonly said: string; readonly bytes: number }>;
 }
 
@@ -68,27 +63,21 @@ async function personalToken(gateway: GatewayProcess): Promise<string> {
   return (JSON.parse(made.stdout) as { token: string }).token;
 }
 
-const waitsOf = (pinger: Worker): Promise<Waits> =>
-  new Promise((resolve) => {
-    pinger.once("message", resolve);
-    pinger.postMessage("end", []);
-  });
-
-async function measured({ title, send }: Sent, pinger: Worker): Promise<Row> {
-  let worst: Waits = { clockMs: 0, processorMs: 0 };
+async function measured({ title, before, send }: Sent, other: OtherCaller): Promise<Row> {
+  await before?.();
+  let waits: Waits = { clockMs: 0, processorMs: 0 };
   let last = { said: "", bytes: 0 };
   for (let time = 0; time < Number(flags.times); time++) {
-    pinger.postMessage("begin", []);
-    last = await send();
-    await Bun.sleep(BEHIND_MS);
-    const waits = await waitsOf(pinger);
-    worst = {
-      clockMs: Math.max(worst.clockMs, waits.clockMs),
-      processorMs: Math.max(worst.processorMs, waits.processorMs),
+    const { clockMs, processorMs } = await other.waitsDuring(async () => {
+      last = await send();
+    });
+    waits = {
+      clockMs: Math.max(waits.clockMs, clockMs),
+      processorMs: Math.max(waits.processorMs, processorMs),
     };
   }
   Bun.gc(true);
-  return { title, megabytes: last.bytes / 1e6, said: last.said, waits: worst };
+  return { title, megabytes: last.bytes / 1e6, said: last.said, waits };
 }
 
 async function main(): Promise<number> {
@@ -109,18 +98,8 @@ async function main(): Promise<number> {
   };
   await runCli(["project", "create", "kept", "--url", gateway.url, "--token", tokens.admin]);
   tokens.keeper = await gateway.createToken("--project", "kept");
-  const pinger = new Worker(new URL("./pinger.ts", import.meta.url), {
-    workerData: { port: Number(new URL(gateway.url).port), pid: gateway.pid },
-  });
+  const other = new OtherCaller(gateway, (host) => `GET /healthz HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
   const prepared = new Set<Prepare>();
-  let late: Sent[] = [];
-  let measuredShapes = 0;
-  const measure = async (sent: Sent): Promise<void> => {
-    const row = await measured(sent, pinger);
-    measuredShapes++;
-    process.stdout.write(`${line(row)}\n`);
-    if (isLate(row)) late.push(sent);
-  };
   const ask = async ({
     body,
     method = "POST",
@@ -146,48 +125,48 @@ async function main(): Promise<number> {
     await (
       await fetch(`${gateway.url}/api/v1/admin/tenants`, { headers: { authorization: `Bearer ${tokens.admin}` } })
     ).text();
-    await measure({
-      title: "nothing beside other callers",
-      send: async () => {
-        await Bun.sleep(500);
-        return { said: "", bytes: 0 };
+    const sent: Sent[] = [
+      {
+        title: "nothing beside other callers",
+        send: async () => {
+          await Bun.sleep(500);
+          return { said: "", bytes: 0 };
+        },
       },
-    });
-    for (const shape of [...REQUESTS, ...NATIVE, ...ADMINISTERED])
-      if (wanted(shape.title)) {
-        if (shape.before !== undefined && !prepared.has(shape.before)) await shape.before(ask);
-        if (shape.before !== undefined) prepared.add(shape.before);
-        await measure({ title: shape.title, send: () => ask(shape) });
-      }
+    ];
+    for (const shape of [...REQUESTS, ...NATIVE, ...ADMINISTERED]) {
+      const { title, before } = shape;
+      const prepare = async (): Promise<void> => {
+        if (before === undefined || prepared.has(before)) return;
+        await before(ask);
+        prepared.add(before);
+      };
+      if (wanted(title)) sent.push({ title, before: prepare, send: () => ask(shape) });
+    }
     for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
       const body = (): string =>
         `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
-      if (wanted(title)) await measure({ title, send: () => ask({ title, body, ...(caller && { caller }) }) });
+      if (wanted(title)) sent.push({ title, send: () => ask({ title, body, ...(caller && { caller }) }) });
     }
-    process.stdout.write(`\n${counted(measuredShapes, "shape")}, ${late.length} above ${PROMISED_MS} ms\n`);
-    for (let series = 1; series < MAX_SERIES && late.length > 0; series++) {
-      process.stdout.write(`\nAgain:\n`);
-      const again = late;
-      late = [];
-      for (const sent of again) await measure(sent);
-    }
+    const late = await lateEachTime(sent, async (one) => {
+      const row = await measured(one, other);
+      process.stdout.write(`${line(row)}\n`);
+      return row.waits;
+    });
+    return late === 0 ? 0 : 1;
   } finally {
-    await pinger.terminate();
+    await other.stop();
     await gateway.stop("SIGKILL");
     upstream.stop();
     await tools.stop();
   }
-  process.stdout.write(`\n${counted(late.length, "shape")} above ${PROMISED_MS} ms each time\n`);
-  return late.length === 0 ? 0 : 1;
 }
-
-const isLate = ({ waits }: Row): boolean => waits.processorMs > PROMISED_MS;
 
 const HEAD = ["shape", "MB", "answer", "longest wait of others, ms on a processor", "ms by the clock", ""];
 
 function line(row: Row): string {
   const { title, megabytes, said, waits } = row;
-  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), isLate(row) ? "**late**" : ""].join(" | ")} |`;
+  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), isLate(waits) ? "**late**" : ""].join(" | ")} |`;
 }
 
 process.exit(await main());

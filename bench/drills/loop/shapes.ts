@@ -14,11 +14,6 @@ export interface LoopShape {
   readonly before?: Prepare;
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * The number of successive requests of this shape. It is 3 if left out, because the first one of a process takes
-   * longer.
-   */
-  readonly times?: number;
 }
 
 export type Prepare = (ask: (shape: LoopShape) => Promise<{ readonly answer: string }>) => Promise<void>;

@@ -4,7 +4,6 @@
 import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { lazy } from "../../core/memoization.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { underGuards } from "../call/policy-violation.ts";
@@ -128,38 +127,91 @@ function mapChoice(choice: JsonObject, guard: TextGuard): JsonObject {
   return isObject(message) ? { ...mapped, message: namesAndNumbers(message, guard) } : mapped;
 }
 
+/** A piece of a text of a stream. */
+export interface TextPiece {
+  /** What stays the same for all pieces of a text. */
+  readonly key: string;
+  readonly piece: string;
+  readonly isJson: boolean;
+}
+
+export interface StreamGuardOptions {
+  /** Returns what searches texts that come in one piece; the guards if left out. */
+  readonly whole?: () => TextGuard;
+  /** Receives the pieces of other texts as they are taken. */
+  readonly onPiece?: (piece: TextPiece) => void;
+}
+
+/** How much of a piece was searched in advance, and what of it may be sent. */
+interface Ahead {
+  end: number;
+  shown: string;
+}
+
 /** Applies guards to the texts of one stream. All methods throw `policy_violation` when a guard blocks. */
 export class StreamGuard {
   /** True if log probabilities must be removed from the chunks. */
   readonly withholdsLogprobs: boolean;
   readonly #guards: readonly GuardPolicy[];
   readonly #onFinding: GuardFinding;
-  readonly #whole: () => TextGuard;
+  readonly #options: StreamGuardOptions;
+  #ownWhole: TextGuard | null = null;
   readonly #texts = new Map<string, GuardedText>();
+  /** The pieces that were searched in advance, in their order, by the key of their text. */
+  readonly #ahead = new Map<string, Ahead[]>();
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
   readonly #details = new Map<string, JsonObject>();
   readonly #names = new Map<string, string>();
   #isAbandoned = false;
 
-  /** `whole` returns what searches texts that come in one piece. */
-  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, whole?: () => TextGuard) {
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, options: StreamGuardOptions = {}) {
     this.#guards = guards;
     this.#onFinding = onFinding;
-    this.#whole = whole ?? lazy(() => textGuard(guards, onFinding));
+    this.#options = options;
     this.withholdsLogprobs = changes(guards);
   }
 
   /** Takes the next piece of a text and returns what may be sent of the text. */
   take(key: string, piece: string, isJson = false): string {
-    let text = this.#texts.get(key);
-    if (text === undefined) {
-      text = new GuardedText(this.#guards, this.#onFinding, { isJson });
-      this.#texts.set(key, text);
-    }
-    return underGuards(() => text.push(piece));
+    this.#options.onPiece?.({ key, piece, isJson });
+    const text = this.#textOf(key, isJson);
+    const { end, shown } = this.#ahead.get(key)?.shift() ?? NOT_SEARCHED;
+    const rest = piece.slice(end);
+    if (this.#isAbandoned) return shown + text.abandon() + rest;
+    return rest === "" ? shown : shown + underGuards(() => text.push(rest));
   }
 
-  /** Stops the search. What guards hold back is then sent unchanged. */
+  /**
+   * Searches a piece that `take` is about to get, and pauses after each part of at most `longest` characters. `take` then
+   * has only the rest left to search.
+   */
+  *searchAhead({ key, piece, isJson }: TextPiece, longest: number): Generator<void, void> {
+    const text = this.#textOf(key, isJson);
+    const ahead: Ahead = { end: 0, shown: "" };
+    this.#ahead.getOrInsertComputed(key, () => []).push(ahead);
+    while (ahead.end < piece.length) {
+      const part = piece.slice(ahead.end, ahead.end + longest);
+      ahead.shown += underGuards(() => text.push(part));
+      ahead.end += part.length;
+      yield;
+    }
+  }
+
+  #textOf(key: string, isJson: boolean): GuardedText {
+    return this.#texts.getOrInsertComputed(key, () => new GuardedText(this.#guards, this.#onFinding, { isJson }));
+  }
+
+  /** Takes what was found in texts that come in one piece, before the chunk with them is taken. */
+  foundWhole(prior: PriorMatches): void {
+    this.#ownWhole = textGuard(this.#guards, this.#onFinding, prior);
+  }
+
+  #whole(): TextGuard {
+    if (this.#isAbandoned) return UNGUARDED;
+    return this.#options.whole?.() ?? (this.#ownWhole ??= textGuard(this.#guards, this.#onFinding));
+  }
+
+  /** Stops the search. What guards hold back, and what comes now, is sent unchanged. */
   abandon(): void {
     this.#isAbandoned = true;
   }
@@ -300,6 +352,8 @@ export class StreamGuard {
   }
 }
 
+const NOT_SEARCHED: Readonly<Ahead> = { end: 0, shown: "" };
+const UNGUARDED = textGuard([], () => {});
 /** The most member names of a stream that are remembered, so that each is searched only once. */
 const MAX_NAMES = 1000;
 /** Members of a delta that `others` does not search: the role, and the members that GuardedChunks searches. */

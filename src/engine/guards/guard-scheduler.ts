@@ -4,7 +4,7 @@
 import { BlockedText, type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts";
 import { type Matches, type Texts, workOfGuards } from "../../guards/guard-search.ts";
 import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
-import { stepsOf, withinWork } from "../../guards/work-meter.ts";
+import { withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import { parseJson } from "../../wire/json/json.ts";
@@ -15,14 +15,14 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { PriorMatches, TextGuard } from "./text-guard.ts";
 import { judgedTexts, withVerdicts } from "./outside-verdicts.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
-import type { SearchContext, GuardThreads } from "./guard-threads.ts";
+import { type GuardThreads, SEARCH_MS, type SearchContext } from "./guard-threads.ts";
 import { blockedError, underGuards } from "../call/policy-violation.ts";
 import { openStreamAtServices, NOTHING_FOUND } from "./judged-windows.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
-import { charactersOf, GuardedChunks, splitChunk } from "./guarded-chunks.ts";
+import { GuardedStream } from "./guarded-stream.ts";
+import { searchInTurns, STEPS_HERE } from "./search-in-turns.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 
-/** The most steps of the pattern machine that are taken in the serving thread in one go: some 2 ms. */
-const STEPS_HERE = 150_000;
 /** A search that could take more steps than this is not even begun in the serving thread. */
 const POSSIBLE_STEPS = 30_000_000;
 /** Nor is a search through more characters than this. */
@@ -105,9 +105,8 @@ export class GuardScheduler {
       const asked = guards.filter(({ guard }) => guard.service !== null);
       return inSuccession(this.stream(own, onFinding), openStreamAtServices(asked, onFinding, services, signal));
     }
-    const work = workOfGuards(guards);
-    return work <= MOST_WORK_HERE
-      ? openStreamHere(guards, onFinding, work)
+    return workOfGuards(guards) <= MOST_WORK_HERE
+      ? openStreamHere(guards, onFinding, signal)
       : openStreamInThread(guards, onFinding, this.#threads, this.#context);
   }
 }
@@ -139,33 +138,15 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
 
 /** The most steps for each character, in the worst case, that the guards of a stream may take in the serving thread. */
 const MOST_WORK_HERE = 2000;
-/** What a piece of a chunk costs besides its search, in steps: some 5 µs. */
-const STEPS_OF_PIECE = 500;
-
-function openStreamHere(guards: readonly GuardPolicy[], onFinding: GuardFinding, work: number): StreamUnderGuards {
-  const guarded = new GuardedChunks(guards, onFinding);
-  const longest = Math.max(1, Math.floor(STEPS_HERE / Math.max(1, work)));
-  const inTurns = async (chunks: readonly ChatChunk[]): Promise<readonly ChatChunk[]> => {
-    const shown: ChatChunk[] = [];
-    let steps = 0;
-    for (const chunk of chunks)
-      for (const piece of splitChunk(chunk, longest)) {
-        steps += STEPS_OF_PIECE + stepsOf(() => shown.push(guarded.take(piece)));
-        if (steps < STEPS_HERE) continue;
-        steps = 0;
-        await yieldToLoop();
-      }
-    return shown;
-  };
-  return {
-    take(chunks) {
-      let characters = 0;
-      for (const chunk of chunks) characters += charactersOf(chunk);
-      return characters <= longest ? chunks.map((chunk) => guarded.take(chunk)) : inTurns(chunks);
-    },
-    end: () => guarded.end(),
-    close: () => {},
-  };
+function openStreamHere(
+  guards: readonly GuardPolicy[],
+  onFinding: GuardFinding,
+  signal: CancelSignal | null,
+): StreamUnderGuards {
+  const stream = new GuardedStream(guards, onFinding, SEARCH_MS);
+  const give = (chunks: readonly ChatChunk[], isEnd: boolean): MaybePromise<readonly ChatChunk[]> =>
+    searchInTurns(signal, (spentMs) => stream.search(chunks, isEnd, spentMs));
+  return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => {} };
 }
 
 function inSuccession(first: StreamUnderGuards, second: StreamUnderGuards): StreamUnderGuards {

@@ -54,7 +54,8 @@ export interface GuardThreadsOptions {
   readonly onEnded: (why: string) => void;
 }
 
-const SEARCH_MS = 2000;
+/** How long each guard may work on one text, and all of them on one batch of chunks. */
+export const SEARCH_MS = 2000;
 /**
  * More than the working time of one guard, because several guards search one after the other and other
  * calls have their turns.

@@ -2,16 +2,7 @@
 // working time of a search is limited, and searches that have been abandoned are stopped.
 import { parentPort, workerData } from "node:worker_threads";
 import { openTurns } from "../../guards/fair-turns.ts";
-import {
-  type Matches,
-  pieceFor,
-  receivedGuard,
-  search,
-  type SentGuard,
-  type Texts,
-  workOfGuards,
-} from "../../guards/guard-search.ts";
-import { blocksUnsearched } from "../../guards/guarded-text.ts";
+import { type Matches, receivedGuard, search, type SentGuard, type Texts } from "../../guards/guard-search.ts";
 import { type PackedTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
@@ -20,7 +11,7 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { parseJson } from "../../wire/json/json.ts";
-import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
+import { GuardedStream } from "./guarded-stream.ts";
 
 /** What the thread receives at its start. */
 export interface GuardSetup {
@@ -47,60 +38,43 @@ export interface ChunksReply {
 }
 
 /** A stream whose chunks come in batches. */
-class GuardedStream {
+class SentStream {
   readonly tenantId: string;
   readonly #guards: readonly GuardPolicy[];
-  readonly #longest: number;
-  readonly #searchMs: number;
-  /** `null` once the time limit was reached. */
-  #guarded: GuardedChunks | null;
+  readonly #stream: GuardedStream;
   /** The guards with findings since the last reply. */
-  #foundBy = new Set<number>();
+  readonly #foundBy = new Set<number>();
+  #isOutOfTime = false;
 
   constructor(tenantId: string, sent: readonly SentGuard[], searchMs: number) {
     const guards = sent.map(receivedGuard);
     this.tenantId = tenantId;
     this.#guards = guards;
-    this.#searchMs = searchMs;
-    this.#longest = pieceFor(workOfGuards(guards));
-    this.#guarded = new GuardedChunks(guards, (policy) => void this.#foundBy.add(guards.indexOf(policy)));
+    this.#stream = new GuardedStream(
+      guards,
+      (policy, failure) => {
+        if (failure === undefined) this.#foundBy.add(guards.indexOf(policy));
+        else this.#isOutOfTime = true;
+      },
+      searchMs,
+    );
   }
 
-  /**
-   * When the time limit is reached, the stream ends if a guard blocks in that case. Otherwise the rest is not searched.
-   */
   *search(chunks: readonly ChatChunk[], isEnd: boolean, spentMs: () => number): Generator<void, ChunksReply> {
-    const guarded = this.#guarded;
-    if (guarded === null) return this.#reply(chunks, null, true);
-    const shown: ChatChunk[] = [];
-    for (const [index, chunk] of chunks.entries()) {
-      for (const piece of splitChunk(chunk, this.#longest)) {
-        shown.push(guarded.take(piece));
-        if (spentMs() < this.#searchMs) {
-          yield;
-          continue;
-        }
-        const blocked = this.#guards.findIndex(blocksUnsearched);
-        if (blocked >= 0) return this.#reply([], blocked, true);
-      }
-      if (spentMs() < this.#searchMs) continue;
-      this.#guarded = null;
-      return this.#reply([...shown, ...guarded.abandon(), ...chunks.slice(index + 1)], null, true);
-    }
-    return this.#reply(isEnd ? [...shown, ...guarded.end()] : shown, null, false);
+    return this.#reply(yield* this.#stream.search(chunks, isEnd, spentMs), null);
   }
 
   /** Returns the reply that says which guard has ended the search; `null` if none has. */
   blockedBy(thrown: unknown): ChunksReply | null {
     if (!(thrown instanceof GatewayError) || thrown.code !== "policy_violation") return null;
     const blocked = this.#guards.findIndex(({ name }) => thrown.metadata?.["policy"] === name);
-    return blocked < 0 ? null : this.#reply([], blocked, false);
+    return blocked < 0 ? null : this.#reply([], blocked);
   }
 
-  #reply(shown: readonly ChatChunk[], blocked: number | null, isOutOfTime: boolean): ChunksReply {
+  #reply(shown: readonly ChatChunk[], blocked: number | null): ChunksReply {
     const foundBy = [...this.#foundBy];
     this.#foundBy.clear();
-    return { chunks: JSON.stringify(shown), foundBy, blocked, isOutOfTime };
+    return { chunks: JSON.stringify(shown), foundBy, blocked, isOutOfTime: this.#isOutOfTime };
   }
 }
 
@@ -111,7 +85,7 @@ function serve(port: NonNullable<typeof parentPort>, { searchMs }: GuardSetup): 
     () => systemClock.monotonic(),
     (resume) => void setImmediate(resume),
   );
-  const streams = new Map<number, GuardedStream>();
+  const streams = new Map<number, SentStream>();
   /** The functions that stop the searches in flight. */
   const inFlight = new Map<number, () => void>();
   const answer = (id: number, result: unknown, transfer: ArrayBuffer[] = []): void => {
@@ -150,7 +124,7 @@ function serve(port: NonNullable<typeof parentPort>, { searchMs }: GuardSetup): 
       isEnd: boolean,
       opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null,
     ) {
-      if (opening !== null) streams.set(key, new GuardedStream(...opening, searchMs));
+      if (opening !== null) streams.set(key, new SentStream(...opening, searchMs));
       const stream = streams.get(key);
       if (stream === undefined) return fail(id, new Error("the stream is not known here"));
       if (isEnd) streams.delete(key);

@@ -5,8 +5,10 @@ import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../co
 import { isObject, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
-import { StreamGuard } from "./guard-answer.ts";
-import type { TextGuard } from "./text-guard.ts";
+import { isVendorField } from "../answer/strict-fields.ts";
+import { pieceFor, search, type Texts, workOfGuards } from "../../guards/guard-search.ts";
+import { StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
+import { priorMatches, textsOf } from "./guard-texts.ts";
 import { piecesOf } from "../long-bodies/written-in-turns.ts";
 
 interface GuardedChoice {
@@ -27,11 +29,37 @@ const CALLED: ReadonlySet<string> = new Set(["name", "arguments", "input"]);
 /** All methods throw `policy_violation` where a guard blocks. */
 export class GuardedChunks {
   readonly #guard: StreamGuard;
+  readonly #guards: readonly GuardPolicy[];
+  readonly #longest: number;
   readonly #choices = new Map<number, GuardedChoice>();
 
-  /** `whole` returns what searches texts that come in one piece. */
-  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, whole?: () => TextGuard) {
-    this.#guard = new StreamGuard(guards, onFinding, whole);
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, options?: StreamGuardOptions) {
+    this.#guards = guards;
+    this.#longest = pieceFor(workOfGuards(guards));
+    this.#guard = new StreamGuard(guards, onFinding, options);
+  }
+
+  /** Whether the search of the chunk may take longer than one may go on without a pause. */
+  isLong(chunk: ChatChunk): boolean {
+    return charactersOf(chunk) > this.#longest;
+  }
+
+  /**
+   * Searches the texts of a chunk that `take` is about to get, with pauses. Returns false if those that come in one piece
+   * could not be searched: each guard has `clockMs` for them.
+   */
+  *searchAhead(chunk: ChatChunk, clockMs: number, spentMs: () => number): Generator<void, boolean> {
+    const { whole, pieces } = textsIn(chunk);
+    const matches = yield* search(whole, this.#guards, clockMs, spentMs);
+    if (matches.unsearched.length > 0) return false;
+    this.#guard.foundWhole(priorMatches(whole, this.#guards, matches));
+    yield* this.searchPieces(pieces);
+    return true;
+  }
+
+  /** Searches texts that come in pieces, as `searchAhead` does. */
+  *searchPieces(pieces: readonly TextPiece[]): Generator<void, void> {
+    for (const piece of pieces) yield* this.#guard.searchAhead(piece, this.#longest);
   }
 
   take(given: ChatChunk): ChatChunk {
@@ -55,10 +83,9 @@ export class GuardedChunks {
     );
   }
 
-  /** Returns what guards held back, unchanged; nothing is searched any more. */
-  abandon(): readonly ChatChunk[] {
+  /** Nothing is searched any more: `take` and `end` return what they get, and what guards held back, unchanged. */
+  abandon(): void {
     this.#guard.abandon();
-    return this.end();
   }
 
   #takeChoice(source: ChunkChoice): ChunkChoice {
@@ -141,12 +168,24 @@ function callKey(choice: number, position: number): string {
   return `${choice} call ${position}`;
 }
 
-/** Returns the characters of text in a chunk, those of tool calls, reasoning details and vendors' members included. */
-export function charactersOf({ choices }: ChatChunk): number {
+/** Returns what guards search in a chunk: texts that come in one piece, and pieces of others. */
+export function textsIn(chunk: ChatChunk): { readonly whole: Texts; readonly pieces: readonly TextPiece[] } {
+  const pieces: TextPiece[] = [];
+  const onPiece = (piece: TextPiece): void => void pieces.push(piece);
+  const whole = textsOf((guard) => new GuardedChunks([], () => {}, { whole: () => guard, onPiece }).take(chunk));
+  return { whole, pieces };
+}
+
+/** Returns the characters that guards search in a chunk, those of tool calls and of a vendor's members included. */
+function charactersOf(chunk: ChatChunk): number {
   let characters = 0;
-  if (Array.isArray(choices))
-    for (const { delta } of choices as readonly ChunkChoice[])
-      if (isObject(delta)) for (const name in delta) characters += charactersIn(delta[name]);
+  for (const name in chunk)
+    if (name === "id" || name === "usage" || isVendorField(name, chunk[name])) characters += charactersIn(chunk[name]);
+  if (!Array.isArray(chunk.choices)) return characters;
+  for (const choice of chunk.choices as readonly ChunkChoice[])
+    for (const name in choice)
+      if (name === "delta") for (const spoken in choice.delta) characters += charactersIn(choice.delta[spoken]);
+      else if (!KNOWN.has(name)) characters += charactersIn(choice[name]);
   return characters;
 }
 

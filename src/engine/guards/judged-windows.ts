@@ -5,15 +5,18 @@ import type { ChatChunk } from "../../core/chat.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { DetectorRun, GuardPolicy, TextWindow } from "../../core/configured/policy.ts";
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
-import { type Found, noteUnsearched, type GuardFinding } from "../../guards/guarded-text.ts";
+import { type Found, noteUnsearched, type GuardFinding, UNSEARCHED } from "../../guards/guarded-text.ts";
+import { search, type Texts } from "../../guards/guard-search.ts";
 import { underGuards } from "../call/policy-violation.ts";
 import { type CallServices, judgedTexts, SERVICE_MASK, withVerdicts } from "./outside-verdicts.ts";
-import { GuardedChunks } from "./guarded-chunks.ts";
+import { GuardedChunks, textsIn } from "./guarded-chunks.ts";
+import { searchInTurns } from "./search-in-turns.ts";
+import { SEARCH_MS } from "./guard-threads.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import type { Span } from "./outside-guards.ts";
 import { isSigned, withSignaturesApart } from "./signed-chunks.ts";
-import { priorMatches, textsOf } from "./guard-texts.ts";
-import { matchesIn, type PriorMatches, textGuard } from "./text-guard.ts";
+import { priorMatches } from "./guard-texts.ts";
+import { type PriorMatches, textGuard } from "./text-guard.ts";
 
 /** One text of the stream, as the service of one guard judges it. */
 class ServiceRun implements DetectorRun {
@@ -59,7 +62,7 @@ function windowed(policy: GuardPolicy, runs: Set<ServiceRun>): GuardPolicy {
     return run;
   };
   const detector = { mask: SERVICE_MASK, folds: false, source: "service", work: 0, isReady: true, open };
-  return { ...policy, guard: { ...policy.guard, detectors: [detector] } };
+  return { ...policy, guard: { ...policy.guard, work: 0, detectors: [detector] } };
 }
 
 /** Asks the services of guards, and reports what becomes of the text when one gives no verdict. */
@@ -86,14 +89,16 @@ export function openStreamAtServices(
   const inWindows = guards.map((policy) => windowed(policy, runs));
   const given = new Map(inWindows.map((copy, index) => [copy, guards[index]!]));
   const findings: GuardFinding = (policy, failure) => onFinding(given.get(policy) ?? policy, failure);
-  const whole = openWholeTexts(guards, asking);
-  const guarded = new GuardedChunks(inWindows, findings, () => textGuard(guards, onFinding, whole.matches));
+  const whole = openWholeTexts(guards, asking, signal);
+  const guarded = new GuardedChunks(inWindows, findings, { whole: () => textGuard(guards, onFinding, whole.matches) });
   return {
     async take(chunks) {
       const shown: ChatChunk[] = [];
       for (const chunk of chunks.flatMap(withSignaturesApart)) {
-        await whole.judge(chunk);
+        const texts = textsIn(chunk);
+        await whole.judge(texts.whole);
         if (isSigned(chunk)) await judgeWindows(runs, asking, true);
+        if (guarded.isLong(chunk)) await searchInTurns(signal, () => guarded.searchPieces(texts.pieces));
         shown.push(guarded.take(chunk));
         if (await judgeWindows(runs, asking, false)) shown.push(...guarded.released());
       }
@@ -141,34 +146,32 @@ async function judgeWindows(
 interface WholeTexts {
   /** What was found in those that were judged. */
   readonly matches: PriorMatches;
-  /** Asks about the texts of a chunk that come in one piece. */
-  judge(chunk: ChatChunk): Promise<void>;
+  /** Asks about texts, and searches them. */
+  judge(texts: Texts): Promise<void>;
 }
 
-function openWholeTexts(guards: readonly GuardPolicy[], { asked, judge, failed }: Asking): WholeTexts {
+function openWholeTexts(
+  guards: readonly GuardPolicy[],
+  { asked, judge, failed }: Asking,
+  signal: CancelSignal | null,
+): WholeTexts {
   const own = guards.filter(({ guard }) => guard.service === null);
   const [plain, json] = [new Map<string, readonly Found[]>(), new Map<string, readonly Found[]>()];
-  // walks over the same values without guards, to know beforehand which texts come in one piece
-  let pieces: Parameters<Parameters<typeof textsOf>[0]>[0];
-  const listener = new GuardedChunks(
-    [],
-    () => {},
-    () => pieces,
-  );
   return {
     matches: { plain, json, unsearched: new Map() },
-    async judge(chunk) {
-      const texts = textsOf((guard) => {
-        pieces = guard;
-        listener.take(chunk);
-      });
+    async judge(texts) {
       const judged = judgedTexts(texts);
-      if (judged.length === 0) return;
-      const verdicts = await Promise.all(asked.map(async (policy) => [policy, await judge(policy, judged)] as const));
+      if (judged.length === 0 && own.length === 0) return;
+      const questioned = judged.length === 0 ? [] : asked;
+      const verdicts = await Promise.all(
+        questioned.map(async (policy) => [policy, await judge(policy, judged)] as const),
+      );
       const matches = withVerdicts(asked, texts, NOTHING_FOUND, new Map(verdicts));
       const found = priorMatches(texts, asked, { ...matches, unsearched: [] });
       for (const [policy, { failure }] of verdicts) if (failure !== null) failed(policy, failure);
-      const local = matchesIn(texts, own);
+      const matchesOfOwn = await searchInTurns(signal, (spentMs) => search(texts, own, SEARCH_MS, spentMs));
+      for (const rank of matchesOfOwn.unsearched) failed(own[rank]!, UNSEARCHED);
+      const local = priorMatches(texts, own, { ...matchesOfOwn, unsearched: [] });
       for (const [text, one] of found.plain) plain.set(text, [...one, ...local.plain.get(text)!]);
       for (const [text, one] of found.json) json.set(text, [...one, ...local.json.get(text)!]);
     },

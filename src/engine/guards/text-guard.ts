@@ -54,6 +54,8 @@ export function textGuard(
 ): TextGuard {
   noteUnfinished(guards, onFinding, prior);
   const asked = guards.filter(({ guard }) => guard.service !== null);
+  const ranks = new Map(guards.map((policy, rank) => [policy, rank]));
+  const rankOf = ({ policy }: Found): number => ranks.get(policy) ?? -1;
   const guard = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
     if (text === "") return text;
     const options = kind === "json" ? AS_JSON : undefined;
@@ -61,7 +63,7 @@ export function textGuard(
     if (across !== undefined) {
       const all = [...across, ...(found ?? searchText(text, guards, options))];
       // findings are reported in the order of the guards
-      const inTurn = all.toSorted((one, other) => guards.indexOf(one.policy) - guards.indexOf(other.policy));
+      const inTurn = all.toSorted((one, other) => rankOf(one) - rankOf(other));
       return guardFound(text, inTurn, guards, onFinding, options);
     }
     return found === undefined
@@ -81,9 +83,8 @@ export function textGuard(
     fixed(text: string) {
       // built-in detectors never match a short word of letters
       if (text === "" || (!hasPatterns && /^[A-Za-z_]{1,20}$/.test(text))) return;
-      for (const { policy } of prior?.plain.get(text) ?? searchText(text, guards)) {
-        if (guards.includes(policy)) foundUnreplaceable(policy, onFinding);
-      }
+      for (const { policy } of prior?.plain.get(text) ?? searchText(text, guards))
+        if (ranks.has(policy)) foundUnreplaceable(policy, onFinding);
     },
   });
 }
@@ -115,9 +116,10 @@ export function requireNothingJoined(
   prior: PriorMatches | null,
 ): void {
   noteUnfinished(guards, onFinding, prior);
+  const those = new Set(guards);
   const matchesOf = (one: string): readonly { readonly policy: GuardPolicy; readonly key: string }[] =>
     (prior?.plain.get(one) ?? searchText(one, guards))
-      .filter(({ policy }) => guards.includes(policy))
+      .filter(({ policy }) => those.has(policy))
       .map(({ policy, start, end }) => ({ policy, key: `${policy.id}\n${one.slice(start, end)}` }));
   for (const { text, pieces } of joined) {
     const found = matchesOf(text);
@@ -162,26 +164,27 @@ function dividedBetween(
   let end = 0;
   const places = texts.map((text): Place => ({ text, start: end, end: (end += text.length) }));
   const parts = new Map<number, Found[]>();
-  const own = new Map<number, readonly Found[]>();
-  const foundIn = (index: number): readonly Found[] => {
+  const those = new Set(guards);
+  const own = new Map<number, ReadonlyMap<GuardPolicy, readonly Found[]>>();
+  const foundIn = (index: number): ReadonlyMap<GuardPolicy, readonly Found[]> => {
     const { text, start } = places[index]!;
-    return (prior?.plain.get(text) ?? searchText(text, guards)).map((found) => ({
-      ...found,
-      start: found.start + start,
-      end: found.end + start,
+    const found = (prior?.plain.get(text) ?? searchText(text, guards)).map((one) => ({
+      ...one,
+      start: one.start + start,
+      end: one.end + start,
     }));
+    return Map.groupBy(found, ({ policy }) => policy);
   };
   for (const found of prior?.plain.get(joined) ?? searchText(joined, guards)) {
     const first = placeAt(places, found.start);
     const last = placeAt(places, found.end - 1);
-    if (first === last || !guards.includes(found.policy)) continue;
+    if (first === last || !those.has(found.policy)) continue;
     const indexes = Array.from({ length: last - first + 1 }, (_, index) => first + index).filter(
       (index) => places[index]!.text !== "",
     );
     // if the guard also has a match within one of the texts, that match is masked by itself
-    const isOwn = (one: Found): boolean =>
-      one.policy === found.policy && one.start < found.end && found.start < one.end;
-    if (indexes.some((index) => own.getOrInsertComputed(index, foundIn).some(isOwn))) continue;
+    const isOwn = (one: Found): boolean => one.start < found.end && found.start < one.end;
+    if (indexes.some((index) => own.getOrInsertComputed(index, foundIn).get(found.policy)?.some(isOwn))) continue;
     for (const index of indexes) {
       const { start } = places[index]!;
       // no text is emptied entirely, because some providers refuse empty parts

@@ -3,15 +3,19 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { openTurns } from "../../../src/guards/fair-turns.ts";
-import { guardText } from "../../../src/guards/guarded-text.ts";
+import { guardText, UNSEARCHED } from "../../../src/guards/guarded-text.ts";
+import { GuardedChunks } from "../../../src/engine/guards/guarded-chunks.ts";
+import { GuardedStream } from "../../../src/engine/guards/guarded-stream.ts";
 import { type GuardThreads, openGuardThreads } from "../../../src/engine/guards/guard-threads.ts";
 import { patientGuards } from "../../harness/patient-guards.ts";
 import { guardedMessages } from "../../../src/engine/guards/guard-request.ts";
 import { textGuard } from "../../../src/engine/guards/text-guard.ts";
+import type { CallServices } from "../../../src/engine/guards/outside-verdicts.ts";
 import { GuardScheduler } from "../../../src/engine/guards/guard-scheduler.ts";
 import type { StreamUnderGuards } from "../../../src/engine/guards/stream-under-guards.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { Cancellation } from "../../../src/core/concurrency/cancellation.ts";
+import type { JsonObject } from "../../../src/core/json.ts";
 import type { ChatChunk, Message } from "../../../src/core/chat.ts";
 import type { PolicyOutcome } from "../../../src/core/record/record.ts";
 import type { GuardPolicy } from "../../../src/core/configured/policy.ts";
@@ -211,6 +215,28 @@ describe("text that could not be searched in time", () => {
     });
   });
 
+  test("[d5.8] matches that are too many together are those of the guards with the most; one that blocks still blocks", async () => {
+    const texts = ["a".repeat(60_000), `q${"a".repeat(3000)}`];
+    const floods = (action: string): object => ({ name: action, guard: { patterns: ["a"], action } });
+    const guards = policiesOf(
+      floods("mask"),
+      { name: "few", guard: { patterns: ["q"], action: "mask" } },
+      floods("block"),
+      { name: "some", guard: { patterns: ["aaa"], action: "mask" } },
+    );
+    const found = await threads.search({ plain: texts, json: [] }, guards, { tenantId: "acme", signal: null });
+    const matches = Array.from({ length: found!.numbers.length / 5 }, (_, at) => [
+      ...found!.numbers.subarray(5 * at, 5 * at + 4),
+    ]);
+    const of = (rank: number): readonly (readonly number[])[] => matches.filter(([, guard]) => guard === rank);
+    expect(found!.unsearched.toSorted()).toEqual([0]);
+    expect([of(0).length, of(1), of(2).length, of(3).length]).toEqual([0, [[1, 1, 0, 1]], 63_000, 21_000]);
+    const more = [...guards, ...policiesOf(floods("mask"))];
+    const again = await threads.search({ plain: texts, json: [] }, more, { tenantId: "acme", signal: null });
+    expect(again!.unsearched.toSorted()).toEqual([0, 2]);
+    expect(again!.numbers.length / 5).toBe(1 + 2 + 21_000 + 63_000);
+  });
+
   test("[d3.3] of a non-streaming answer and of a stream is treated alike: unsearched text is not sent, and with on_error: allow it is sent unchanged", async () => {
     // a thread that gives its answers too late
     const late = openGuardThreads({ threads: 1, waitMs: 0, onEnded: () => {} });
@@ -277,6 +303,29 @@ describe("the thread finds exactly what the process finds", () => {
   );
   const text = fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join(""));
   const looking = new GuardScheduler(threads, { tenantId: "acme", signal: null });
+
+  test("[d5.8] many short texts under many guards are searched in the thread, because to begin each search costs too", async () => {
+    const many = policiesOf(
+      ...Array.from({ length: 100 }, (_, index) => ({
+        name: `g${index}`,
+        guard: { patterns: [`q${index}`], action: "mask" },
+      })),
+    );
+    const look = (texts: readonly string[]): unknown =>
+      looking.search(
+        many,
+        texts.join("").length,
+        (visit) => texts.forEach((one) => visit(one, "plain")),
+        (prior) => {
+          const guard = textGuard(many, () => {}, prior);
+          return texts.map((one) => guard(one, "plain")).at(-1);
+        },
+      );
+    expect(look(["hi q7"])).toBe("hi [masked]");
+    const long = look([...Array.from({ length: 1000 }, (_, index) => `hi ${index}`), "hi q7"]);
+    expect(long).toBeInstanceOf(Promise);
+    expect(await long).toBe("hi [masked]");
+  });
 
   test("with long patterns, of which a few are prepared in each search, until all of them are ready", async () => {
     // texts that no other test has: a pattern is made ready once in a process
@@ -406,6 +455,115 @@ describe("the thread finds exactly what the process finds", () => {
       ),
       { numRuns: drawCount(20, 60) },
     );
+  });
+
+  describe("a chunk is searched in pieces, wherever its texts are", () => {
+    const deltaOf = (delta: JsonObject): ChatChunk => ({ choices: [{ index: 0, delta }] });
+    const PLACES: Readonly<Record<string, (text: string) => ChatChunk>> = {
+      content: (said) => deltaOf({ content: said }),
+      reasoning: (said) => deltaOf({ reasoning_details: [{ type: "reasoning.text", index: 0, text: said }] }),
+      "reasoning with its signature": (said) =>
+        deltaOf({ reasoning_details: [{ type: "reasoning.text", index: 0, text: said, signature: "c2lnbmVk" }] }),
+      "arguments of a call": (said) =>
+        deltaOf({
+          tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: JSON.stringify({ a: said }) } }],
+        }),
+      "a vendor's member of a call": (said) =>
+        deltaOf({ tool_calls: [{ index: 0, id: "c", function: { name: "f", arguments: "{}", extra: said } }] }),
+      "a vendor's member of a delta": (said) => deltaOf({ extra: said }),
+      "a member of an object": (said) => deltaOf({ extra: { inner: { text: said } } }),
+      "a list of a delta": (said) => deltaOf({ extra: ["x", said] }),
+      "a choice": (said) => ({ choices: [{ index: 0, delta: { content: "x" }, extra: said }] }),
+      "a chunk": (said) => ({ choices: [{ index: 0, delta: { content: "x" } }], extra: [said] }),
+      usage: (said) => ({ choices: [], usage: { prompt_tokens: 1, extra: said } as never }),
+    };
+    const places = Object.entries(PLACES);
+    /** The texts of the answer, each with its pieces joined. */
+    const textsOf = (chunks: readonly ChatChunk[]): Readonly<Record<string, string>> => {
+      const texts: Record<string, string> = {};
+      const walk = (value: unknown, name: string): void => {
+        if (typeof value === "string") {
+          if (["content", "text", "extra", "arguments"].includes(name)) texts[name] = (texts[name] ?? "") + value;
+        } else if (Array.isArray(value)) for (const item of value) walk(item, name);
+        else if (typeof value === "object" && value !== null)
+          for (const [inner, member] of Object.entries(value)) walk(member, inner);
+      };
+      walk(chunks, "");
+      return texts;
+    };
+
+    test.each(places)(
+      "[d3.3] %s: what it shows and what guards find is the same as at once",
+      async (_name, chunkOf) => {
+        // its program makes the pieces short, and finds nothing
+        const short = { name: "short", mode: "audit", guard: { patterns: ["(?:A?){450}Q"], action: "mask" } };
+        const here = policiesOf(DOCUMENTS[1]!, short);
+        for (const under of [here, policiesOf(DOCUMENTS[1]!, short, DOCUMENTS[2]!)])
+          await fc.assert(
+            fc.asyncProperty(fc.array(text, { minLength: 10, maxLength: 40 }), async (words) => {
+              const given = chunkOf(words.join(" "));
+              const [found, foundAtOnce]: Set<string>[] = [new Set(), new Set()];
+              const atOnce = new GuardedChunks(here, ({ name }) => foundAtOnce!.add(name));
+              const expected = [atOnce.take(given), ...atOnce.end()];
+              const stream = looking.stream(under, ({ name }) => found!.add(name));
+              expect(textsOf([...(await stream.take([given])), ...(await stream.end())])).toEqual(textsOf(expected));
+              expect([...found!]).toEqual([...foundAtOnce!]);
+            }),
+            { numRuns: drawCount(10, 40) },
+          );
+      },
+    );
+
+    const service = {
+      name: "asked",
+      guard: { action: "mask", service: { type: "request", url: "https://guard.test" } },
+    };
+    const services = {
+      judge: (_policy: unknown, texts: readonly string[]) =>
+        Promise.resolve({ findings: texts.map(() => []), failure: null }),
+    } as unknown as CallServices;
+    const asking = new GuardScheduler(threads, { tenantId: "acme", signal: null, services });
+    test.each([
+      ...places.map(([name, chunkOf]) => [name, chunkOf, () => looking.stream(policiesOf(slow()), () => {})] as const),
+      ...places.map(
+        ([name, chunkOf]) =>
+          [`beside a service, ${name}`, chunkOf, () => asking.stream(policiesOf(slow(), service), () => {})] as const,
+      ),
+    ])("[d5.8] %s: other calls have their turns meanwhile", async (_name, chunkOf, open) => {
+      const stream = open();
+      let turns = 0;
+      let isOver = false;
+      const turn = (): void => {
+        turns += 1;
+        if (!isOver) setImmediate(turn);
+      };
+      setImmediate(turn);
+      await stream.take([chunkOf("a".repeat(5000))]);
+      isOver = true;
+      // some 2,000 steps for each letter, and some hundred thousand in each turn
+      expect(turns).toBeGreaterThan(20);
+    });
+
+    test.each(places)("[d3.3] %s: when the time is over, every text passes once, searched or not", (_name, chunkOf) => {
+      const said = "4111 is no card, and ada no address. ".repeat(40);
+      const given = [chunkOf(said), chunkOf("and the rest")];
+      const guard = { patterns: ["(?:A?){450}Q", "ada no addresses"], action: "mask", on_error: "allow" };
+      for (let ends = 1; ; ends++) {
+        const failed: unknown[] = [];
+        const under = policiesOf({ name: "late", guard });
+        const stream = new GuardedStream(under, (_policy, failure) => failed.push(failure), 1);
+        let asked = 0;
+        const steps = stream.search(given, true, () => (++asked < ends ? 0 : 1));
+        let step = steps.next();
+        while (step.done !== true) step = steps.next();
+        expect([ends, textsOf(step.value)]).toEqual([ends, textsOf(given)]);
+        if (failed.length === 0) {
+          expect(ends).toBeGreaterThan(3);
+          break;
+        }
+        expect(failed).toEqual([UNSEARCHED]);
+      }
+    });
   });
 
   // more work than is done in the serving thread, and less than would not be begun there

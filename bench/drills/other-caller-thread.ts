@@ -1,18 +1,13 @@
-// The other caller of `npm run drill:loop`, in a thread of its own: it requests the gateway's health again and again,
-// and records the longest wait, by the clock and by the CPU time of the gateway's serving thread during it
-// (https://docs.kernel.org/scheduler/sched-stats.html). The CPU time is what the wait would have been on a quiet
-// machine. Of several workers, it is that of the one that has computed the most meanwhile.
+// The thread of the other caller (other-caller.ts): it sends a request again and again, and records the longest wait, by
+// the clock and by the CPU time of the gateway's serving thread during it
+// (https://docs.kernel.org/scheduler/sched-stats.html). Of several workers, it is that of the one that has computed the
+// most meanwhile.
 import { readFileSync } from "node:fs";
 import { connect } from "node:net";
 import { parentPort, workerData } from "node:worker_threads";
+import type { OtherCallerSetup, Waits } from "./other-caller.ts";
 
-export interface Waits {
-  readonly clockMs: number;
-  readonly processorMs: number;
-}
-
-const { port, pid } = workerData as { readonly port: number; readonly pid: number };
-const REQUEST = `GET /healthz HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\n\r\n`;
+const { port, pid, request } = workerData as OtherCallerSetup;
 const PAUSE_MS = 1;
 let longest: Waits = { clockMs: 0, processorMs: 0 };
 
@@ -28,21 +23,24 @@ const socket = connect({ host: "127.0.0.1", port });
 let sentAt = 0;
 let ranBefore = processorMs();
 let got = "";
-function ping(): void {
+function send(): void {
   sentAt = performance.now();
   ranBefore = processorMs();
-  socket.write(REQUEST);
+  socket.write(request);
 }
-socket.on("connect", ping);
+socket.on("connect", send);
 socket.on("data", (bytes) => {
   got += bytes.toString("latin1");
-  if (!got.includes("\r\n\r\n") || !got.endsWith("}")) return;
+  const head = got.indexOf("\r\n\r\n");
+  const length = /^content-length: (\d+)/im.exec(got)?.[1];
+  if (head < 0 || got.length < head + 4 + Number(length)) return;
+  if (!got.startsWith("HTTP/1.1 200 ")) throw new Error(`the other caller was answered ${got}`);
   got = "";
   longest = {
     clockMs: Math.max(longest.clockMs, performance.now() - sentAt),
     processorMs: Math.max(longest.processorMs, ...processorMs().map((ran, at) => ran - ranBefore[at]!)),
   };
-  setTimeout(ping, PAUSE_MS);
+  setTimeout(send, PAUSE_MS);
 });
 
 // "begin" forgets what was recorded; "end" reports it

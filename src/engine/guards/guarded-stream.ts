@@ -1,0 +1,58 @@
+// One stream under guards, in whichever thread searches it: step by step, so that the thread can do other work in
+// between, and with a limit of time for each batch of chunks.
+import { type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts";
+import type { ChatChunk } from "../../core/chat.ts";
+import type { GuardPolicy } from "../../core/configured/policy.ts";
+import { underGuards } from "../call/policy-violation.ts";
+import { GuardedChunks } from "./guarded-chunks.ts";
+
+export class GuardedStream {
+  readonly #guards: readonly GuardPolicy[];
+  readonly #onFinding: GuardFinding;
+  readonly #searchMs: number;
+  /** `null` once the time limit was reached. */
+  #guarded: GuardedChunks | null;
+
+  /** `searchMs` is the working time for one batch of chunks. */
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, searchMs: number) {
+    this.#guards = guards;
+    this.#onFinding = onFinding;
+    this.#searchMs = searchMs;
+    this.#guarded = new GuardedChunks(guards, onFinding);
+  }
+
+  /**
+   * Returns the chunks that may be sent. When the time limit is reached, the rest of the stream is not searched, which is
+   * reported as a failure of all guards. Throws `policy_violation`.
+   */
+  *search(chunks: readonly ChatChunk[], isEnd: boolean, spentMs: () => number): Generator<void, readonly ChatChunk[]> {
+    const guarded = this.#guarded;
+    if (guarded === null) return chunks;
+    const shown: ChatChunk[] = [];
+    for (const [index, chunk] of chunks.entries()) {
+      const isSearched =
+        spentMs() < this.#searchMs && (!guarded.isLong(chunk) || (yield* this.#searchAhead(guarded, chunk, spentMs)));
+      if (!isSearched) {
+        this.#guarded = null;
+        underGuards(() => {
+          for (const policy of this.#guards) noteUnsearched(policy, this.#onFinding);
+        });
+        guarded.abandon();
+        return [...shown, guarded.take(chunk), ...guarded.end(), ...chunks.slice(index + 1)];
+      }
+      shown.push(guarded.take(chunk));
+      yield;
+    }
+    return isEnd ? [...shown, ...guarded.end()] : shown;
+  }
+
+  /** Returns false if the chunk could not be searched in time. */
+  *#searchAhead(guarded: GuardedChunks, chunk: ChatChunk, spentMs: () => number): Generator<void, boolean> {
+    const steps = guarded.searchAhead(chunk, this.#searchMs, spentMs);
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done === true) return step.value;
+      if (spentMs() >= this.#searchMs) return false;
+      yield;
+    }
+  }
+}
