@@ -4,6 +4,7 @@
 // scripts are read as ASCII as well.
 import { memoizeBounded } from "../core/memoization.ts";
 import type { TextWindow } from "../core/configured/policy.ts";
+import { spend } from "./work-meter.ts";
 
 export interface Reading {
   /** The text is JSON. */
@@ -12,6 +13,8 @@ export interface Reading {
   readonly form: "ascii" | "compatible" | "written";
 }
 
+/** What it costs to read a unit of a text that is read otherwise than it was written, in steps. */
+const STEPS_OF_UNIT = 6;
 const UNUSUAL = /[\x80-\uffff]/;
 const NO_WIDTH = /[\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
 
@@ -119,6 +122,7 @@ export class ReadText implements TextWindow {
     }
     this.text += parts.join("");
     this.#at = from + index;
+    spend(index * STEPS_OF_UNIT);
   }
 
   #folded(character: string): string {

@@ -9,6 +9,7 @@ import { isVendorField } from "../answer/strict-fields.ts";
 import { pieceFor, search, type Texts, workOfGuards } from "../../guards/guard-search.ts";
 import { StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
+import { spend } from "../../guards/work-meter.ts";
 import { piecesOf } from "../long-bodies/written-in-turns.ts";
 
 interface GuardedChoice {
@@ -20,6 +21,9 @@ interface GuardedChoice {
 }
 
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
+/** A walk over a chunk with more characters and values than this takes milliseconds, and then a turn of its own. */
+const LONG_WALK = 20_000;
+const STEPS_OF_LONG_WALK = 200_000;
 /** Members of a choice that are not a vendor's own. */
 const KNOWN: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs", "message"]);
 
@@ -41,7 +45,7 @@ export class GuardedChunks {
 
   /** Whether the search of the chunk may take longer than one may go on without a pause. */
   isLong(chunk: ChatChunk): boolean {
-    return charactersOf(chunk) > this.#longest;
+    return isLonger(chunk, this.#longest);
   }
 
   /**
@@ -50,9 +54,14 @@ export class GuardedChunks {
    */
   *searchAhead(chunk: ChatChunk, clockMs: number, spentMs: () => number): Generator<void, boolean> {
     const { whole, pieces } = textsIn(chunk);
+    const walk = isLonger(chunk, LONG_WALK) ? STEPS_OF_LONG_WALK : 0;
+    spend(walk);
+    yield;
     const matches = yield* search(whole, this.#guards, clockMs, spentMs);
     if (matches.unsearched.length > 0) return false;
     this.#guard.foundWhole(priorMatches(whole, this.#guards, matches));
+    spend(walk);
+    yield;
     yield* this.searchPieces(pieces);
     return true;
   }
@@ -176,27 +185,40 @@ export function textsIn(chunk: ChatChunk): { readonly whole: Texts; readonly pie
   return { whole, pieces };
 }
 
-/** Returns the characters that guards search in a chunk, those of tool calls and of a vendor's members included. */
-function charactersOf(chunk: ChatChunk): number {
-  let characters = 0;
+/**
+ * Whether guards search more than so many characters in a chunk, those of tool calls and of a vendor's members included.
+ */
+function isLonger(chunk: ChatChunk, most: number): boolean {
+  let left = most;
   for (const name in chunk)
-    if (name === "id" || name === "usage" || isVendorField(name, chunk[name])) characters += charactersIn(chunk[name]);
-  if (!Array.isArray(chunk.choices)) return characters;
-  for (const choice of chunk.choices as readonly ChunkChoice[])
-    for (const name in choice)
-      if (name === "delta") for (const spoken in choice.delta) characters += charactersIn(choice.delta[spoken]);
-      else if (!KNOWN.has(name)) characters += charactersIn(choice[name]);
-  return characters;
+    if (name === "id" || name === "usage" || isVendorField(name, chunk[name])) left = leftAfter(chunk[name], left);
+  if (Array.isArray(chunk.choices))
+    for (const choice of chunk.choices as readonly ChunkChoice[])
+      for (const name in choice)
+        if (name === "delta") for (const spoken in choice.delta) left = leftAfter(choice.delta[spoken], left);
+        else if (!KNOWN.has(name)) left = leftAfter(choice[name], left);
+  return left < 0;
 }
 
-/** A number, true, false and null count as one character, and so does what holds others. */
-function charactersIn(value: unknown): number {
-  if (typeof value === "string") return value.length;
-  if (typeof value !== "object" || value === null) return 1;
-  let characters = 1;
-  if (Array.isArray(value)) for (const item of value) characters += charactersIn(item);
-  else for (const name in value) characters += name.length + charactersIn((value as Record<string, unknown>)[name]);
-  return characters;
+/**
+ * Returns how many of so many characters are left after those of a value; the value is not read further than that. A
+ * number, true, false and null count as one character, and so does what holds others.
+ */
+function leftAfter(value: unknown, most: number): number {
+  if (typeof value === "string") return most - value.length;
+  let left = most - 1;
+  if (typeof value !== "object" || value === null) return left;
+  if (Array.isArray(value))
+    for (const item of value) {
+      if (left < 0) break;
+      left = leftAfter(item, left);
+    }
+  else
+    for (const name in value) {
+      if (left < 0) break;
+      left = leftAfter((value as Record<string, unknown>)[name], left - name.length);
+    }
+  return left;
 }
 
 /**
@@ -204,7 +226,7 @@ function charactersIn(value: unknown): number {
  * Members that arrive in one piece are not split.
  */
 export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChunk[] {
-  if (!Array.isArray(chunk.choices) || charactersOf(chunk) <= longest) return [chunk];
+  if (!Array.isArray(chunk.choices) || !isLonger(chunk, longest)) return [chunk];
   const choices = (chunk.choices as readonly ChunkChoice[]).flatMap((choice) => splitChoice(choice, longest));
   if (choices.length === chunk.choices.length) return [chunk];
   // the chunk's identifying fields come first, and what ends the answer comes last

@@ -4,7 +4,8 @@ import { type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts"
 import type { ChatChunk } from "../../core/chat.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { underGuards } from "../call/policy-violation.ts";
-import { GuardedChunks } from "./guarded-chunks.ts";
+import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
+import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 
 export class GuardedStream {
   readonly #guards: readonly GuardPolicy[];
@@ -29,7 +30,8 @@ export class GuardedStream {
     const guarded = this.#guarded;
     if (guarded === null) return chunks;
     const shown: ChatChunk[] = [];
-    for (const [index, chunk] of chunks.entries()) {
+    const parts = chunks.flatMap((chunk) => (guarded.isLong(chunk) ? splitChunk(chunk, LONG_TEXT) : [chunk]));
+    for (const [index, chunk] of parts.entries()) {
       const isSearched =
         spentMs() < this.#searchMs && (!guarded.isLong(chunk) || (yield* this.#searchAhead(guarded, chunk, spentMs)));
       if (!isSearched) {
@@ -38,7 +40,7 @@ export class GuardedStream {
           for (const policy of this.#guards) noteUnsearched(policy, this.#onFinding);
         });
         guarded.abandon();
-        return [...shown, guarded.take(chunk), ...guarded.end(), ...chunks.slice(index + 1)];
+        return [...shown, guarded.take(chunk), ...guarded.end(), ...parts.slice(index + 1)];
       }
       shown.push(guarded.take(chunk));
       yield;
