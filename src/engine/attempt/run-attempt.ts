@@ -10,6 +10,7 @@ import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Outcome } from "../../routing/health/health.ts";
+import { isReplacedSince } from "../../routing/health/replaced-accounts.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/plan/verdict.ts";
 import { bypassedCall } from "../../core/configured/cache.ts";
@@ -318,8 +319,8 @@ export class AttemptRun<T> {
     const { key, route } = this.#candidate;
     const { clock, routing } = this.#call.context;
     const nowMs = clock.monotonic();
-    // what a provider says to one of several credentials says nothing about the target
-    if (outcome === "upstream_fault" && this.hasOtherCredential)
+    // what a provider says to one of several credentials, or to an account that was replaced, says nothing about the target
+    if (this.#isReplaced || (outcome === "upstream_fault" && this.hasOtherCredential))
       return routing.health.end(key, route.breaker, "cancelled", nowMs, { probe });
     const last = this.endingRequest;
     const restMs =
@@ -328,11 +329,17 @@ export class AttemptRun<T> {
     routing.health.end(key, route.breaker, outcome, nowMs, observed);
   }
 
+  /** Whether calls that come now go to another account or another server at this target. */
+  get #isReplaced(): boolean {
+    const { snapshot, context, record } = this.#call;
+    return isReplacedSince(snapshot, context.snapshot(), this.#candidate.target.providerId, record);
+  }
+
   /** An answer or the first content of a stream has come, for an attempt that began at `startedMs` of the call. */
   #contentCame({ candidate: { key, route }, lifetime }: OpenAttempt, startedMs: number): void {
     lifetime.contentCame();
     const probe = this.#probe;
-    if (probe === null) return;
+    if (probe === null || this.#isReplaced) return;
     const { clock, context } = this.#call;
     const tookMs = clock.elapsedMs() - startedMs;
     const last = this.endingRequest;

@@ -1,7 +1,7 @@
 // Which targets another server or another account answers for since the configuration was replaced. What was known of
 // the former one, such as a wait of an hour that it asked for, says nothing about the new one (promise 7.5).
 import { isDeepStrictEqual } from "node:util";
-import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
+import { type ProviderSettings, type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 
 type ConfiguredProviders = Pick<Snapshot, "providers" | "tenantProviders" | "projectProviders">;
 
@@ -18,6 +18,22 @@ export function replacedAccounts(
     [...new Set([...former.keys(), ...present.keys()])].filter((id) => !isSame(former.get(id), present.get(id))),
   );
   return replaced.size === 0 ? null : (key) => replaced.has(idOf(key));
+}
+
+/**
+ * Whether another server or another account has replaced a provider since a call took its snapshot. `before` is that
+ * snapshot as the caller sees it.
+ */
+export function isReplacedSince(
+  before: Snapshot,
+  now: Snapshot,
+  providerId: string,
+  { tenantId, projectId }: { readonly tenantId: string | null; readonly projectId: string | null },
+): boolean {
+  if (before.version === now.version) return false;
+  const former = before.providers.get(providerId);
+  const seen = former?.owner === undefined ? now : snapshotSeenBy(now, { tenantId: tenantId ?? "", projectId });
+  return !isSame(former, seen.providers.get(providerId));
 }
 
 /** By id, and by whose they are where they belong to a tenant or a project, as keys of targets name them. */

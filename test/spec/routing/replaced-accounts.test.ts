@@ -14,45 +14,37 @@ import { openaiAnswer } from "../../harness/servers/upstream.ts";
 const SPENT = { status: 429, headers: { "retry-after": "3600" } };
 const BROKEN = { status: 500 };
 
-test.each([
-  ["told to wait", SPENT],
-  ["open at its breaker", BROKEN],
-])(
-  "[d7.5] a target that is %s is called again with another key or at another address, and not before",
-  async (_, refusal) => {
-    const folder = mkdtempSync(join(tmpdir(), "dragoman-replaced-"));
-    const file = join(folder, "dragoman.yaml");
-    const answer = (model: string) => Response.json(openaiAnswer(`from ${model}`));
-    // the key "spent" is refused here, and any key is taken elsewhere
-    const upstream = Bun.serve({
-      hostname: "127.0.0.1",
-      port: 0,
-      fetch: ({ headers, url }) =>
-        headers.get("authorization") === "Bearer spent" && !url.includes("elsewhere")
-          ? Response.json({ error: { message: "no" } }, refusal)
-          : answer(new URL(url).pathname),
-    });
-    const configured = (key: string, place: string, more = ""): string => `
+/** A gateway with the providers `one` and `two` at the server; `one` has this key and this path, which `change` replaces. */
+async function gatewayAt(server: Bun.Server<undefined>, first: string, place = "one") {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-replaced-"));
+  const file = join(folder, "dragoman.yaml");
+  const write = (key: string, at: string, more: string): void =>
+    writeFileSync(
+      file,
+      `
 providers:
-  one: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/${place}", api_key: ${key} }
-  two: { type: custom, base_url: "http://127.0.0.1:${upstream.port}/two", api_key: other }
+  one: { type: custom, base_url: "http://127.0.0.1:${server.port}/${at}", api_key: ${key} }
+  two: { type: custom, base_url: "http://127.0.0.1:${server.port}/two", api_key: other }
 routes:
   chat: { targets: ["one:m"], fallbacks: ["two:m"], retries: 0, breaker: { failures: 1, open_ms: 60000 } }
-${more}`;
-    writeFileSync(file, configured("spent", "one"));
-    const environment = readEnvironment({});
-    const loaded = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
-    const gateway = await openGateway(
-      {
-        ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file: loaded.configuration }),
-        host: "127.0.0.1",
-        port: 0,
-        logLevel: "silent",
-      },
-      loaded,
-      environment,
+${more}`,
     );
-    const served = async (): Promise<string | null> => {
+  write(first, place, "");
+  const environment = readEnvironment({});
+  const loaded = loadConfiguration({ file, families: PROVIDER_FAMILIES, environment });
+  const gateway = await openGateway(
+    {
+      ...resolveServerOptions({ flags: { data: join(folder, "data") }, environment, file: loaded.configuration }),
+      host: "127.0.0.1",
+      port: 0,
+      logLevel: "silent",
+    },
+    loaded,
+    environment,
+  );
+  return {
+    /** Returns which target has served a call. */
+    served: async (): Promise<string | null> => {
       const answered = await fetch(`${gateway.url}/api/v1/chat/completions`, {
         method: "POST",
         headers: { authorization: `Bearer ${gateway.firstToken}`, "content-type": "application/json" },
@@ -60,26 +52,80 @@ ${more}`;
       });
       expect(answered.status).toBe(200);
       return answered.headers.get("x-gateway-model");
-    };
-    const change = async (text: string): Promise<void> => {
-      writeFileSync(file, text);
+    },
+    change: async (key: string, at = place, more = ""): Promise<void> => {
+      write(key, at, more);
       await gateway.reload();
-    };
+    },
+    close: async (): Promise<void> => {
+      await gateway.close();
+      await server.stop(true);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const answer = (url: string): Response => Response.json(openaiAnswer(`from ${new URL(url).pathname}`));
+
+test.each([
+  ["told to wait", SPENT],
+  ["open at its breaker", BROKEN],
+])(
+  "[d7.5] a target that is %s is called again with another key or at another address, and not before",
+  async (_, refusal) => {
+    // the key "spent" is refused here, and any key is taken elsewhere
+    const server = Bun.serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      fetch: ({ headers, url }) =>
+        headers.get("authorization") === "Bearer spent" && !url.includes("elsewhere")
+          ? Response.json({ error: { message: "no" } }, refusal)
+          : answer(url),
+    });
+    const { served, change, close } = await gatewayAt(server, "spent");
     try {
       // the first call meets the refusal, and the second passes the target over
       expect([await served(), await served()]).toEqual(["two:m", "two:m"]);
-      await change(configured("spent", "one", "settings: { drop_params: true }"));
+      await change("spent", "one", "settings: { drop_params: true }");
       expect(await served()).toBe("two:m");
-      await change(configured("fresh", "one"));
+      await change("fresh");
       expect(await served()).toBe("one:m");
-      await change(configured("spent", "one"));
+      await change("spent");
       expect([await served(), await served()]).toEqual(["two:m", "two:m"]);
-      await change(configured("spent", "elsewhere"));
+      await change("spent", "elsewhere");
       expect(await served()).toBe("one:m");
     } finally {
-      await gateway.close();
-      await upstream.stop(true);
-      rmSync(folder, { recursive: true, force: true });
+      await close();
     }
   },
 );
+
+test.each([
+  ["a wait says nothing about the account that has replaced its own", SPENT, "fresh", "", "one:m"],
+  ["a failure says nothing about the account that has replaced its own", BROKEN, "fresh", "", "one:m"],
+  ["a wait holds where anything else was changed", SPENT, "spent", "settings: { drop_params: true }", "two:m"],
+])("[d7.5] of a call that was under way during a change, %s", async (_, refusal, key, more, next) => {
+  const isAsked = Promise.withResolvers<void>();
+  const isChanged = Promise.withResolvers<void>();
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch({ headers, url }) {
+      if (headers.get("authorization") !== "Bearer spent") return answer(url);
+      isAsked.resolve();
+      await isChanged.promise;
+      return Response.json({ error: { message: "no" } }, refusal);
+    },
+  });
+  const { served, change, close } = await gatewayAt(server, "spent");
+  try {
+    const underWay = served();
+    await isAsked.promise;
+    await change(key, "one", more);
+    isChanged.resolve();
+    expect(await underWay).toBe("two:m");
+    expect(await served()).toBe(next);
+  } finally {
+    await close();
+  }
+});
