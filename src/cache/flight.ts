@@ -382,9 +382,12 @@ export class FlightReader implements UpstreamBody {
     return this.#hasLeft ? null : this.#flight.complete(this.#place);
   }
 
-  /** Called when the call could not use the answer, unless it was ended itself: no further call gets the answer then. */
-  failed(): void {
-    if (!this.#signal.aborted) this.#flight.spoil();
+  /**
+   * Called when the call could not use the answer, or has waited for it as long as it would and may ask again: no further
+   * call gets the answer then. A call that was ended itself (`isCallOver`) says nothing about it.
+   */
+  failed(isCallOver: boolean): void {
+    if (!isCallOver || !this.#signal.aborted) this.#flight.spoil();
   }
 
   close(): void {

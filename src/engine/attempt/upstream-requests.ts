@@ -277,7 +277,7 @@ export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call):
 export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
   const { resolved, meter } = attempt;
   attempt.failing ??= recorder;
-  attempt.cached?.failed(thrown);
+  attempt.cached?.failed(thrown, call.signal.aborted);
   if (thrown instanceof StreamError || thrown instanceof MalformedAnswer) meter.failedWith(recorder, thrown.counted);
   if (thrown instanceof StreamError) {
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was

@@ -114,16 +114,16 @@ export class CachedAttempt {
    */
   keep(finishReasons: readonly (FinishReason | null)[] = [], hasHandedOut = false): void {
     if (!(this.#found instanceof FlightReader)) return;
-    if (hasHandedOut || finishReasons.includes("content_filter")) this.#found.failed();
+    if (hasHandedOut || finishReasons.includes("content_filter")) this.#found.failed(false);
     else this.#cache.keep(this.#found, this.#question, this.#contentType);
   }
 
   /** Called when the attempt has failed. An answer that was refused, or cannot be read, is not kept. */
-  failed(thrown: unknown): void {
+  failed(thrown: unknown, isCallOver: boolean): void {
     const { code } = asGatewayError(thrown);
     // the gateway or the client ended the attempt, which says nothing about the answer
     if (meaningOf(code).outcome === "cancelled") return;
-    if (this.#found instanceof FlightReader) this.#found.failed();
+    if (this.#found instanceof FlightReader) this.#found.failed(isCallOver);
     // the policies of another call may allow it
     else if (code !== "policy_violation") this.#cache.forget(this.#question);
   }

@@ -8,7 +8,7 @@ import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { type UpstreamClient, UpstreamFault } from "../../../src/wire/upstream.ts";
 import { ASK, cachedGateway, COST_NANO_USD, type Cached, STREAMED, WHOLE } from "../../harness/cached.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
-import type { CannedAnswer } from "../../harness/in-process.ts";
+import { type CannedAnswer, cannedUpstream } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
 import { routeOf } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
@@ -681,6 +681,25 @@ describe("one flight", () => {
     expect(await patient.text).not.toContain('"error"');
     expect(gateway.sent).toHaveLength(1);
     expect(gateway.cache.figures()).toMatchObject({ entries: 1, flights: 0 });
+  });
+
+  test("[d7.1] [d13.5] a call that has given up its wait asks anew, although an equal call waits on", async () => {
+    const hasty = routeOf("hasty", ["one:m"], { retries: 1, timeouts: { firstTokenMs: 50 } });
+    const routes = new Map([hasty, routeOf("patient", ["one:m"])].map((route) => [route.name, route]));
+    const silent = manualUpstream();
+    const other = cannedUpstream(STREAMED);
+    let sent = 0;
+    const upstream: UpstreamClient = {
+      send: (request, upstreamCall) => (sent++ === 0 ? silent.client : other).send(request, upstreamCall),
+    };
+    const { call } = flying({ upstream, snapshot: { routes } });
+    const patient = call({ route: "patient", model: undefined });
+    await until(() => sent === 1);
+    expect(await call({ route: "hasty", model: undefined }).text).toContain("Good");
+    silent.give(chunkOf("Late"));
+    silent.give(LAST);
+    expect(await patient.text).toContain("Late");
+    expect(sent).toBe(2);
   });
 });
 
