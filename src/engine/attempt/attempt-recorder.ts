@@ -12,6 +12,7 @@ export class AttemptRecorder {
   /** `null` where it is not known of this request itself. */
   #isAccepted: boolean | null = null;
   #isOwed: (() => boolean) | null = null;
+  #hasResponded = false;
 
   /** Called when the request is about to be sent. */
   constructor(request: SentAttempt, clock: CallClock) {
@@ -37,8 +38,9 @@ export class AttemptRecorder {
    * request. A response that other calls still wait for when this call has ended is not recorded.
    */
   responded(status: number, requestId: string | null): boolean {
-    if (this.#row.totalMs !== null) return false;
-    const isFirst = this.#row.headMs === null;
+    const isFirst = !this.#hasResponded;
+    this.#hasResponded = true;
+    if (this.#row.totalMs !== null) return isFirst;
     this.#row.headMs ??= this.#clock.elapsedMs();
     this.#row.status = status;
     this.#row.requestId = requestId ?? this.#row.requestId;

@@ -582,6 +582,28 @@ describe("one flight", () => {
     },
   );
 
+  test("[d4.2] nobody is charged for a request that the provider refuses after the call has left that sent it", async () => {
+    const refused = Promise.withResolvers<void>();
+    const refusing = cannedUpstream({ status: 503, body: '{"error":{"message":"no"}}' });
+    const upstream: UpstreamClient = {
+      async send(request, upstreamCall) {
+        upstreamCall.onSent?.(true);
+        await refused.promise;
+        return refusing.send(request, upstreamCall);
+      },
+    };
+    const { gateway, call } = flying({ upstream });
+    const [first, second] = [call(), call()];
+    await until(() => gateway.sent.length === 1 && gateway.cache.figures().flights === 1);
+    first.abort.abort();
+    await until(() => gateway.records.length === 1);
+    refused.resolve();
+    expect(await second.text).toContain('"upstream_overloaded"');
+    const [left, stayed] = gateway.records;
+    expect([left!.status, left!.cost?.nanoUsd]).toEqual([499, 0]);
+    expect([stayed!.status, stayed!.usage, stayed!.cost]).toEqual([503, null, null]);
+  });
+
   test("[d13.5] a call that waits for a request which has not been sent takes it over", async () => {
     const target = { name: "one:m", maxConcurrency: 1 };
     const route = routeOf("r", [target], { cache: { ttlMs: 60_000, scope: "token" } });
