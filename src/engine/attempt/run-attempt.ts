@@ -103,6 +103,8 @@ export interface ChosenAttempt extends Pick<TryStep<RouteCandidate>, "candidate"
   readonly isAnotherLeft: (() => boolean) | null;
   /** The identities of the target's credentials that the provider has refused in this call. */
   readonly tried: ReadonlySet<string>;
+  /** Whether another attempt of the call waits at the same target, with which this one shares no request. */
+  readonly isBeside?: boolean;
 }
 
 export class AttemptRun<T> {
@@ -205,6 +207,7 @@ export class AttemptRun<T> {
     if (ready.kind === "refused") return ready;
     const { resolved: withoutCredential, outputGuards } = ready.ready;
     const use = cacheUseAt(route, ready.ready.fitted, withoutCredential, call);
+    const asked = use?.kind === "used" && this.#chosen.isBeside === true ? { ...use, reads: false } : use;
 
     // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
     // the call ends before the attempt does
@@ -233,7 +236,7 @@ export class AttemptRun<T> {
 
     // 6. where the response cache is on, an answer that was kept, or the request that equal calls share
     const cached =
-      use === null ? null : await this.#lookUp(use, fitted, resolved, meter, lifetime.signal, prompt !== null);
+      asked === null ? null : await this.#lookUp(asked, fitted, resolved, meter, lifetime.signal, prompt !== null);
     const sends = cached === null || cached.sends;
 
     // 7. a slot among the attempts in flight at the target, for an attempt that sends something

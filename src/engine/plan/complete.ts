@@ -246,7 +246,8 @@ async function hedged<T>(
   );
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, whyChosen(step), 0);
-  const second = new AttemptRun({ ...step, isAnotherLeft: null, tried: NONE_TRIED }, call, work);
+  const isBeside = step.candidate === candidate;
+  const second = new AttemptRun({ ...step, isAnotherLeft: null, tried: NONE_TRIED, isBeside }, call, work);
   const empty = new Map<AttemptRun<T>, Answered<T>>();
   const withContent = async (run: AttemptRun<T>): ReturnType<typeof answerOf<T>> => {
     const one = await answerOf(run);

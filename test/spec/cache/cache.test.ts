@@ -705,23 +705,40 @@ describe("one flight", () => {
     expect(gateway.cache.figures()).toMatchObject({ entries: 1, flights: 0 });
   });
 
+  /** A provider that is silent when it is first asked, and answers each further request at once. */
+  function silentAtFirst() {
+    const silent = manualUpstream();
+    const other = cannedUpstream(STREAMED);
+    const requests: unknown[] = [];
+    const upstream: UpstreamClient = {
+      send: (request, upstreamCall) =>
+        (requests.push(request) === 1 ? silent.client : other).send(request, upstreamCall),
+    };
+    return { silent, requests, upstream };
+  }
+
   test("[d7.1] [d13.5] a call that has given up its wait asks anew, although an equal call waits on", async () => {
     const hasty = routeOf("hasty", ["one:m"], { retries: 1, timeouts: { firstTokenMs: 50 } });
     const routes = new Map([hasty, routeOf("patient", ["one:m"])].map((route) => [route.name, route]));
-    const silent = manualUpstream();
-    const other = cannedUpstream(STREAMED);
-    let sent = 0;
-    const upstream: UpstreamClient = {
-      send: (request, upstreamCall) => (sent++ === 0 ? silent.client : other).send(request, upstreamCall),
-    };
+    const { silent, requests, upstream } = silentAtFirst();
     const { call } = flying({ upstream, snapshot: { routes } });
     const patient = call({ route: "patient", model: undefined });
-    await until(() => sent === 1);
+    await until(() => requests.length === 1);
     expect(await call({ route: "hasty", model: undefined }).text).toContain("Good");
     silent.give(chunkOf("Late"));
     silent.give(LAST);
     expect(await patient.text).toContain("Late");
-    expect(sent).toBe(2);
+    expect(requests).toHaveLength(2);
+  });
+
+  test("[d7.5] [d13.5] a second attempt beside the first one at the same target sends a request of its own", async () => {
+    const hedged = routeOf("hedged", ["one:m"], { hedge: { after: 20, maxExtra: 1 } });
+    const { silent, requests, upstream } = silentAtFirst();
+    const { gateway, call } = flying({ upstream, snapshot: { routes: new Map([["hedged", hedged]]) } });
+    expect(await call({ route: "hedged", model: undefined }).text).toContain("Good");
+    await until(() => silent.released());
+    expect(requests).toHaveLength(2);
+    expect(gateway.cache.figures()).toMatchObject({ entries: 1, flights: 0 });
   });
 });
 
