@@ -5,14 +5,15 @@ import { GatewayError } from "../../src/core/errors.ts";
 import type { RouteQuestion } from "../../src/simulation/route-simulation.ts";
 import type { TestQuestion } from "../../src/simulation/tested-proposal.ts";
 import { openSimulations, type Simulations } from "../../src/simulation/simulations.ts";
+import { openQuestionThread } from "../../src/store/database/question-thread.ts";
 import { until } from "../harness/time/until.ts";
 
+const ODD = new URL("./odd-simulation-worker.ts", import.meta.url);
 const open: Simulations[] = [];
 afterEach(async () => void (await Promise.all(open.splice(0).map((one) => one.close()))));
 
 function odd(options: { readonly limitMs?: number; readonly idleMs?: number } = {}): Simulations {
-  const program = new URL("./odd-simulation-worker.ts", import.meta.url);
-  const made = openSimulations({ place: { file: "nowhere" }, program, ...options });
+  const made = openSimulations({ place: { file: "nowhere" }, program: ODD, ...options });
   open.push(made);
   return made;
 }
@@ -41,6 +42,26 @@ describe("the thread of simulations", () => {
     const simulations = odd();
     expect(await failure(said(simulations, "ends"))).toMatchObject({ code: "internal_error" });
     expect(await said(simulations, "next")).toMatchObject({ said: "next" });
+  });
+
+  test("[d5.1] a question that takes too long ends no other one in its thread", async () => {
+    const thread = openQuestionThread<"route">({
+      place: { file: "nowhere" },
+      program: ODD,
+      limitMs: 1000,
+      atOnce: 2,
+      what: "reading",
+      cure: "Read less.",
+      param: "from",
+    });
+    const long = failure(thread.ask("route", [named("silent")]));
+    await thread.ask("route", [named("next")]);
+    // it is answered when it is asked again
+    const asked = new Int32Array(new SharedArrayBuffer(4));
+    const other = thread.ask("route", [{ name: "other", asked }]);
+    expect((await long).code).toBe("gateway_overloaded");
+    expect(await other).toMatchObject({ said: "other" });
+    await thread.close();
   });
 
   test("one question is answered at a time, and tests of a change go before simulations that wait", async () => {

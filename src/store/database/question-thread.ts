@@ -26,7 +26,7 @@ export interface QuestionSetup {
 export interface QuestionThreadOptions extends QuestionSetup {
   readonly program: URL;
   readonly atOnce: number;
-  /** How long one question may take. */
+  /** How long one question may take in one thread. */
   readonly limitMs: number;
   /** How long the thread stays without a question; two minutes by default. */
   readonly idleMs?: number;
@@ -38,10 +38,13 @@ export interface QuestionThreadOptions extends QuestionSetup {
 }
 
 const IDLE_MS = 120_000;
+const STOPPED = Symbol("stopped");
 
 export function openQuestionThread<Method extends string>(options: QuestionThreadOptions): QuestionThread<Method> {
   const { atOnce, limitMs, idleMs = IDLE_MS, what } = options;
   const turn = openGate(atOnce, `Too many questions (${what}) are waiting`);
+  /** Threads that were ended because of one question. The others that they had are asked again, in another thread. */
+  const stopped = new WeakSet<RequestThread<Method>>();
   let thread: RequestThread<Method> | null = null;
   let idle: ReturnType<typeof setTimeout> | null = null;
   let running = 0;
@@ -61,10 +64,19 @@ export function openQuestionThread<Method extends string>(options: QuestionThrea
     running++;
     rest();
     try {
-      const made = await within((thread ??= threadOf<Method>(options)).request<T>(method, args), limitMs);
-      if (made !== LATE) return made;
-      void end();
-      throw tooLong(options);
+      for (;;) {
+        const asked = (thread ??= threadOf<Method>(options));
+        const made = await within(asked.request<T>(method, args), limitMs).catch((thrown: unknown) => {
+          if (isClosed || !stopped.has(asked)) throw thrown;
+          return STOPPED;
+        });
+        if (made === LATE) {
+          stopped.add(asked);
+          if (thread === asked) void end();
+          throw tooLong(options);
+        }
+        if (made !== STOPPED) return made;
+      }
     } finally {
       running--;
       rest();
