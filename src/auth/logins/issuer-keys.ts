@@ -11,7 +11,14 @@ import { discoveryDocument, got, issuerJson } from "./issuer-requests.ts";
 const COOLDOWN_MS = 30_000;
 const MAX_KEYS = 100;
 
+interface KnownKeys {
+  readonly text: string;
+  readonly find: JWTVerifyGetKey;
+}
+
 export interface IssuerKeys {
+  /** `null` until keys were fetched. */
+  known(): KnownKeys | null;
   /** Finds the key of a token. Throws jose's JWKSNoMatchingKey, or Error when no keys could be fetched yet. */
   readonly find: JWTVerifyGetKey;
   /** Increases when a fetch returned other keys than before. */
@@ -28,10 +35,12 @@ export interface IssuerKeysOptions {
   readonly clock: Clock;
   /** Called when a fetch has failed. The message never contains a secret. */
   readonly onFault: (message: string) => void;
+  /** Earlier keys of the same issuer, which serve until others were fetched; `null` when there are none. */
+  readonly former: IssuerKeys | null;
 }
 
-export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysOptions): IssuerKeys {
-  let known: { readonly text: string; readonly find: JWTVerifyGetKey } | null = null;
+export function openIssuerKeys({ issuer, upstream, clock, onFault, former }: IssuerKeysOptions): IssuerKeys {
+  let known = former?.known() ?? null;
   let generation = 0;
   let askedAtMs = Number.NEGATIVE_INFINITY;
   let fetchedAtMs = Number.NEGATIVE_INFINITY;
@@ -63,6 +72,7 @@ export function openIssuerKeys({ issuer, upstream, clock, onFault }: IssuerKeysO
     if (clock.monotonic() - fetchedAtMs > issuer.keysRefreshMs) void ask();
   };
   return {
+    known: () => known,
     generation: () => generation,
     keepFresh,
     async find(header, token) {

@@ -51,12 +51,22 @@ export interface LoginsOptions {
 
 export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins {
   const known = new BoundedCache<string, Known>(MAX_KNOWN);
-  const verifying = new Map<string, Promise<AccessToken>>();
+  const verifying = new Map<
+    string,
+    { readonly issuers: readonly LoginIssuer[]; readonly fresh: Promise<AccessToken> }
+  >();
   const keySets = new WeakMap<LoginIssuer, IssuerKeys>();
+  /** The latest keys at each address, with which a configuration that was read again begins. */
+  const latest = new Map<string, IssuerKeys>();
   const documents = new WeakMap<LoginIssuer, Promise<JsonObject>>();
   const keysOf = (issuer: LoginIssuer): IssuerKeys => {
     let keys = keySets.get(issuer);
-    if (keys === undefined) keySets.set(issuer, (keys = openIssuerKeys({ issuer, upstream, clock, onFault })));
+    if (keys === undefined) {
+      const place = JSON.stringify([issuer.issuer, issuer.keysUrl]);
+      keys = openIssuerKeys({ issuer, upstream, clock, onFault, former: latest.get(place) ?? null });
+      keySets.set(issuer, keys);
+      latest.set(place, keys);
+    }
     return keys;
   };
 
@@ -108,9 +118,11 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
         known.delete(hash);
       }
       const inFlight = verifying.get(hash);
-      if (inFlight !== undefined) return inFlight;
-      const fresh = verify(text, hash, issuers, nowMs).finally(() => verifying.delete(hash));
-      verifying.set(hash, fresh);
+      if (inFlight?.issuers === issuers) return inFlight.fresh;
+      const fresh = verify(text, hash, issuers, nowMs).finally(() => {
+        if (verifying.get(hash)?.fresh === fresh) verifying.delete(hash);
+      });
+      verifying.set(hash, { issuers, fresh });
       return fresh;
     },
   };

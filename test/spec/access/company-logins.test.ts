@@ -389,6 +389,28 @@ describe("the issuer's keys", () => {
     expect(issuer.asked.length).toBe(6);
   });
 
+  test("an unreachable issuer loses no known key where the configuration is read again, with the same address", async () => {
+    const logins = openLogins({ upstream: createSocketUpstream(), clock: turnedClock(NOW), onFault: () => {} });
+    const identified = async (id: string, parts: Partial<LoginIssuer> = {}): Promise<unknown> =>
+      logins.identify(await made({ jti: id }), [configured(parts)], NOW);
+    await identified("1");
+    issuer.fail(503);
+    expect(await identified("2")).toMatchObject({ kind: "personal" });
+    expect(await identified("3", { grants: [] })).toMatchObject({ granted: [] });
+    const elsewhere = identified("4", { keysUrl: `${issuer.url}/keys` });
+    expect(await elsewhere.catch((thrown: unknown) => thrown)).toMatchObject({ code: "login_unavailable" });
+  });
+
+  test("[d2.7] a token that is being checked is not taken for one of an issuer that was removed meanwhile", async () => {
+    const logins = openLogins({ upstream: createSocketUpstream(), clock: turnedClock(NOW), onFault: () => {} });
+    const login = await made();
+    const identified = (issuers: readonly LoginIssuer[]): Promise<unknown> =>
+      Promise.try(() => logins.identify(login, issuers, NOW)).catch((thrown: unknown) => thrown);
+    const [before, after] = [identified([configured()]), identified([configured({ audiences: ["another"] })])];
+    expect(await before).toMatchObject({ kind: "personal" });
+    expect(await after).toMatchObject({ code: "invalid_token" });
+  });
+
   test("were never fetched: the answer is 503 login_unavailable, which may be retried, and the next successful fetch admits the login", async () => {
     issuer.fail(500);
     const gateway = gatewayOf();
