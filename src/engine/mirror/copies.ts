@@ -11,7 +11,8 @@ export const MOST_COPIES = 256;
 export class OpenCopies implements Copies {
   readonly routing: Routing;
   readonly held = new HeldBytes();
-  readonly #ofMirror = new Map<RouteMirror, number>();
+  /** By the key of the route. */
+  readonly #ofRoute = new Map<string, number>();
   readonly #calls = new Set<InFlightCall>();
   #count = 0;
   #isEnding = false;
@@ -21,18 +22,18 @@ export class OpenCopies implements Copies {
     this.routing = routing;
   }
 
-  begin(mirror: RouteMirror): (() => void) | null {
-    const own = this.#ofMirror.get(mirror) ?? 0;
-    if (this.#isEnding || own >= mirror.maxInFlight || this.#count >= MOST_COPIES) return null;
-    this.#ofMirror.set(mirror, own + 1);
+  begin(routeKey: string, { maxInFlight }: Pick<RouteMirror, "maxInFlight">): (() => void) | null {
+    const own = this.#ofRoute.get(routeKey) ?? 0;
+    if (this.#isEnding || own >= maxInFlight || this.#count >= MOST_COPIES) return null;
+    this.#ofRoute.set(routeKey, own + 1);
     this.#count += 1;
-    return () => this.#ended(mirror);
+    return () => this.#ended(routeKey);
   }
 
-  #ended(mirror: RouteMirror): void {
-    const left = this.#ofMirror.get(mirror)! - 1;
-    if (left > 0) this.#ofMirror.set(mirror, left);
-    else this.#ofMirror.delete(mirror);
+  #ended(routeKey: string): void {
+    const left = this.#ofRoute.get(routeKey)! - 1;
+    if (left > 0) this.#ofRoute.set(routeKey, left);
+    else this.#ofRoute.delete(routeKey);
     this.#count -= 1;
     if (this.#count === 0) this.#emptied?.();
   }

@@ -22,6 +22,7 @@ import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Operation, ReadyCall } from "../operation.ts";
 import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
 import { reachOf } from "../plan/reach.ts";
+import { routeKey } from "../plan/route-key.ts";
 import { type PlannedCopy, prepare, prepareCopy } from "../plan/stages.ts";
 
 /** The call that is copied. */
@@ -56,7 +57,7 @@ function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
   if (copies === null || (verdict.passedOver !== null && !verdict.hasFailed)) return;
   call.copiedBy((target) => {
     const against = verdict.passedOver ?? reasonAgainst(planned, copied, target);
-    const leave = against === null ? copies.begin(mirror) : null;
+    const leave = against === null ? copies.begin(routeKey(planned.route, call), mirror) : null;
     const dropped = against ?? (leave === null ? "too many copies are in flight" : null);
     const traceId = leave === null ? null : begin(planned, copied, copies, leave);
     call.recorder.copied({ route: planned.route.name, target: mirror.target.name, traceId, dropped });

@@ -17,6 +17,7 @@ import { failureAfter, Failures } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import { isOfCredential } from "../attempt/resolve-credential.ts";
 import { noneEligible } from "./plan-refusals.ts";
+import { routeKey } from "./route-key.ts";
 import type { PassedOver } from "./stage.ts";
 import type { Prepared } from "./stages.ts";
 import type { RouteCandidate, RouteStage } from "./candidate.ts";
@@ -196,18 +197,8 @@ function served({ route }: RouteCandidate, before: Route | null, call: Call): Ro
   if (before?.name === route.name) return route;
   call.recorder.servedBy(route);
   if (before !== null) call.deadline.boundByNextRoute(route.timeouts.totalMs);
-  if (route.hedge !== null) routing.hedging.called(hedgesOf(route, call), clock.monotonic());
+  if (route.hedge !== null) routing.hedging.called(routeKey(route, call), clock.monotonic());
   return route;
-}
-
-/** The key of a route's share of hedges: tenants and projects may have routes of their own with the same name. */
-function hedgesOf({ name }: Route, { snapshot, record: { tenantId, projectId } }: Call): string {
-  const { routes, tenantRoutes, projectRoutes } = snapshot;
-  const ofAll = routes.get(name);
-  const ofTenant = (tenantId === null ? undefined : tenantRoutes.get(tenantId)?.get(name)) ?? ofAll;
-  const seen = (projectId === null ? undefined : projectRoutes.get(projectId)?.get(name)) ?? ofTenant;
-  if (seen === ofAll) return name;
-  return seen === ofTenant ? `${name} of tenant ${tenantId!}` : `${name} of project ${projectId!}`;
 }
 
 /**
@@ -241,7 +232,7 @@ async function hedged<T>(
   if (call.signal.aborted) return first.result;
   const step = plan.second(
     clock.monotonic(),
-    ({ upstream }) => hedging.take(hedgesOf(candidate.route, call), hedge, upstream, clock.monotonic()),
+    ({ upstream }) => hedging.take(routeKey(candidate.route, call), hedge, upstream, clock.monotonic()),
     (one, why) => takes(one, why, call),
   );
   if (step === null) return first.result;

@@ -165,9 +165,15 @@ describe("[d16.1] a mirror", () => {
     const gate = Promise.withResolvers<void>();
     const gateway = gatewayOf({ maxInFlight: 2 }, { up1: [{ kind: "ok", heldUntil: gate.promise }] });
     const calls = [await asked(gateway), await asked(gateway), await asked(gateway)];
+    // a configuration that was read again has another object for the same route
+    const { routes, ...rest } = gateway.context.snapshot();
+    const again = new Map([...routes].map(([name, route]) => [name, structuredClone(route)]));
+    Object.assign(gateway.context, { snapshot: () => ({ ...rest, version: 2, routes: again }) });
+    calls.push(await asked(gateway));
     expect(calls.map(({ traceId }) => recordOf(gateway, traceId).mirror!.dropped)).toEqual([
       null,
       null,
+      "too many copies are in flight",
       "too many copies are in flight",
     ]);
     gate.resolve();

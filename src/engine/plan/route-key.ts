@@ -1,0 +1,13 @@
+// The key under which something is counted for a route, which stays the same when the configuration is read again.
+import type { Route } from "../../core/configured/route.ts";
+import type { Call } from "../call/call.ts";
+
+/** Tenants and projects may have routes of their own with the same name. */
+export function routeKey({ name }: Pick<Route, "name">, { snapshot, record: { tenantId, projectId } }: Call): string {
+  const { routes, tenantRoutes, projectRoutes } = snapshot;
+  const ofAll = routes.get(name);
+  const ofTenant = (tenantId === null ? undefined : tenantRoutes.get(tenantId)?.get(name)) ?? ofAll;
+  const seen = (projectId === null ? undefined : projectRoutes.get(projectId)?.get(name)) ?? ofTenant;
+  if (seen === ofAll) return name;
+  return seen === ofTenant ? `${name} of tenant ${tenantId!}` : `${name} of project ${projectId!}`;
+}
