@@ -68,7 +68,9 @@ function whyNot(
   call: Call,
 ): CacheBypass | null {
   if (call.context.cache === null) return "no_cache";
-  if (call.snapshot.tenantSettings.get(call.record.tenantId ?? "")?.cacheAllowed !== true) return "not_allowed";
+  const isAllowed = call.snapshot.tenantSettings.get(call.record.tenantId ?? "")?.cacheAllowed === true;
+  // a tenant that is removed while the call runs allows nothing any more
+  if (!isAllowed || !call.isProjectThere()) return "not_allowed";
   if (request.offered !== null || request.options.toolServers.length > 0) return "tool_servers";
   if (target.isCallersAddress) return "callers_address";
   if (credentials.some(({ fromCaller }) => fromCaller)) return "callers_credential";

@@ -5,7 +5,7 @@ import type { CachedCall } from "../../core/configured/cache.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { ProjectPolicies } from "../../core/configured/policy.ts";
-import type { Principal } from "../../core/identity.ts";
+import { createdOf, type Principal } from "../../core/identity.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Target } from "../../core/target.ts";
@@ -86,7 +86,7 @@ export class Call {
     this.cors = received.cors;
     this.#headers = received.headers;
     this.#clientIp = received.clientIp;
-    this.objects = new CallObjects(sent, principal, context.objects);
+    this.objects = new CallObjects(sent, principal, context.objects, this.isProjectThere);
     this.clientHead = { header: this.clientHeader, query: received.query };
     this.mayDebug = principal.permissions.has("debug");
     this.showsCost = showsCost;
@@ -194,8 +194,16 @@ export class Call {
     const rules = contentLogs.size === 0 ? undefined : contentLogs.get(projectId);
     if (rules === undefined || !isSampled(this.traceId, rules.sample)) return null;
     const policies = this.snapshot.policies.of(tenantId, projectId);
-    return new ContentRecorder(rules, policies, sent, this.schedulerOfKept(tenantId), this.context.longRequests);
+    const { longRequests } = this.context;
+    const scheduler = this.schedulerOfKept(tenantId);
+    return new ContentRecorder(rules, policies, sent, scheduler, longRequests, this.isProjectThere);
   }
+
+  /** Whether the project of the call is still there: it may be removed meanwhile, and another one may have its id. */
+  readonly isProjectThere = (): boolean => {
+    const { record, snapshot, context } = this;
+    return createdOf(record, context.snapshot()).projectMs === createdOf(record, snapshot).projectMs;
+  };
 
   /** Returns one of the client's own HTTP headers, by lower-case name. */
   readonly clientHeader = (name: string): string | null => this.#headers.get(name);

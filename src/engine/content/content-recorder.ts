@@ -36,22 +36,28 @@ export class ContentRecorder {
   readonly #request: ChatRequest;
   readonly #scheduler: GuardScheduler;
   readonly #longRequests: LongRequests | null;
+  readonly #isProjectThere: () => boolean;
   readonly #answers = new Map<number, Answering>();
   #rounds: readonly Message[] = [];
   /** The characters of answers that still fit. */
   #room: number;
   #isAnswerCut = false;
 
-  /** `longRequests` holds a long conversation from before the call's end until its content is ready. */
+  /**
+   * `longRequests` holds a long conversation from before the call's end until its content is ready. What was said in a
+   * project that is not there any more is not stored.
+   */
   constructor(
     rules: ContentRules,
     policies: ProjectPolicies | null,
     request: ChatRequest,
     scheduler: GuardScheduler,
     longRequests: LongRequests | null = null,
+    isProjectThere: () => boolean = () => true,
   ) {
     this.#scheduler = scheduler;
     this.#longRequests = longRequests;
+    this.#isProjectThere = isProjectThere;
     this.#rules = rules;
     this.#guards = maskingGuards(rules, policies);
     this.#request = request;
@@ -176,7 +182,7 @@ export class ContentRecorder {
         isAnswerCut || [rounds, messages, tools].some(({ isCut, leftOut }) => isCut || leftOut > 0)
           ? { messages: rounds.leftOut + messages.leftOut, tools: tools.leftOut, isAnswerCut }
           : null,
-      keptUntilMs: isStored ? nowMs + retentionMs : null,
+      keptUntilMs: isStored && this.#isProjectThere() ? nowMs + retentionMs : null,
     };
   }
 

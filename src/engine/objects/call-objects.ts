@@ -39,12 +39,20 @@ export class CallObjects {
   readonly #ofEntries: readonly VendorReference[];
   readonly #principal: Principal;
   readonly #objects: VendorObjects | null;
+  readonly #isProjectThere: () => boolean;
   readonly #watched: Watched[] = [];
   #bound = NOTHING_BOUND;
   /** The gateway's own id of the answer, where its form has one in place of the vendor's; `null` where it has none. */
   answerId: string | null = null;
 
-  constructor(request: ChatRequest, principal: Principal, objects: VendorObjects | null) {
+  /** What is handed out to a project that is not there any more is not bound. */
+  constructor(
+    request: ChatRequest,
+    principal: Principal,
+    objects: VendorObjects | null,
+    isProjectThere: () => boolean,
+  ) {
+    this.#isProjectThere = isProjectThere;
     this.references = referencesOf(request);
     this.#ofEntries = entryReferencesOf(request);
     this.#principal = principal;
@@ -125,7 +133,7 @@ export class CallObjects {
 
   /** Binds what was handed out since; `null` where there is nothing. */
   save(): Promise<unknown> | null {
-    if (this.#objects === null || this.#watched.length === 0) return null;
+    if (this.#objects === null || this.#watched.length === 0 || !this.#isProjectThere()) return null;
     const writes = this.#watched.flatMap(({ place, handedOut, isStored, bound }) => {
       const ids = this.#told(handedOut, isStored).filter(({ id }) => !bound.has(id));
       for (const { id } of ids) bound.add(id);

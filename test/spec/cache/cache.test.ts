@@ -96,6 +96,20 @@ describe("when it is on", () => {
     },
   );
 
+  test("[d13.5] a call that outlives its tenant leaves no answer to another one that has its id", async () => {
+    const gateway = cachedGateway();
+    const before = gateway.context.snapshot();
+    const projects = new Map([...before.projects].map(([id, one]) => [id, { ...one, createdAtMs: 2 }]));
+    let taken = 0;
+    // the call takes the first one
+    const snapshot = () => (taken++ === 0 ? before : { ...before, version: 2, projects });
+    Object.assign(gateway.context, { snapshot });
+    expect((await ask(gateway)).cache).toBe("bypass");
+    expect(gateway.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
+    taken = 1;
+    expect(await twice(gateway)).toEqual(["miss", "hit"]);
+  });
+
   test("[d13.4] a request can only narrow the scope", async () => {
     const gateway = cachedGateway({ setting: { ttlMs: 60_000, scope: "project" } });
     for (const scope of ["token", "user", "project"])

@@ -103,6 +103,8 @@ interface Asking {
   readonly providers?: readonly ProviderSettings[];
   readonly routes?: ReturnType<typeof routeOf>[];
   readonly kept?: KeptObjects;
+  /** When the project that has the id at the end of the call was created; the call's own was created at 1. */
+  readonly laterCreatedMs?: number;
 }
 
 const anthropic = (secret = "stored-key", id = "anthropic") =>
@@ -142,10 +144,19 @@ async function asked(objects: VendorObjects | null, body: JsonObject, asking: As
     token: { projectId, tenantId },
     providers: asking.providers ?? [anthropic(), openai()],
     snapshot: {
-      projects: new Map([[projectId, { id: projectId, tenantId, name: projectId }]]),
+      projects: new Map([[projectId, { id: projectId, tenantId, name: projectId, createdAtMs: 1 }]]),
       ...(asking.routes !== undefined && { routes: new Map(asking.routes.map((route) => [route.name, route])) }),
     },
   });
+  const { laterCreatedMs } = asking;
+  if (laterCreatedMs !== undefined) {
+    const before = stub.context.snapshot();
+    const later = new Map([...before.projects].map(([id, one]) => [id, { ...one, createdAtMs: laterCreatedMs }]));
+    let taken = 0;
+    // the call takes the first one
+    const snapshot = () => (taken++ === 0 ? before : { ...before, version: 2, projects: later });
+    Object.assign(stub.context, { snapshot });
+  }
   const response = await stub.call(operation, body);
   const text = await response.text();
   const param = response.headers.get("x-gateway-error-param") ?? (/"param":"([^"]*)"/.exec(text)?.[1] || null);
@@ -196,6 +207,19 @@ describe("an id that was handed out", () => {
       }
       expect((await asked(objects, READING, { projectId: "q" })).param).toBe("messages[0].content[1].file_id");
       expect((await asked(objects, USING, { projectId: "q", permissions: ["vendor_objects"] })).status).toBe(200);
+    }
+  });
+
+  test("[d12.15] is not bound to another project that has the id of one that is removed meanwhile", async () => {
+    for (const [body, answer] of [
+      [MAKING, JSON.stringify(MESSAGE)],
+      [{ ...MAKING, stream: true }, STREAMED_MESSAGE],
+    ] as const) {
+      const objects = memoryObjects();
+      expect((await asked(objects, body, { answer, laterCreatedMs: 2 })).status).toBe(200);
+      expect(objects.rows).toEqual([]);
+      await asked(objects, body, { answer, laterCreatedMs: 1 });
+      expect(objects.rows).not.toEqual([]);
     }
   });
 

@@ -115,6 +115,23 @@ describe("where content is kept", () => {
     expect(rulesOf({ enabled: true }, undefined, false).size).toBe(0);
   });
 
+  test("[d11.3] what was said in a project that is removed meanwhile is not kept in another one that has its id", async () => {
+    const projects = (createdAtMs: number) =>
+      new Map([["default", { id: "default", tenantId: "default", name: "default", createdAtMs }]]);
+    const kept = async (laterMs: number): Promise<number | null | undefined> => {
+      const one = world({ enabled: true }, { upstream: answer("Hi"), snapshot: { projects: projects(1) } });
+      const before = one.stub.context.snapshot();
+      const later = { ...before, version: 2, projects: projects(laterMs) };
+      let asked = 0;
+      // the call takes the first one
+      Object.assign(one.stub.context, { snapshot: () => (asked++ === 0 ? before : later) });
+      await (await one.stub.chat(hello("Hello"))).text();
+      return (await one.content())!.keptUntilMs;
+    };
+    expect(await kept(1)).toBeNumber();
+    expect(await kept(2)).toBeNull();
+  });
+
   test("[d11.3] request and answer are kept where content logging is on, streamed and non-streaming alike, also of calls that fail", async () => {
     const whole = world({ enabled: true }, { upstream: answer("Hi there") });
     await (await whole.stub.chat(hello("Hello"))).text();
