@@ -1,9 +1,19 @@
 // What is charged of requests that equal calls share, over random providers, routes and clients that leave, through the
 // whole gateway in simulated time (promises 4.2 and 13.5): each request that a provider has taken is charged once, to one
-// of the calls that waited for it. DRAGOMAN_TEST_SEED repeats a run.
+// of the calls that waited for it. The ledger's sums, the budget, /metrics and OTLP say the same of all of them.
+// DRAGOMAN_TEST_SEED repeats a run.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
+import type { CallRecord } from "../../../src/core/record/record.ts";
+import { openMetrics } from "../../../src/observe/metrics/metrics.ts";
+import { countCall, INSTRUMENTS } from "../../../src/observe/integrations/otlp/call-metrics.ts";
+import { MetricSums } from "../../../src/observe/integrations/otlp/metric.ts";
+import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
+import { furnishedFiles } from "../../contract/store/call-places.ts";
 import { ASK, cachedGateway } from "../../harness/cached.ts";
 import { type Fault, faultyUpstream, type Served, status } from "../../harness/faults.ts";
 import { limitSet } from "../../harness/limited.ts";
@@ -140,8 +150,53 @@ async function run({ stream, script, callers }: World, time: TurnedTime) {
   return { gateway, served: upstream.served };
 }
 
+/** What the ledger, /metrics and OTLP say of the calls: how many, their tokens where that is told, and their cost. */
+async function sumsOf(records: readonly CallRecord[]) {
+  const folder = mkdtempSync(join(tmpdir(), "dragoman-sums-"));
+  const calls = openSqliteCalls({ file: await furnishedFiles(folder)() });
+  await calls.ingest(records.map((record) => ({ record, settled: true })));
+  const ledger = await calls.usageTotals({});
+  await calls.close();
+  rmSync(folder, { recursive: true, force: true });
+  const metrics = openMetrics();
+  const otlp = new MetricSums("delta", 0);
+  for (const record of records) {
+    metrics.publish(record);
+    countCall(record, otlp);
+  }
+  const lines = (await metrics.text()).split("\n");
+  const counted = (name: string, label = ""): number =>
+    lines
+      .filter((line) => line.startsWith(`${name}{`) && line.includes(label))
+      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(" "))), 0);
+  const { points } = otlp.collect(0);
+  const exported = (name: keyof typeof INSTRUMENTS): number =>
+    points
+      .get(INSTRUMENTS[name])!
+      .values()
+      .reduce((sum, point) => sum + point.sum, 0);
+  return {
+    ledger: {
+      calls: Number(ledger.calls),
+      failed: Number(ledger.errors),
+      prompt: Number(ledger.promptTokens),
+      completion: Number(ledger.completionTokens),
+      cost: Number(ledger.costNanoUsd),
+    },
+    metrics: {
+      calls: counted("dragoman_calls_total"),
+      failed: counted("dragoman_errors_total"),
+      prompt: counted("dragoman_tokens_total", 'kind="prompt"'),
+      completion: counted("dragoman_tokens_total", 'kind="completion"'),
+      cost: counted("dragoman_cost_nano_usd_total"),
+    },
+    otlp: { calls: exported("calls"), cost: exported("cost") },
+  };
+}
+
 test("[d4.2] [d13.5] each request that a provider has taken is charged once, whoever shares it, tries again or leaves", async () => {
   let shared = 0;
+  const recorded: CallRecord[] = [];
   await fc.assert(
     fc.asyncProperty(worlds, async (world) => {
       const time = turnTime();
@@ -159,6 +214,7 @@ test("[d4.2] [d13.5] each request that a provider has taken is charged once, who
         expect(settled).toBe(charged);
         expect(gateway.context.limits.open()).toBe(0);
         expect(gateway.cache.figures().flights).toBe(0);
+        recorded.push(...records);
         if (served.length < world.callers.length) shared += 1;
       } finally {
         time.stop();
@@ -167,4 +223,8 @@ test("[d4.2] [d13.5] each request that a provider has taken is charged once, who
     { seed, numRuns: RUNS },
   );
   expect(shared).toBeGreaterThan(RUNS / 10);
+  const { ledger, metrics, otlp } = await sumsOf(recorded);
+  expect(ledger.cost).toBe(recorded.reduce((sum, { cost }) => sum + (cost?.nanoUsd ?? 0), 0));
+  expect(metrics).toEqual(ledger);
+  expect(otlp).toEqual({ calls: ledger.calls, cost: ledger.cost });
 });
