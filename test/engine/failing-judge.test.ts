@@ -15,6 +15,7 @@ test("[d16.4] a tenant on whose texts a service fails keeps no other tenant from
     maxTexts: 1,
     maxCharacters: 1000,
     guarded: false,
+    account: "",
     request: ({ texts }) => ({ request: { url: "http://guard.test/judge", headers: {}, body: texts[0]! } }),
     decode: () => [],
   };

@@ -13,6 +13,7 @@ import type { Json } from "../../core/json.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Credential } from "../../core/target.ts";
+import { fingerprint } from "../../credentials/fingerprint.ts";
 import { SERVICE_FORMS } from "../../guards/outside/judging-forms.ts";
 import type { ServiceFinding, ServiceForm, ServiceQuestion } from "../../providers/judging-form.ts";
 import type { Provider } from "../../providers/provider.ts";
@@ -24,6 +25,8 @@ import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
 export interface ServiceEndpoint extends Pick<ServiceForm<never>, "maxTexts" | "maxCharacters"> {
   /** The address guard checks the address at each request. */
   readonly guarded: boolean;
+  /** The address and the credentials of its provider; empty where the service itself has them. */
+  readonly account: string;
   /** Throws GatewayError, or the signal's reason. */
   request(question: ServiceQuestion, signal: CancelSignal): MaybePromise<ServiceRequest>;
   /** Throws NonsenseAnswer. */
@@ -55,6 +58,7 @@ export function endpointOf({ place, options }: GuardService, context: EndpointCo
     maxTexts: form.maxTexts,
     maxCharacters: form.maxCharacters,
     guarded: place.guarded,
+    account: "",
     request: (question) => ({ request: form.encode(question, place, options) }),
     decode: (answer, texts) => form.decode(answer, texts, options),
   };
@@ -83,6 +87,7 @@ function providerEndpoint(
     maxTexts: form.maxTexts,
     maxCharacters: form.maxCharacters,
     guarded: target.guardedField !== null,
+    account: JSON.stringify([target.baseUrl, target.settings, stored.map(fingerprint)]),
     request(question, signal) {
       const request = form.encode(question, target, options);
       const { model } = target;

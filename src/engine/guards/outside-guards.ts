@@ -79,8 +79,9 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
     async ask(service, endpoint, question, { tenantId, signal: callSignal }) {
       callSignal?.throwIfAborted();
       const slots = slotsOf(service.key);
-      // texts of one tenant, on which a service fails, do not keep the others from it
-      const breaker = breakerOf(`${service.key} ${tenantId}`);
+      // texts of one tenant, on which a service fails, do not keep the others from it; and what was known of a provider's
+      // account goes with the account
+      const breaker = breakerOf(`${service.key} ${tenantId} ${endpoint.account}`);
       const phase = phaseOf(breaker, clock.monotonic());
       if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
       const batches = batchesOf(question.texts, endpoint);

@@ -361,6 +361,20 @@ describe("a service of a configured provider", () => {
     expect(none.stub.records[0]!.policies[0]!.why).toBe(`the service answered with the status ${status}`);
   });
 
+  test("[d16.4 d7.5] that has failed too often is asked again with another key of its provider", async () => {
+    let isDown = true;
+    const on = stage(form, () => (isDown ? { status: 500, body: "{}" } : form.clean));
+    for (let times = 0; times < 6; times++) expect((await say(on)).status).toBe(403);
+    expect(on.stub.records.at(-1)!.policies[0]!.why).toContain("is not asked for a while");
+    isDown = false;
+    expect((await say(on)).status).toBe(403);
+    const before = on.stub.context.snapshot();
+    const replaced = { ...before.providers.get("openai")!, credentials: [storedKey("sk-fresh")] };
+    const providers = new Map(before.providers).set("openai", replaced);
+    Object.assign(on.stub.context, { snapshot: () => ({ ...before, version: 2, providers }) });
+    expect((await say(on)).status).toBe(200);
+  });
+
   const ownedBy = (place: Place, document: object, providers: readonly ProviderSettings[]): Stage => {
     const upstream = cannedUpstream({ body: JSON.stringify(openaiAnswer(ANSWER)) });
     const service = fakeService(() => FORMS["guardrails"]!.clean, upstream, "https://bedrock-runtime.");
