@@ -40,16 +40,15 @@ export interface ChunksReply {
 /** A stream whose chunks come in batches. */
 class SentStream {
   readonly tenantId: string;
-  readonly #guards: readonly GuardPolicy[];
   readonly #stream: GuardedStream;
   /** The guards with findings since the last reply. */
   readonly #foundBy = new Set<number>();
   #isOutOfTime = false;
 
   constructor(tenantId: string, sent: readonly SentGuard[], searchMs: number) {
-    const guards = sent.map(receivedGuard);
+    // by their places, because two scopes may have a guard of the same name
+    const guards = sent.map((one, index) => ({ ...receivedGuard(one), name: String(index) }));
     this.tenantId = tenantId;
-    this.#guards = guards;
     this.#stream = new GuardedStream(
       guards,
       (policy, failure) => {
@@ -67,8 +66,7 @@ class SentStream {
   /** Returns the reply that says which guard has ended the search; `null` if none has. */
   blockedBy(thrown: unknown): ChunksReply | null {
     if (!(thrown instanceof GatewayError) || thrown.code !== "policy_violation") return null;
-    const blocked = this.#guards.findIndex(({ name }) => thrown.metadata?.["policy"] === name);
-    return blocked < 0 ? null : this.#reply([], blocked);
+    return this.#reply([], Number(thrown.metadata!["policy"]));
   }
 
   #reply(shown: readonly ChatChunk[], blocked: number | null): ChunksReply {

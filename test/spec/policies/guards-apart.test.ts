@@ -631,6 +631,18 @@ describe("the thread finds exactly what the process finds", () => {
       true,
     ]);
   });
+
+  test("[d3.2] a stream under heavy guards that one of two of the same name ends has the message of that one", async () => {
+    const guard = { on: "output", action: "block" };
+    const blocked = await streamed(
+      [chunk({ role: "assistant", content: "Well, " }), chunk({ content: "falcon7." }), chunk({}, "stop")],
+      [
+        { name: "same", message: "Not this.", guard: { ...guard, patterns: HEAVY } },
+        { name: "same", message: "Not that.", guard: { ...guard, patterns: ["falcon"] } },
+      ],
+    );
+    expect(blocked.error?.["message"]).toBe("Not that.");
+  });
 });
 
 function streamed(events: readonly object[], documents: readonly object[], guards?: GuardThreads): Promise<Played> {
