@@ -66,10 +66,13 @@ export function openQuestionThread<Method extends string>(options: QuestionThrea
     try {
       for (;;) {
         const asked = (thread ??= threadOf<Method>(options));
-        const made = await within(asked.request<T>(method, args), limitMs).catch((thrown: unknown) => {
-          if (isClosed || !stopped.has(asked)) throw thrown;
-          return STOPPED;
-        });
+        const made = await within<T | typeof STOPPED>(
+          asked.request<T>(method, args).catch((thrown: unknown) => {
+            if (isClosed || !stopped.has(asked)) throw thrown;
+            return STOPPED;
+          }),
+          limitMs,
+        );
         if (made === LATE) {
           stopped.add(asked);
           if (thread === asked) void end();
