@@ -11,6 +11,7 @@ import {
   retrievedResponse,
 } from "../../../src/operations/responses/kept-response-requests.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
+import { keepResponse, type KeptResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Actor, AuditNote } from "../../../src/store/records.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
@@ -177,6 +178,26 @@ describe("[d2.7, d12.8, d13.4] a project or a user that was removed and made aga
     const reader = personal(after, kept, { permissions: ["read_content"] });
     const read = retrievedResponse({ ...keptReader(reader), id, query: () => undefined }).catch(() => null);
     expect((await read) !== null).toBe(again === "user");
+  });
+
+  test("opens nothing in a session of a login link, whose id is that of its user", async () => {
+    const { before, after } = await madeAgain("user");
+    const kept = new KeptObjects(clock);
+    const { id } = await answered(personal(before, kept), { input: "Who?" });
+    const { value } = (await kept.find("acme", id)) as { value: KeptResponse };
+    const session = "console:ann";
+    await keepResponse(kept, { ...value, owner: { ...value.owner, tokenId: session } }, 1);
+    for (const [identities, opens] of [
+      [before, true],
+      [after, false],
+    ] as const) {
+      const reader = keptReader(personal(identities, kept));
+      const token = { ...reader.token, id: session };
+      const shown = await retrievedResponse({ ...reader, token, id, query: () => undefined }).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(shown).toMatchObject(opens ? { id } : { code: "not_found" });
+    }
   });
 });
 

@@ -41,8 +41,9 @@ export function opensTo(owner: KeptOwner, { token, snapshot }: Reader): boolean 
 
 function isOwn(owner: KeptOwner, { token, snapshot }: Pick<Reader, "token" | "snapshot">): boolean {
   const { tokenId, userId, created } = owner;
-  if (token.id === tokenId) return true;
-  return userId !== null && token.userId === userId && createdOf(owner, snapshot).userMs === created.userMs;
+  // the session of a login link has the id of its user, as another may who has it later
+  if (userId !== null) return token.userId === userId && createdOf(owner, snapshot).userMs === created.userMs;
+  return token.id === tokenId;
 }
 
 /**
