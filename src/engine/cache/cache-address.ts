@@ -113,9 +113,11 @@ export function cacheAddress(
 function sharersOf(scope: CacheScope, asker: Asker, snapshot: Pick<Snapshot, "projects" | "users">): Sharers {
   if (scope === "tenant") return ["tenant"];
   const { projectId, userId, tokenId } = asker;
-  if (scope === "project") return ["project", projectId, createdOf(asker, snapshot).projectMs];
-  if (scope === "user" && userId !== null) return ["user", userId, createdOf(asker, snapshot).userMs];
-  return ["token", tokenId];
+  const { projectMs, userMs } = createdOf(asker, snapshot);
+  if (scope === "project") return ["project", projectId, projectMs];
+  if (scope === "user" && userId !== null) return ["user", userId, userMs];
+  // the session of a login link has the id of its user
+  return ["token", tokenId, userMs];
 }
 
 /** The parts of a credential that decide with which account a provider is called; the address does not reveal them. */

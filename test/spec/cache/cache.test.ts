@@ -71,28 +71,31 @@ describe("when it is on", () => {
     expect(gateway.sent).toHaveLength(4);
   });
 
-  test.each(["user", "project"] as const)(
-    "[d2.7, d13.4] a %s that was removed and made again with the same id shares no answer with the former",
-    async (scope) => {
-      const store = openMemoryCache(1_000_000);
+  test.each([
+    ["user", "user"],
+    ["project", "project"],
+    // the session of a login link has the id of its user
+    ["user", "token"],
+  ] as const)(
+    "[d2.7, d13.4] a %s that was removed and made again with the same id shares no answer with the former, by %s",
+    async (_, scope) => {
+      const gateway = cachedGateway({
+        setting: { ttlMs: 60_000, scope },
+        token: { kind: "personal", projectId: null, userId: "ann", role: null },
+        snapshot: {
+          memberships: new Map([["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "developer" }]]]),
+        },
+      });
+      const before = gateway.context.snapshot();
       const asked = async (createdAtMs: number) => {
         const place = { tenantId: "default", name: "Any", createdAtMs };
-        const gateway = cachedGateway({
-          store,
-          setting: { ttlMs: 60_000, scope },
-          token: { kind: "personal", projectId: null, userId: "ann", role: null },
-          snapshot: {
-            projects: new Map([["default", { id: "default", ...place }]]),
-            users: new Map([["ann", { id: "ann", ...place }]]),
-            memberships: new Map([
-              ["ann", [{ userId: "ann", tenantId: "default", projectId: null, role: "developer" }]],
-            ]),
-          },
-        });
-        await ask(gateway);
-        return gateway.sent.length;
+        const projects = new Map([["default", { id: "default", ...place }]]);
+        const users = new Map([["ann", { id: "ann", ...place }]]);
+        const snapshot = { ...before, version: createdAtMs, projects, users };
+        Object.assign(gateway.context, { snapshot: () => snapshot });
+        return (await ask(gateway)).cache;
       };
-      expect([await asked(1), await asked(1), await asked(2)]).toEqual([1, 0, 1]);
+      expect([await asked(1), await asked(1), await asked(2)]).toEqual(["miss", "hit", "miss"]);
     },
   );
 
