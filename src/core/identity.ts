@@ -112,6 +112,12 @@ export interface AccessToken {
 /** Who makes something with the token: the id of its user, or `token:` and its own id where it belongs to none. */
 export const makerOf = ({ userId, id }: Pick<AccessToken, "userId" | "id">): string => userId ?? `token:${id}`;
 
+/**
+ * What the id of a token begins with that stands for a user who has come by a login link: the id of the user follows.
+ * Ids of other tokens have no colons.
+ */
+export const LINKED = "console:";
+
 /** A token that may do everything that its role allows, from everywhere. */
 export const UNRESTRICTED: Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges"> = {
   models: [],

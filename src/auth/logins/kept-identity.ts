@@ -1,6 +1,6 @@
 // An identity that outlives the request that proved it, as text for the database: of a session of the console, and of the
 // giver of a claim link. What it may do is judged anew each time, by what the snapshot says then.
-import { type AccessToken, type Permission, UNRESTRICTED } from "../../core/identity.ts";
+import { type AccessToken, LINKED, type Permission, UNRESTRICTED } from "../../core/identity.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
@@ -55,9 +55,6 @@ export function keptLogin(token: AccessToken, issuer: LoginIssuer): string {
     },
   });
 }
-
-/** Users of login links have no token, so that the id says whose session it is. Other ids have no colons. */
-const LINKED = "console:";
 
 /** Of whoever acts with this token, whatever the way; `null` when its issuer is not configured any more. */
 export function keptCaller(token: AccessToken, { logins }: Pick<Snapshot, "logins">): string | null {

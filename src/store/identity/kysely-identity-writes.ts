@@ -1,7 +1,7 @@
 // Writes of tenants, projects, users and memberships, over any database that Kysely supports. A removal
 // also removes what depends on it, row by row, so that each has its entry in the audit log.
 import type { Insertable } from "kysely";
-import type { Membership, Project } from "../../core/identity.ts";
+import { LINKED, type Membership, type Project } from "../../core/identity.ts";
 import { kyselyReader } from "../kysely-reader.ts";
 import { removeResourcesOf } from "../configuration/kysely-resource-writes.ts";
 import {
@@ -185,8 +185,9 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
         .execute())
         await removeMembership(work, id, projectId);
       await removeViewsOf(work, id);
-      // Another user may take the id later, and must not see what was typed here.
+      // Another user may take the id later, and must not see what was typed here, nor get an answer to an earlier request.
       await tx.deleteFrom("drafts").where("owner", "=", id).execute();
+      await tx.deleteFrom("kept_answers").where("token_id", "=", `${LINKED}${id}`).execute();
     },
   });
   return { createUser: create, changeUser: change, removeUser: remove };

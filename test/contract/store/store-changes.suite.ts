@@ -514,6 +514,17 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.drafts.findDraft({ ...asks, owner: "ann" })).toMatchObject({ text: "typed" });
       });
 
+      test("answers to requests with a key go with their user, where that had come by a login link", async () => {
+        const zoe = { id: "zoe", tenantId: "acme", name: "Zoe" };
+        await writes(store).createUser(zoe);
+        const answer = { key: "k", requestHash: "h", status: 201, body: "{}" };
+        for (const tokenId of ["console:zoe", "console:ann"]) await writes(store).keepAnswer({ ...answer, tokenId });
+        await writes(store).removeUser("zoe");
+        await writes(store).createUser(zoe);
+        expect(await store.findAnswer("console:zoe", "k")).toBeNull();
+        expect(await store.findAnswer("console:ann", "k")).not.toBeNull();
+      });
+
       test("[d14.2] sessions and login links go with their user, whatever their rights come from", async () => {
         const zoe = { id: "zoe", tenantId: "acme", name: "Zoe" };
         await writes(store).createUser(zoe);
