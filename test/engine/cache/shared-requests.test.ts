@@ -139,7 +139,10 @@ async function run({ stream, script, callers }: World, time: TurnedTime) {
       },
       { signal: leaving.signal },
     );
-    if (leaving.signal.aborted) return void (await response.body?.cancel());
+    if (leaving.signal.aborted) {
+      await response.body?.cancel();
+      return;
+    }
     const reading = response.body!.getReader();
     open.push(reading);
     for (let isOver = false; !isOver;) {

@@ -184,7 +184,7 @@ describe("[d2.7, d12.8, d13.4] a project or a user that was removed and made aga
     const { before, after } = await madeAgain("user");
     const kept = new KeptObjects(clock);
     const { id } = await answered(personal(before, kept), { input: "Who?" });
-    const { value } = (await kept.find("acme", id)) as { value: KeptResponse };
+    const { value } = kept.find("acme", id) as { value: KeptResponse };
     const session = "console:ann";
     await keepResponse(kept, { ...value, owner: { ...value.owner, tokenId: session } }, 1);
     for (const [identities, opens] of [
