@@ -167,7 +167,10 @@ function boundMatches(found: number[][], guards: readonly GuardPolicy[], unsearc
     unsearched.add(most);
     const numbers = found[most]!;
     // a guard that blocks does so by the first match in a text
-    const kept = guards[most]!.guard.action === "block" ? firstOfEachText(numbers) : [];
+    const kept =
+      guards[most]!.guard.action === "block"
+        ? firstOfEachText(numbers)
+        : numbers.slice(0, Math.max(0, numbers.length - (total - MAX_NUMBERS)));
     found[most] = kept;
     total -= numbers.length - kept.length;
   }

@@ -7,7 +7,6 @@ import { type PackedTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { parseJson } from "../../wire/json/json.ts";
