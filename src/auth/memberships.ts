@@ -22,7 +22,7 @@ const membershipsByToken = memoizePerObject((memberships: Snapshot["memberships"
   ]),
 );
 
-/** Whether the user has a role in the store: nobody can log in without one. */
+/** Whether the store has a role of the user. A user without a role cannot log in. */
 export async function hasRole(reader: Pick<Reader, "listMemberships">, userId: string): Promise<boolean> {
   return (await reader.listMemberships({ limit: 1 }, { userId })).data.length > 0;
 }

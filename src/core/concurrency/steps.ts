@@ -1,6 +1,7 @@
 // Work in steps: a generator that yields wherever other calls may get their turn of the event loop, and returns the
 // result. The same work is done at once where it is known to be short.
 import type { Clock } from "../clock.ts";
+import type { CancelSignal } from "./cancellation.ts";
 import { yieldToLoop } from "./event-loop.ts";
 
 export type Steps<Result> = Generator<void, Result>;
@@ -14,12 +15,27 @@ export function inOneTurn<Result>(steps: Steps<Result>): Result {
   return step.value;
 }
 
-export async function inTurns<Result>(steps: Steps<Result>, { monotonic }: Pick<Clock, "monotonic">): Promise<Result> {
-  let sinceMs = monotonic();
-  for (let step = steps.next(); ; step = steps.next()) {
+export function inTurns<Result>(steps: Steps<Result>, { monotonic }: Pick<Clock, "monotonic">): Promise<Result> {
+  return turnByTurn(() => {
+    const sinceMs = monotonic();
+    let step = steps.next();
+    while (step.done !== true && monotonic() - sinceMs < TURN_MS) step = steps.next();
+    return step;
+  });
+}
+
+/**
+ * Calls `oneTurn` in successive turns of the event loop until it is done; `first` is what it has returned in this one.
+ * Rejects with the reason of the signal when that is aborted between two turns.
+ */
+export async function turnByTurn<Result>(
+  oneTurn: () => IteratorResult<void, Result>,
+  signal: CancelSignal | null = null,
+  first: IteratorResult<void, Result> = oneTurn(),
+): Promise<Result> {
+  for (let step = first; ; step = oneTurn()) {
     if (step.done === true) return step.value;
-    if (monotonic() - sinceMs < TURN_MS) continue;
     await yieldToLoop();
-    sinceMs = monotonic();
+    signal?.throwIfAborted();
   }
 }

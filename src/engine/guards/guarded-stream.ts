@@ -30,17 +30,21 @@ export class GuardedStream {
     const guarded = this.#guarded;
     if (guarded === null) return chunks;
     const shown: ChatChunk[] = [];
-    const parts = chunks.flatMap((chunk) => (guarded.isLong(chunk) ? splitChunk(chunk, LONG_TEXT) : [chunk]));
-    for (const [index, chunk] of parts.entries()) {
-      const isSearched =
-        spentMs() < this.#searchMs && (!guarded.isLong(chunk) || (yield* this.#searchAhead(guarded, chunk, spentMs)));
+    const parts = chunks.flatMap((chunk) =>
+      guarded.isLong(chunk)
+        ? splitChunk(chunk, LONG_TEXT).map((part) => ({ chunk: part, isLong: true }))
+        : [{ chunk, isLong: false }],
+    );
+    for (const [index, { chunk, isLong }] of parts.entries()) {
+      const isSearched = spentMs() < this.#searchMs && (!isLong || (yield* this.#searchAhead(guarded, chunk, spentMs)));
       if (!isSearched) {
         this.#guarded = null;
         underGuards(() => {
           for (const policy of this.#guards) noteUnsearched(policy, this.#onFinding);
         });
         guarded.abandon();
-        return [...shown, guarded.take(chunk), ...guarded.end(), ...parts.slice(index + 1)];
+        const unsearched = parts.slice(index + 1).map((part) => part.chunk);
+        return [...shown, guarded.take(chunk), ...guarded.end(), ...unsearched];
       }
       shown.push(guarded.take(chunk));
       yield;

@@ -96,9 +96,10 @@ export function openStreamAtServices(
       const shown: ChatChunk[] = [];
       for (const chunk of chunks.flatMap(withSignaturesApart)) {
         const texts = textsIn(chunk);
-        await whole.judge(texts.whole);
+        const isLong = guarded.isLong(chunk);
+        await whole.judge(texts.whole, isLong);
         if (isSigned(chunk)) await judgeWindows(runs, asking, true);
-        if (guarded.isLong(chunk)) await searchInTurns(signal, () => guarded.searchPieces(texts.pieces));
+        if (isLong) await searchInTurns(signal, () => guarded.searchPieces(texts.pieces));
         shown.push(guarded.take(chunk));
         if (await judgeWindows(runs, asking, false)) shown.push(...guarded.released());
       }
@@ -146,8 +147,8 @@ async function judgeWindows(
 interface WholeTexts {
   /** What was found in those that were judged. */
   readonly matches: PriorMatches;
-  /** Asks about texts, and searches them. */
-  judge(texts: Texts): Promise<void>;
+  /** Asks about texts, and searches them; names, about which nobody is asked, only where the chunk is long. */
+  judge(texts: Texts, isLong: boolean): Promise<void>;
 }
 
 function openWholeTexts(
@@ -159,13 +160,10 @@ function openWholeTexts(
   const [plain, json] = [new Map<string, readonly Found[]>(), new Map<string, readonly Found[]>()];
   return {
     matches: { plain, json, unsearched: new Map() },
-    async judge(texts) {
+    async judge(texts, isLong) {
       const judged = judgedTexts(texts);
-      if (judged.length === 0 && own.length === 0) return;
-      const questioned = judged.length === 0 ? [] : asked;
-      const verdicts = await Promise.all(
-        questioned.map(async (policy) => [policy, await judge(policy, judged)] as const),
-      );
+      if (judged.length === 0 && !isLong) return;
+      const verdicts = await Promise.all(asked.map(async (policy) => [policy, await judge(policy, judged)] as const));
       const matches = withVerdicts(asked, texts, NOTHING_FOUND, new Map(verdicts));
       const found = priorMatches(texts, asked, { ...matches, unsearched: [] });
       for (const [policy, { failure }] of verdicts) if (failure !== null) failed(policy, failure);

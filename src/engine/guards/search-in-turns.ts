@@ -1,7 +1,7 @@
 // Runs the steps of a search in the serving thread: at once as long as they take little, and otherwise in several turns
 // of the event loop, so that other calls have theirs in between.
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { type Steps, turnByTurn } from "../../core/concurrency/steps.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { stepsOf } from "../../guards/work-meter.ts";
@@ -17,7 +17,7 @@ const STEPS_BESIDE = 500;
  */
 export function searchInTurns<T>(
   signal: CancelSignal | null,
-  search: (spentMs: () => number) => Generator<void, T>,
+  search: (spentMs: () => number) => Steps<T>,
 ): MaybePromise<T> {
   let spentMs = 0;
   let startedMs = 0;
@@ -34,14 +34,5 @@ export function searchInTurns<T>(
     return step;
   };
   const first = oneTurn();
-  return first.done === true ? first.value : furtherTurns(signal, oneTurn);
-}
-
-async function furtherTurns<T>(signal: CancelSignal | null, oneTurn: () => IteratorResult<void, T>): Promise<T> {
-  for (;;) {
-    await yieldToLoop();
-    signal?.throwIfAborted();
-    const step = oneTurn();
-    if (step.done === true) return step.value;
-  }
+  return first.done === true ? first.value : turnByTurn(oneTurn, signal, first);
 }
