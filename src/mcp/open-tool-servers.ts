@@ -5,9 +5,9 @@ import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/text/glob.ts";
 import type { ToolServer } from "../core/configured/tool.ts";
 import type { ToolServerFigures } from "../observe/metrics/tool-server-gauges.ts";
+import { openConcurrency, type Slots } from "../routing/concurrency.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { ToolFault } from "./faults.ts";
-import { type CallSlots, openCallSlots } from "./call-slots.ts";
 import { openOauthTokens } from "./oauth-tokens.ts";
 import { type LinkBounds, openLinks } from "./links.ts";
 import { ServerLink } from "./server-link.ts";
@@ -19,8 +19,8 @@ export interface ToolServersOptions {
   /** Whether callers other than the operator may use addresses in private ranges. */
   allowPrivateAddresses(): boolean;
   log(level: "info" | "warn", message: string, fields: Readonly<Record<string, string>>): void;
-  /** The slots for concurrent calls of the server with this key; by default those of this process. */
-  readonly openSlots?: ((key: string) => CallSlots) | undefined;
+  /** The slots for concurrent calls; by default those of this process. */
+  readonly slots?: Slots | undefined;
 }
 
 export interface OpenToolServers extends ToolServers {
@@ -38,6 +38,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   const links = openLinks({ ...BOUNDS, ...bounds });
   const counts = { connected: 0, refused: 0, lost: 0 };
   const listeners = new Set<(key: string) => void>();
+  const slots = options.slots ?? openConcurrency();
 
   const linkOf = (server: ToolServer): ServerLink => {
     const known = links.of(server.key);
@@ -49,7 +50,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       );
     const log = linesOf(options, server.label);
     const link = new ServerLink(server, {
-      slots: options.openSlots?.(server.key) ?? openCallSlots(),
+      slots,
       clock,
       upstream,
       tokens,
@@ -81,13 +82,13 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       const allowed = allowList(server);
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
     },
-    call: async (server, tool, args, signal, trace) => {
+    call: async (server, tool, args, signal, asker) => {
       if (allowList(server)?.(tool) === false)
         throw new GatewayError(
           "tool_server_failed",
           `The tool server ${server.label} is not allowed to run ${JSON.stringify(tool)} here.`,
         );
-      return await withLink(server, (link) => answered(link.call(tool, args, trace, server.timeoutMs, signal)));
+      return await withLink(server, (link) => answered(link.call(tool, args, asker, server.timeoutMs, signal)));
     },
     async test(server, signal) {
       return await withLink(server, async (link) => {

@@ -6,17 +6,18 @@
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
-import type { TraceHeaders } from "../core/record/trace.ts";
 import type { ToolDefinition, ToolResult, ToolServer } from "../core/configured/tool.ts";
 import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./server-connection.ts";
 import { ToolFault } from "./faults.ts";
-import type { CallSlots } from "./call-slots.ts";
+import type { ToolAsker } from "./tool-servers.ts";
+import type { Slots } from "../routing/concurrency.ts";
+import { takeTurn } from "../routing/slot-turn.ts";
 import { readList } from "./tool-list.ts";
 import { readResult } from "./tool-results.ts";
 import { untilOver, withTimeout } from "../core/concurrency/timeout.ts";
 
 export interface LinkDependencies extends Omit<ConnectionDependencies, "onListChanged" | "onClosed"> {
-  readonly slots: CallSlots;
+  readonly slots: Slots;
   readonly clock: Clock;
   count(what: "connected" | "refused" | "lost"): void;
   /** Called when the list of tools may have changed. */
@@ -29,6 +30,8 @@ const LIST_LIFE_MS = 5 * 60_000;
 /** A server that keeps announcing changes of its list is not queried more often than this. */
 const LIST_PAUSE_MS = 1000;
 const CONNECT_TIMEOUT_MS = 30_000;
+/** Calls that wait for a slot; each waits for the `timeout_s` of its server at most. */
+const MOST_WAITING = 10_000;
 /** A program that lived this long did not fail when it ends. */
 const GOOD_LIFE_MS = 60_000;
 const FIRST_PAUSE_MS = 500;
@@ -93,29 +96,28 @@ export class ServerLink {
   call(
     tool: string,
     args: JsonObject,
-    trace: TraceHeaders | null,
+    { tenantId, trace }: ToolAsker,
     timeoutMs: number,
     signal: CancelSignal,
   ): Promise<ToolResult> {
     const endsMs = this.#dependencies.clock.monotonic() + timeoutMs;
     return this.#used(async () => {
-      const waiting = this.#dependencies.slots.take(this.server.maxConcurrent);
-      if (waiting !== undefined) {
-        try {
-          await until(waiting, timeoutMs, signal);
-        } catch (thrown) {
-          this.#dependencies.slots.giveUp(waiting);
-          throw thrown;
-        }
-      }
+      const { key, maxConcurrent: max } = this.server;
+      const place = { key: `tool server ${key}`, tenant: tenantId, max, queueMax: MOST_WAITING };
+      const turn = takeTurn(this.#dependencies.slots, place);
       try {
+        if (!(await until(Promise.resolve(turn.came), timeoutMs, signal)))
+          throw new ToolFault(
+            "failed",
+            "no slot of the tool server is to be had: too many calls wait, or the supervisor has gone",
+          );
         const schema = this.#list?.tools.find(({ name }) => name === tool)?.inputSchema ?? null;
         const answer = await this.#ask(endsMs, signal, (connection, leftMs) =>
           connection.call({ tool, args, schema, trace }, { timeoutMs: leftMs, signal }),
         );
         return readResult(answer, this.server.maxResultBytes);
       } finally {
-        this.#dependencies.slots.free();
+        turn.leave();
       }
     });
   }

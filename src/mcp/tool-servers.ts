@@ -12,17 +12,10 @@ export interface ToolServers {
    */
   list(server: ToolServer, signal: CancelSignal): Promise<readonly ToolDefinition[]>;
   /**
-   * Runs a tool; `trace` is sent as `_meta` of the request (https://modelcontextprotocol.io/seps/414-request-meta). A
-   * tool that reports its own failure returns a result. Throws `tool_server_failed`, `tool_timeout`,
+   * Runs a tool. A tool that reports its own failure returns a result. Throws `tool_server_failed`, `tool_timeout`,
    * `address_not_allowed`, or the signal's reason.
    */
-  call(
-    server: ToolServer,
-    tool: string,
-    args: JsonObject,
-    signal: CancelSignal,
-    trace: TraceHeaders | null,
-  ): Promise<ToolResult>;
+  call(server: ToolServer, tool: string, args: JsonObject, signal: CancelSignal, asker: ToolAsker): Promise<ToolResult>;
   /** Connects as a call would and describes the server. Throws like `list`. */
   test(server: ToolServer, signal: CancelSignal): Promise<ToolServerStatus>;
   /**
@@ -36,6 +29,14 @@ export interface ToolServers {
    */
   configured(keys: ReadonlySet<string>): void;
   close(): Promise<void>;
+}
+
+/** For whom a tool runs. */
+export interface ToolAsker {
+  /** Tenants that wait for slots of one server take turns. */
+  readonly tenantId: string;
+  /** Sent as `_meta` of the request (https://modelcontextprotocol.io/seps/414-request-meta); `null` for none. */
+  readonly trace: TraceHeaders | null;
 }
 
 export interface ToolServerStatus {

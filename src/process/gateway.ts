@@ -14,7 +14,7 @@ import type { Environment } from "../config/environment.ts";
 import type { ServerOptions } from "../snapshot/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { sharedTurns } from "../http/admin/turns.ts";
+import { openTurns } from "../http/admin/turns.ts";
 import { openConsoleFiles } from "../http/console/console-files.ts";
 import { type AdminSources, type ConsoleSources, createApp } from "../http/app.ts";
 import type { McpContext } from "../http/mcp/serving.ts";
@@ -330,7 +330,7 @@ function openApp(
         await Promise.all([source.follow(), machine?.follow()]);
       },
       isEnding: () => ending.isEnding,
-      turns: machine === null ? undefined : sharedTurns(machine.slots),
+      turns: machine === null ? undefined : openTurns(machine.slots),
       toolServers,
       cache: context.cache,
       started: startedGateway(base),

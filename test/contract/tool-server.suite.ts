@@ -8,6 +8,7 @@ import type { JsonObject } from "../../src/core/json.ts";
 import type { ToolResult, ToolServer, ToolTransport } from "../../src/core/configured/tool.ts";
 import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
+import { ASKER } from "../harness/tools/tool-server.ts";
 
 export interface ReferenceServer {
   readonly transport: ToolTransport;
@@ -44,7 +45,7 @@ export function toolServerSuite(name: string, open: () => Promise<ReferenceServe
       args: JsonObject = {},
       signal = new Cancellation(),
       more: Partial<ToolServer> = {},
-    ): Promise<ToolResult> => servers.call({ ...server, ...more }, tool, args, signal, null);
+    ): Promise<ToolResult> => servers.call({ ...server, ...more }, tool, args, signal, ASKER);
 
     beforeAll(async () => {
       reference = await open();

@@ -8,6 +8,7 @@ import { openToolServers } from "../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { EVERYTHING_PROGRAM, openEverything } from "../harness/tools/everything-server.ts";
 import { openModernToolServer } from "../harness/tools/modern-tool-server.ts";
+import { ASKER } from "../harness/tools/tool-server.ts";
 import { serverOf, toolServerSuite } from "./tool-server.suite.ts";
 import { until } from "../harness/time/until.ts";
 
@@ -54,19 +55,19 @@ describe("a tool server of the newer protocol, without sessions", () => {
       name: "modern",
       tools: 4,
     });
-    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({
+    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), ASKER)).toMatchObject({
       parts: [{ kind: "text", text: "hello" }],
       blocks: [{ type: "text", text: "hello" }],
       isError: false,
     });
-    expect((await servers.call(server, "sum", { a: 1, b: 2 }, new Cancellation(), null)).structured).toEqual({
+    expect((await servers.call(server, "sum", { a: 1, b: 2 }, new Cancellation(), ASKER)).structured).toEqual({
       sum: 3,
     });
     expect(end.methods.includes("initialize")).toBe(false);
   });
 
   test("that asks for input first is refused, and the client is not asked", async () => {
-    const { isError, parts } = await servers.call(server, "asks", {}, new Cancellation(), null);
+    const { isError, parts } = await servers.call(server, "asks", {}, new Cancellation(), ASKER);
     expect([isError, parts[0]]).toEqual([
       true,
       { kind: "text", text: expect.stringContaining("do not declare the required capability") },
@@ -76,7 +77,7 @@ describe("a tool server of the newer protocol, without sessions", () => {
   test("notices by the end of the stream that a caller has left", async () => {
     const signal = new Cancellation();
     const gone = new Error("the client left");
-    const cancelled = servers.call(server, "slow", {}, signal, null).catch((thrown: unknown) => thrown);
+    const cancelled = servers.call(server, "slow", {}, signal, ASKER).catch((thrown: unknown) => thrown);
     await until(() => end.slowBegun === 1);
     signal.abort(gone);
     expect(await cancelled).toBe(gone);
@@ -103,7 +104,7 @@ test("[d10.5] a result of the newer protocol that does not say what it is, is co
   const server = serverOf(http("auto", end.url), { key: "silent", label: "silent", timeoutMs: 3000 });
   try {
     expect(await servers.test(server, new Cancellation())).toMatchObject({ protocolVersion: "2026-07-28", tools: 4 });
-    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), null)).toMatchObject({
+    expect(await servers.call(server, "echo", { message: "hello" }, new Cancellation(), ASKER)).toMatchObject({
       parts: [{ kind: "text", text: "hello" }],
       blocks: [{ type: "text", text: "hello" }],
       isError: false,

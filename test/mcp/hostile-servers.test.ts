@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { ToolServer } from "../../src/core/configured/tool.ts";
 import { closeFaultyTools, failure, openFaultyTools, tool } from "../harness/tools/faulty-tools.ts";
-import { openToolServer, said, type Answer, type ServedCall } from "../harness/tools/tool-server.ts";
+import { ASKER, openToolServer, said, type Answer, type ServedCall } from "../harness/tools/tool-server.ts";
 import { until } from "../harness/time/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -249,8 +249,8 @@ describe("a server that repeats what it was sent", () => {
       },
     };
     const quoted = { ...server, key: "quoted", transport } as ToolServer;
-    const { detail } = await failure(servers.call(quoted, "page", {}, new Cancellation(), null));
-    const refused = await servers.call(quoted, "refuses", {}, new Cancellation(), null);
+    const { detail } = await failure(servers.call(quoted, "page", {}, new Cancellation(), ASKER));
+    const refused = await servers.call(quoted, "refuses", {}, new Cancellation(), ASKER);
     expect(detail).toContain("[credential]");
     const words = JSON.stringify([detail, refused, told]);
     for (const secret of ["address-secret", "header-secret", "token-by-name", "s3cret-of-client", "session-1"])
@@ -279,7 +279,7 @@ test("a server that refuses every token does not cause a token request with ever
   const refusing = { ...server, transport: { ...server.transport, oauth } } as ToolServer;
   const beganMs = performance.now();
   for (let count = 0; count < 8; count++)
-    expect((await failure(servers.call(refusing, "echo", {}, new Cancellation(), null))).code).toBe(
+    expect((await failure(servers.call(refusing, "echo", {}, new Cancellation(), ASKER))).code).toBe(
       "tool_server_failed",
     );
   expect(end.tokensIssued).toBeGreaterThanOrEqual(2);

@@ -11,6 +11,7 @@ import { openToolServers, type OpenToolServers } from "../../src/mcp/open-tool-s
 import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 import { until } from "../harness/time/until.ts";
 import { failure } from "../harness/tools/faulty-tools.ts";
+import { ASKER } from "../harness/tools/tool-server.ts";
 
 const isAlive = (pid: number): boolean => {
   try {
@@ -72,7 +73,7 @@ function program({
 }
 
 async function call(server: ToolServer, tool: string, args = {}): Promise<string> {
-  const { parts } = await servers.call(server, tool, args, new Cancellation(), null);
+  const { parts } = await servers.call(server, tool, args, new Cancellation(), ASKER);
   return parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|");
 }
 
@@ -184,9 +185,9 @@ describe("a program", () => {
       { idleMs: 200 },
     );
     const server = program();
-    const { parts } = await idle.call(server, "pid", {}, new Cancellation(), null);
+    const { parts } = await idle.call(server, "pid", {}, new Cancellation(), ASKER);
     await until(() => idle.figures().connections === 0);
-    expect((await idle.call(server, "pid", {}, new Cancellation(), null)).parts).not.toEqual(parts);
+    expect((await idle.call(server, "pid", {}, new Cancellation(), ASKER)).parts).not.toEqual(parts);
     await idle.close();
   });
 });

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { ToolServer } from "../../src/core/configured/tool.ts";
 import { closeFaultyTools, failure, openFaultyTools as world, tool } from "../harness/tools/faulty-tools.ts";
-import { openToolServer, said } from "../harness/tools/tool-server.ts";
+import { ASKER, openToolServer, said } from "../harness/tools/tool-server.ts";
 import { until } from "../harness/time/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -226,7 +226,7 @@ describe("a server that", () => {
       audience: null,
     } as const;
     const known = { ...server, key: "with a token", transport: { ...server.transport, oauth } } as ToolServer;
-    const call = (): Promise<unknown> => servers.call(known, "echo", {}, new Cancellation(), null);
+    const call = (): Promise<unknown> => servers.call(known, "echo", {}, new Cancellation(), ASKER);
     await call();
     await call();
     expect(end.tokensIssued).toBe(1);
@@ -238,13 +238,13 @@ describe("a server that", () => {
       key: "in the header",
       transport: { ...server.transport, oauth: { ...oauth, clientAuth: "basic" } },
     } as ToolServer;
-    expect((await servers.call(inHeader, "echo", {}, new Cancellation(), null)).isError).toBe(false);
+    expect((await servers.call(inHeader, "echo", {}, new Cancellation(), ASKER)).isError).toBe(false);
     const wrong = {
       ...server,
       key: "with a wrong one",
       transport: { ...server.transport, oauth: { ...oauth, clientSecret: "wrong-secret" } },
     } as ToolServer;
-    const error = await failure(servers.call(wrong, "echo", {}, new Cancellation(), null));
+    const error = await failure(servers.call(wrong, "echo", {}, new Cancellation(), ASKER));
     expect([error.code, error.message, error.detail?.includes("wrong-secret")]).toEqual([
       "tool_server_failed",
       "The tool server faulty failed.",
@@ -272,7 +272,7 @@ describe("a server that", () => {
         "echo",
         {},
         new Cancellation(),
-        null,
+        ASKER,
       ),
     );
     expect([error.code, end.tokensIssued]).toEqual(["address_not_allowed", 0]);
@@ -396,6 +396,31 @@ test("calls beyond the places of a server wait within their time, and one place 
     Array.from({ length: 8 }, () => "done"),
   );
   expect(most).toBe(2);
+});
+
+test("tenants whose calls wait for one server take turns, however many of one wait", async () => {
+  const served: string[] = [];
+  const mayEnd = Promise.withResolvers<void>();
+  const { servers, server } = world(
+    {
+      tools: [
+        tool("say", async ({ args }) => {
+          served.push(args["who"] as string);
+          await mayEnd.promise;
+          return said("done");
+        }),
+      ],
+    },
+    { maxConcurrent: 1 },
+  );
+  const call = (who: string): Promise<unknown> =>
+    servers.call(server, "say", { who }, new Cancellation(), { tenantId: who.split(" ")[0]!, trace: null });
+  const first = call("acme 1");
+  await until(() => served.length === 1);
+  const others = ["acme 2", "acme 3", "other 1"].map(call);
+  mayEnd.resolve();
+  await Promise.all([first, ...others]);
+  expect(served).toEqual(["acme 1", "acme 2", "other 1", "acme 3"]);
 });
 
 test("only tools of the allow-list are listed and called", async () => {

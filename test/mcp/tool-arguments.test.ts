@@ -6,6 +6,7 @@ import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { ArgumentChecks } from "../../src/mcp/tool-arguments.ts";
 import { closeFaultyTools, openFaultyTools } from "../harness/tools/faulty-tools.ts";
+import { ASKER } from "../harness/tools/tool-server.ts";
 import { timesAsMuch } from "../harness/time/cpu-time.ts";
 
 const checks = new ArgumentChecks();
@@ -149,7 +150,7 @@ describe("arguments of tools", () => {
       },
     });
     try {
-      await servers.call(server, "echo", args!, new Cancellation(), null);
+      await servers.call(server, "echo", args!, new Cancellation(), ASKER);
     } finally {
       await closeFaultyTools();
     }

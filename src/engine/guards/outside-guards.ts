@@ -11,9 +11,10 @@ import { MOST_TRIED } from "../../core/configured/credential.ts";
 import type { GuardService } from "../../core/configured/outside-guard.ts";
 import { DEFAULT_BREAKER } from "../../core/configured/route.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { type CallSlots, openCallSlots } from "../../mcp/call-slots.ts";
 import { batchesOf, type Part } from "../../guards/outside/text-batches.ts";
 import { MAX_FINDINGS, NonsenseAnswer, type ServiceQuestion, TOO_MANY_FINDINGS } from "../../providers/judging-form.ts";
+import { openConcurrency, type Slots } from "../../routing/concurrency.ts";
+import { takeTurn } from "../../routing/slot-turn.ts";
 import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { parseJson } from "../../wire/json/json.ts";
@@ -66,19 +67,20 @@ const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 const MAX_ERROR_BYTES = 64 * 1024;
 /** The most requests of one question. */
 const MAX_REQUESTS = 256;
-/** The most states that are remembered: the one that was used longest ago is forgotten first. */
-const MOST_STATES = 10_000;
+/** The most breakers that are remembered: the one that was used longest ago is forgotten first. */
+const MOST_BREAKERS = 10_000;
+/** Requests that wait for a slot of one service; each waits for the `timeout_s` of its service at most. */
+const MOST_WAITING = 10_000;
 
 class NoVerdict extends Error {}
 
 export function openGuardServices(options: GuardServicesOptions): GuardServices {
   const { clock } = options;
-  const slotsOf = remembered<CallSlots>(openCallSlots);
-  const breakerOf = remembered<Breaker>(() => newBreaker(DEFAULT_BREAKER));
+  const slots = openConcurrency();
+  const breakerOf = rememberedBreakers();
   return {
     async ask(service, endpoint, question, { tenantId, signal: callSignal }) {
       callSignal?.throwIfAborted();
-      const slots = slotsOf(service.key);
       // texts of one tenant, on which a service fails, do not keep the others from it; and what was known of a provider's
       // account goes with the account
       const breaker = breakerOf(`${service.key} ${tenantId} ${endpoint.account}`);
@@ -91,7 +93,7 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
       try {
         const verdict = await withinTime(service, callSignal, async (signal) => {
           const asked = batches.map((parts) =>
-            inTurn(slots, { max: service.maxConcurrent, tenantId }, signal, () =>
+            inTurn(slots, { service, tenantId }, signal, () =>
               askOne(parts, { service, endpoint, question, signal, sent }, options),
             ),
           );
@@ -108,16 +110,16 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
   };
 }
 
-/** Returns the state for each key. */
-function remembered<State>(open: () => State): (key: string) => State {
-  const states = new Map<string, State>();
+/** Returns the breaker for each key. */
+function rememberedBreakers(): (key: string) => Breaker {
+  const breakers = new Map<string, Breaker>();
   return (key) => {
-    const state = states.get(key) ?? open();
-    states.delete(key);
-    states.set(key, state);
-    const [oldest] = states;
-    if (states.size > MOST_STATES) states.delete(oldest![0]);
-    return state;
+    const breaker = breakers.get(key) ?? newBreaker(DEFAULT_BREAKER);
+    breakers.delete(key);
+    breakers.set(key, breaker);
+    const [oldest] = breakers;
+    if (breakers.size > MOST_BREAKERS) breakers.delete(oldest![0]);
+    return breaker;
   };
 }
 
@@ -145,25 +147,21 @@ async function withinTime<T>(
   }
 }
 
-/** Does the work in one of `max` slots, for which tenants take turns. */
+/** Does the work in one of the slots of the service, for which tenants take turns. */
 async function inTurn<T>(
-  slots: CallSlots,
-  { max, tenantId }: { readonly max: number; readonly tenantId: string },
+  slots: Slots,
+  { service, tenantId }: { readonly service: GuardService; readonly tenantId: string },
   signal: Cancellation,
   work: () => Promise<T>,
 ): Promise<T> {
-  const waiting = slots.take(max, tenantId);
-  if (waiting !== undefined)
-    try {
-      await untilOver(waiting, signal);
-    } catch (thrown) {
-      slots.giveUp(waiting);
-      throw thrown;
-    }
+  const { key, maxConcurrent: max } = service;
+  const turn = takeTurn(slots, { key, tenant: tenantId, max, queueMax: MOST_WAITING });
   try {
+    if (!(await untilOver(Promise.resolve(turn.came), signal)))
+      throw new NoVerdict("too many requests wait for the service");
     return await work();
   } finally {
-    slots.free();
+    turn.leave();
   }
 }
 

@@ -19,7 +19,7 @@ import type { Call } from "../call/call.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 
 /** The parts of a call that a tool session needs. */
-export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders"> & {
+export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders" | "record"> & {
   readonly context: Pick<Call["context"], "toolServers" | "argumentChecks">;
 };
 
@@ -126,7 +126,10 @@ async function callServer(
   let result: ToolResult;
   try {
     result = await call.clock.waiting(
-      call.context.toolServers.call(server, tool.name, args, call.signal, call.traceHeaders(spanId)),
+      call.context.toolServers.call(server, tool.name, args, call.signal, {
+        tenantId: call.record.tenantId ?? "",
+        trace: call.traceHeaders(spanId),
+      }),
     );
   } catch (thrown) {
     if (call.signal.aborted) throw call.signal.reason;

@@ -11,7 +11,6 @@ import {
   openCredentialProvider,
 } from "../../credentials/credential-provider.ts";
 import { type OpenToolServers, openToolServers } from "../../mcp/open-tool-servers.ts";
-import { sharedCallSlots } from "../../mcp/shared-call-slots.ts";
 import { longBodyProgram } from "../../operations/long-body-program.ts";
 import { type ReadElsewhere, SANDBOX_SCHEME, createSandboxUpstream } from "../../providers/sandbox/upstream.ts";
 import type { SnapshotSource } from "../../snapshot/source.ts";
@@ -67,7 +66,7 @@ export function openExternalClients(
     upstream,
     allowPrivateAddresses: () => source.current().allowPrivateAddresses,
     log: (level, message, fields) => log[level](fields, message),
-    openSlots: machine === null ? undefined : (key) => sharedCallSlots(machine.slots, key),
+    slots: machine?.slots,
   });
   toolServers.configured(source.current().toolServers.keys);
   closing.beside(() => toolServers.close());

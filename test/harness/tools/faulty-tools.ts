@@ -7,7 +7,7 @@ import type { ToolServer } from "../../../src/core/configured/tool.ts";
 import type { LinkBounds } from "../../../src/mcp/links.ts";
 import { openToolServers, type OpenToolServers, type ToolServersOptions } from "../../../src/mcp/open-tool-servers.ts";
 import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
-import { openToolServer, type ServedTool, type ToolServerEnd, type ToolServerOptions } from "./tool-server.ts";
+import { ASKER, openToolServer, type ServedTool, type ToolServerEnd, type ToolServerOptions } from "./tool-server.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
 
@@ -61,7 +61,7 @@ export function openFaultyTools(
     transport: { kind: "streamable_http", url: end.url, headers: {}, oauth: null, guarded: false, ...transport },
   } as ToolServer;
   const call = async (tool: string, args = {}, signal = new Cancellation()): Promise<string> => {
-    const { parts, isError } = await servers.call(server, tool, args, signal, null);
+    const { parts, isError } = await servers.call(server, tool, args, signal, ASKER);
     return `${isError ? "error: " : ""}${parts.map((part) => (part.kind === "text" ? part.text : part.kind)).join("|")}`;
   };
   const names = async (): Promise<readonly string[]> =>

@@ -1,6 +1,7 @@
 // A tool server (MCP, Streamable HTTP, protocol 2025-11-25) written by hand, so that it can lie, stall, break off and
 // forget, which a well-kept library would not let a server do. It records what it was sent.
 import type { Json, JsonObject } from "../../../src/core/json.ts";
+import type { ToolAsker } from "../../../src/mcp/tool-servers.ts";
 
 export interface ServedTool {
   readonly name: string;
@@ -76,6 +77,9 @@ const ECHO: ServedTool = {
   inputSchema: { type: "object", properties: { message: { type: "string" } } },
 };
 const encoder = new TextEncoder();
+
+/** For whom tools run where it does not matter. */
+export const ASKER: ToolAsker = { tenantId: "default", trace: null };
 
 export function said(text: string): JsonObject {
   return { content: [{ type: "text", text }] };

@@ -10,7 +10,7 @@ import { roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { insufficientRole } from "../../../core/refusals.ts";
 import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.ts";
-import type { ToolServers } from "../../../mcp/tool-servers.ts";
+import type { ToolAsker, ToolServers } from "../../../mcp/tool-servers.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import type { Writer } from "../../../store/writer.ts";
@@ -138,6 +138,7 @@ async function called(
   monotonic: () => number,
 ): Promise<ThingOf<typeof result.shape>> {
   const server = serverOf(call);
+  const asker: ToolAsker = { tenantId: call.place!.tenantId, trace: null };
   if (!permits(call, server, call.body.tool))
     throw new GatewayError(
       "tool_not_found",
@@ -154,7 +155,7 @@ async function called(
       isError,
       bytes,
     } = await inTime((signal) =>
-      servers.call(server, call.body.tool, (call.body.arguments ?? {}) as JsonObject, signal, null),
+      servers.call(server, call.body.tool, (call.body.arguments ?? {}) as JsonObject, signal, asker),
     );
     return {
       ok: true,

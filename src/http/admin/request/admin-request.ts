@@ -39,6 +39,7 @@ import type {
   WriteOperation,
 } from "../operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
+import { openConcurrency } from "../../../routing/concurrency.ts";
 import { openTurns, type Turns } from "../turns.ts";
 import { fromStoreError } from "./store-errors.ts";
 
@@ -69,7 +70,7 @@ export function serveOperations(
   context: AdminContext,
 ): void {
   const notes = openRefusalNotes(context);
-  const turns = context.turns ?? openTurns();
+  const turns = context.turns ?? openTurns(openConcurrency());
   for (const operation of operations) {
     if (!ADMIN_OPERATIONS.has(operation.id)) throw new Error(`the operation ${operation.id} has no requirement`);
     app.on([operation.method.toUpperCase()], [routePath(operation.path)], async (c) =>

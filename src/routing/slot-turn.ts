@@ -1,0 +1,56 @@
+// The wait for one of the slots that bound work of one kind, in this process or over all processes of the machine, and
+// the slot itself once it has come.
+import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
+import type { Entered, Slots } from "./concurrency.ts";
+
+export interface SlotPlace {
+  readonly key: string;
+  /** Tenants that wait for slots with the same key take turns. */
+  readonly tenant: string;
+  readonly max: number;
+  readonly queueMax: number;
+}
+
+export interface SlotTurn {
+  /**
+   * True once the slot is the caller's; false when the queue was full, the wait was shed, or the process that has the
+   * slots has gone. It is there at once when the slots are in this process and need no wait. Never rejects.
+   */
+  readonly came: MaybePromise<boolean>;
+  /** Leaves the slot, or the queue, or the question for one. It has an effect only once. */
+  leave(): void;
+}
+
+/** `leave` has to be called in every case. */
+export function takeTurn(slots: Slots, { key, tenant, max, queueMax }: SlotPlace): SlotTurn {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  let came: MaybePromise<boolean> = promise;
+  let hasLeft = false;
+  let undo = (): void => {};
+  const entered = (): void => {
+    if (hasLeft) return slots.leave(key);
+    undo = () => slots.leave(key);
+    resolve((came = true));
+  };
+  const refused = (): void => {
+    undo = () => {};
+    resolve((came = false));
+  };
+  const answered = (answer: Entered): void => {
+    if (answer === "entered") entered();
+    else if (answer === "full") refused();
+    else if (hasLeft) answer.cancel();
+    else undo = () => answer.cancel();
+  };
+  const asked = slots.enter(key, tenant, max, queueMax, (turn) => (turn === "entered" ? entered() : refused()));
+  if (isPending(asked)) void asked.then(answered);
+  else answered(asked);
+  return {
+    came,
+    leave() {
+      if (hasLeft) return;
+      hasLeft = true;
+      undo();
+    },
+  };
+}
