@@ -1,16 +1,18 @@
 // `npm run drill:patterns`: one caller has hostile guards and sends hostile texts, while another caller makes small
 // calls one after the other. Prints for each pattern the longest wait of the other caller, by the clock and in CPU time
 // of the serving thread, and the result of the attack. A pattern above the bound of promise 5.8 is measured again
-// (bench/README.md says why). Exits with code 1 when one was above it each time. `--only` selects patterns by words of
-// their names.
+// (bench/README.md says why). Exits with code 1 when one was above it each time, or when an attack had a result that it
+// must not have. `--only` selects patterns by words of their names.
 import { parseArgs } from "node:util";
 import { stringify } from "yaml";
 import { startGateway } from "../../test/harness/processes/gateway-process.ts";
-import { lateEachTime, OtherCaller, type Waits } from "./other-caller.ts";
+import { failedShapes, type Measured, OtherCaller } from "./other-caller.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" } } });
 const ATTACK_MS = 2500;
 const AT_ONCE = 3;
+/** A search has 2 s (docs/policies.md), so a text that is refused sooner was not searched as long as it has to be. */
+const SOON_MS = 1000;
 
 interface Attack {
   readonly name: string;
@@ -18,6 +20,8 @@ interface Attack {
   readonly text: string;
   /** Members of the request that replace a message with the text. */
   readonly fields?: (text: string) => object;
+  /** Whether the search ends within its limit of time, on every machine. Nothing is found that would block. */
+  readonly ends?: true;
 }
 
 const letters = "a".repeat(60_000);
@@ -92,36 +96,51 @@ const ATTACKS: readonly Attack[] = [
     ),
     text: letters,
   },
-  { name: "counted words", guard: blocks("(?:[a-z]{1,60} ?){1,16}\\d"), text: "lorem ipsum dolor ".repeat(3500) },
+  {
+    name: "counted words",
+    guard: blocks("(?:[a-z]{1,60} ?){1,16}\\d"),
+    text: "lorem ipsum dolor ".repeat(3500),
+    ends: true,
+  },
   { name: "stars in a row", guard: blocks(`${"a*".repeat(400)}b`), text: letters },
   { name: "any character, a thousand times", guard: blocks("x.{999}y"), text: "x".repeat(60_000) },
-  { name: "beginnings of words", guard: blocks("(?:\\b\\w{1,30}\\W{1,3}){30}!"), text: "ab cd ".repeat(10_000) },
+  {
+    name: "beginnings of words",
+    guard: blocks("(?:\\b\\w{1,30}\\W{1,3}){30}!"),
+    text: "ab cd ".repeat(10_000),
+    ends: true,
+  },
   { name: "letters of all scripts", guard: blocks("(?:\\pL?){300}\\pL{300}!"), text: "é".repeat(60_000) },
   { name: "cases folded", guard: blocks("(?i)(?:ß?k?){250}ſ{250}x"), text: "Kk".repeat(30_000) },
   {
     name: "groups of digits, all classes",
     guard: { on: "both", action: "mask", classes: ["email", "phone", "card", "iban", "national_id", "secret"] },
     text: groups,
+    ends: true,
   },
   {
     name: "digits alone, all classes",
     guard: { on: "both", action: "mask", classes: ["email", "phone", "card", "iban", "national_id", "secret"] },
     text: "1".repeat(60_000),
+    ends: true,
   },
   {
     name: "beginnings of accounts",
     guard: { on: "both", action: "mask", classes: ["iban"] },
     text: "DE89 ".repeat(12_000),
+    ends: true,
   },
   {
     name: "addresses without end",
     guard: { on: "both", action: "mask", classes: ["email"] },
     text: "a@b.c.d.".repeat(7500),
+    ends: true,
   },
   {
     name: "beginnings of keys",
     guard: { on: "both", action: "mask", classes: ["secret"] },
     text: "-----BEGIN PRIVATE KEY-----".repeat(2200),
+    ends: true,
   },
   {
     name: "3 MB of digits, all classes",
@@ -140,27 +159,35 @@ const gateway = await startGateway({ config: stringify({ policies }) });
 const small = { model: "sandbox:echo", messages: [{ role: "user", content: "hello" }] };
 const CALM = "nothing beside other callers";
 
+/** How often each answer came. */
+type Outcomes = ReadonlyMap<string, number>;
+
 async function attack(
   { text, fields = (content) => ({ messages: [{ role: "user", content }] }) }: Attack,
   index: number,
-): Promise<string> {
+): Promise<Outcomes> {
   const endMs = performance.now() + ATTACK_MS;
   const outcomes = new Map<string, number>();
   const one = async (): Promise<void> => {
     do {
+      const sentMs = performance.now();
       const response = await gateway.chat({ model: "sandbox:echo", user: `attacker-${index}`, ...fields(text) });
-      const said = await response.text();
-      const outcome = `${response.status}${said.includes("policy_violation") ? " blocked" : ""}`;
+      const isBlocked = (await response.text()).includes("policy_violation");
+      const block = performance.now() - sentMs < SOON_MS ? " blocked too soon" : " blocked";
+      const outcome = `${response.status}${isBlocked ? block : ""}`;
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     } while (performance.now() < endMs);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, one));
-  return [...outcomes].map(([outcome, count]) => `${count} x ${outcome}`).join(", ");
+  return outcomes;
 }
+
+const isAllowed = ({ ends }: Attack, outcome: string): boolean =>
+  outcome === "200" || (ends === undefined && /^(?:200|403) blocked$/.test(outcome));
 
 const line = (name: string, processor: string, clock: string, outcome: string): void =>
   void process.stdout.write(`${name.padEnd(44)} ${processor.padStart(12)} ${clock.padStart(10)}  ${outcome}\n`);
-let late = 0;
+let failed = 0;
 try {
   for (let call = 0; call < 300; call++) await (await gateway.chat(small)).text();
   const body = JSON.stringify(small);
@@ -171,18 +198,26 @@ try {
       `content-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
   );
   line("longest wait of the other caller", "on processor", "by clock", "what became of the attack");
-  const measure = async (index: number): Promise<Waits> => {
-    let outcome = "";
+  const measure = async (one: Attack | null, index: number): Promise<Measured> => {
+    let outcomes: Outcomes = new Map();
     const waits = await other.waitsDuring(async () => {
-      if (index < 0) await Bun.sleep(ATTACK_MS);
-      else outcome = await attack(asked[index]!, index);
+      if (one === null) await Bun.sleep(ATTACK_MS);
+      else outcomes = await attack(one, index);
     });
-    line(asked[index]?.name ?? CALM, `${waits.processorMs.toFixed(1)} ms`, `${waits.clockMs.toFixed(1)} ms`, outcome);
-    return waits;
+    const isAnswered = one === null || [...outcomes.keys()].every((outcome) => isAllowed(one, outcome));
+    const words = [...outcomes].map(([outcome, count]) => `${count} x ${outcome}`).join(", ");
+    line(
+      one?.name ?? CALM,
+      `${waits.processorMs.toFixed(1)} ms`,
+      `${waits.clockMs.toFixed(1)} ms`,
+      isAnswered ? words : `${words}: this must not be`,
+    );
+    return { waits, isAnswered };
   };
-  late = await lateEachTime([-1, ...asked.keys()], measure);
+  const shapes: readonly (Attack | null)[] = [null, ...asked];
+  failed = await failedShapes(shapes.entries(), ([place, one]) => measure(one, place - 1));
   await other.stop();
 } finally {
   await gateway.stop();
 }
-process.exitCode = late === 0 ? 0 : 1;
+process.exitCode = failed === 0 ? 0 : 1;

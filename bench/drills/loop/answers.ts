@@ -88,6 +88,9 @@ const GEMINI =
 const BEDROCK =
   '{"output":{"message":{"role":"assistant","content":[{"text":"x"}]}},"stopReason":"end_turn","usage":{"inputTokens":1,"outputTokens":1,"totalTokens":2}}';
 
+const COHERE =
+  '{"id":"x","message":{"role":"assistant","content":[{"type":"text","text":"x"}]},"finish_reason":"COMPLETE","usage":{"tokens":{"input_tokens":1,"output_tokens":1}}}';
+
 /** Answers in the forms of Messages and Responses. */
 interface NativeForm {
   readonly whole: (content: string, more?: string) => string;
@@ -219,6 +222,7 @@ export function startLongAnswers(): LongAnswers {
       const { pathname } = new URL(request.url);
       if (pathname.includes("generateContent")) return json(GEMINI);
       if (pathname.includes("/converse")) return json(BEDROCK);
+      if (pathname.endsWith("/v2/chat")) return json(COHERE);
       const name = /"model":"([\w-]+)"/.exec(head)?.[1] ?? "";
       if (/\/(?:messages|responses)$/.test(pathname)) {
         const form = pathname.endsWith("/messages") ? MESSAGES_FORM : RESPONSES_FORM;
@@ -227,8 +231,7 @@ export function startLongAnswers(): LongAnswers {
           ? new Response(answer, { headers: { "content-type": "text/event-stream" } })
           : json(answer);
       }
-      const ofOllama = pathname.endsWith("/api/chat") ? OLLAMA[name] : undefined;
-      if (ofOllama !== undefined) return json(once(`ollama ${name}`, ofOllama));
+      if (pathname.endsWith("/api/chat")) return json(once(`ollama ${name}`, OLLAMA[name] ?? (() => ollama('"x"'))));
       const plain = PLAIN[name];
       if (plain !== undefined) return json(once(name, plain), name === "error" ? 400 : 200);
       const stream =

@@ -1,13 +1,13 @@
 // `npm run drill:loop`: the real gateway under requests and answers of the largest allowed size, and larger. Prints for
 // each shape the longest wait of another caller, by the clock and in CPU time of the serving thread, which on a quiet
 // machine are equal. A shape above the bound of promise 5.8 is measured again (bench/README.md says why). Exits with
-// code 1 when one was above it each time. `--only` selects shapes by words of their titles, and `--times` sets how often
-// each is sent.
+// code 1 when one was above it each time, or was answered in another way than it has to be. `--only` selects shapes by
+// words of their titles, and `--times` sets how often each is sent.
 import { parseArgs } from "node:util";
 import { type GatewayProcess, runCli, startGateway } from "../../../test/harness/processes/gateway-process.ts";
 import { startEverything } from "../../../test/harness/tools/everything.ts";
 import { type LongAnswers, startLongAnswers } from "./answers.ts";
-import { isLate, lateEachTime, OtherCaller, type Waits } from "../other-caller.ts";
+import { failedShapes, isLate, type Measured, OtherCaller } from "../other-caller.ts";
 import { ADMINISTERED } from "./admin-shapes.ts";
 import { NATIVE } from "./native-shapes.ts";
 import { ANSWERED, type LoopShape, type Prepare, REQUESTS } from "./shapes.ts";
@@ -15,16 +15,17 @@ import { OPERATORS_KEY } from "../../subjects/operators-key.ts";
 
 const { values: flags } = parseArgs({ options: { only: { type: "string" }, times: { type: "string", default: "3" } } });
 
-interface Row {
+interface Row extends Measured {
   readonly title: string;
   readonly megabytes: number;
   readonly said: string;
-  readonly waits: Waits;
 }
 
 /** What is measured: one shape, which can be sent again. */
 interface Sent {
   readonly title: string;
+  /** What it has to be answered with. */
+  readonly answer: string;
   /** What has to be there first. */
   readonly before?: (() => Promise<void>) | undefined;
   readonly send: () => Promise<{ readonly said: string; readonly bytes: number }>;
@@ -63,14 +64,26 @@ async function personalToken(gateway: GatewayProcess): Promise<string> {
   return (JSON.parse(made.stdout) as { token: string }).token;
 }
 
-async function measured({ title, before, send }: Sent, other: OtherCaller): Promise<Row> {
+/** The status, and the code of the error, which the answer begins with, or a stream ends with. */
+function outcomeOf(status: number, text: string): string {
+  const code = /"error":\{.*?"code":"(\w+)"/s.exec(status === 200 ? text.slice(-2000) : text.slice(0, 2000))?.[1];
+  return `${status} ${code ?? ""}`.trim();
+}
+
+async function measured({ title, answer, before, send }: Sent, other: OtherCaller): Promise<Row> {
   await before?.();
-  let last = { said: "", bytes: 0 };
+  let bytes = 0;
+  const outcomes = new Set<string>();
   const waits = await other.waitsDuring(async () => {
-    for (let time = 0; time < Number(flags.times); time++) last = await send();
+    for (let time = 0; time < Number(flags.times); time++) {
+      const sent = await send();
+      outcomes.add(sent.said);
+      ({ bytes } = sent);
+    }
   });
   Bun.gc(true);
-  return { title, megabytes: last.bytes / 1e6, said: last.said, waits };
+  const said = [...outcomes].join(", ");
+  return { title, megabytes: bytes / 1e6, said, waits, isAnswered: said === answer };
 }
 
 async function main(): Promise<number> {
@@ -107,8 +120,7 @@ async function main(): Promise<number> {
       ...(method !== "GET" && { body: text }),
     });
     const said = await answer.text();
-    const code = /"code":"(\w+)"/.exec(said.slice(0, 2000))?.[1] ?? "";
-    return { said: `${answer.status} ${code}`.trim(), bytes: Buffer.byteLength(text), answer: said };
+    return { said: outcomeOf(answer.status, said), bytes: Buffer.byteLength(text), answer: said };
   };
   try {
     process.stdout.write(`| ${HEAD.join(" | ")} |\n| --- | ---: | --- | ---: | ---: | --- |\n`);
@@ -121,6 +133,7 @@ async function main(): Promise<number> {
     const sent: Sent[] = [
       {
         title: "nothing beside other callers",
+        answer: "",
         send: async () => {
           await Bun.sleep(500);
           return { said: "", bytes: 0 };
@@ -128,25 +141,25 @@ async function main(): Promise<number> {
       },
     ];
     for (const shape of [...REQUESTS, ...NATIVE, ...ADMINISTERED]) {
-      const { title, before } = shape;
+      const { title, before, answer = "200" } = shape;
       const prepare = async (): Promise<void> => {
         if (before === undefined || prepared.has(before)) return;
         await before(ask);
         prepared.add(before);
       };
-      if (wanted(title)) sent.push({ title, before: prepare, send: () => ask(shape) });
+      if (wanted(title)) sent.push({ title, answer, before: prepare, send: () => ask(shape) });
     }
-    for (const { title, model, stream, provider = "up", more = "", caller } of ANSWERED) {
+    for (const { title, model, stream, provider = "up", more = "", caller, answer = "200" } of ANSWERED) {
       const body = (): string =>
         `{"model":"${provider}:${model}","stream":${stream},"messages":[{"role":"user","content":"x"}]${more}}`;
-      if (wanted(title)) sent.push({ title, send: () => ask({ title, body, ...(caller && { caller }) }) });
+      if (wanted(title)) sent.push({ title, answer, send: () => ask({ title, body, ...(caller && { caller }) }) });
     }
-    const late = await lateEachTime(sent, async (one) => {
+    const failed = await failedShapes(sent, async (one) => {
       const row = await measured(one, other);
       process.stdout.write(`${line(row)}\n`);
-      return row.waits;
+      return row;
     });
-    return late === 0 ? 0 : 1;
+    return failed === 0 ? 0 : 1;
   } finally {
     await other.stop();
     await gateway.stop("SIGKILL");
@@ -158,8 +171,9 @@ async function main(): Promise<number> {
 const HEAD = ["shape", "MB", "answer", "longest wait of others, ms on a processor", "ms by the clock", ""];
 
 function line(row: Row): string {
-  const { title, megabytes, said, waits } = row;
-  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), isLate(waits) ? "**late**" : ""].join(" | ")} |`;
+  const { title, megabytes, said, waits, isAnswered } = row;
+  const fault = isAnswered ? (isLate(waits) ? "**late**" : "") : "**not the answer that it has to have**";
+  return `| ${[title, megabytes.toFixed(1), said, waits.processorMs.toFixed(1), waits.clockMs.toFixed(1), fault].join(" | ")} |`;
 }
 
 process.exit(await main());

@@ -14,6 +14,8 @@ export interface LoopShape {
   readonly before?: Prepare;
   /** Additional headers. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The status that it has to be answered with, and the code of the error; 200 if left out. */
+  readonly answer?: string;
 }
 
 export type Prepare = (ask: (shape: LoopShape) => Promise<{ readonly answer: string }>) => Promise<void>;
@@ -395,7 +397,12 @@ export const REQUESTS: readonly LoopShape[] = [
     headers: { "x-gateway-explain": "true" },
     caller: "endpoint",
   },
-  { title: "30 MB to an operation that is not served", body: () => saying(text(30 * MB)), path: "/api/v1/embeddings" },
+  {
+    title: "30 MB to an operation that is not served",
+    body: () => saying(text(30 * MB)),
+    path: "/api/v1/assistants",
+    answer: "404 operation_not_served",
+  },
   {
     title: "30 MB of text, to an address of the caller's",
     body: () => saying(text(30 * MB), "custom:m", ',"base_url":"http://127.0.0.1:9/v1","api_key":"x"'),
@@ -494,6 +501,7 @@ export interface AnsweredShape {
   /** The JSON of additional members of the request. */
   readonly more?: string;
   readonly caller?: LoopShape["caller"];
+  readonly answer?: string;
 }
 
 const PLAIN_ANSWERS = [
