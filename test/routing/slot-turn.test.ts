@@ -70,19 +70,41 @@ describe("the turn for a slot", () => {
     expect(take(slots, 1, { queueMax: 0 }).came).toBe(false);
   });
 
-  test("[d16.4] is one tenant's after the other's, however many of one wait", async () => {
-    const slots = openConcurrency();
-    const holder = take(slots, 1, { tenant: "acme" });
-    const served: string[] = [];
-    const turns = ["acme", "acme", "other", "acme"].map(async (tenant, index) => {
-      const turn = take(slots, 1, { tenant });
-      await turn.came;
-      served.push(`${tenant} ${index}`);
-      turn.leave();
-    });
-    holder.leave();
-    await Promise.all(turns);
-    expect(served).toEqual(["acme 0", "other 2", "acme 1", "acme 3"]);
+  test("[d5.8] [d16.4] is one tenant's after the other's, however much work one of them has", async () => {
+    const piece = fc.tuple(fc.constantFrom("a", "b", "c"), fc.boolean(), fc.nat(3));
+    await fc.assert(
+      fc.asyncProperty(fc.array(piece, { minLength: 1, maxLength: 40 }), async (pieces) => {
+        const slots = openConcurrency();
+        const done: string[] = [];
+        let running = 0;
+        const work = async ([tenant, isGivenUp, waits]: (typeof pieces)[number], index: number): Promise<void> => {
+          const turn = take(slots, 1, { tenant });
+          // whoever stops waiting does not change whose turn it is
+          if (isGivenUp && index > 0) return turn.leave();
+          await turn.came;
+          running += 1;
+          expect(running).toBe(1);
+          for (let wait = 0; wait < waits; wait++) await Promise.resolve();
+          running -= 1;
+          done.push(tenant);
+          turn.leave();
+        };
+        await Promise.all(pieces.map(work));
+        // the first begins at once; the rest is dealt like cards, one to each tenant that still has some
+        const left = new Map<string, number>();
+        for (const [tenant, isGivenUp] of pieces.slice(1))
+          if (!isGivenUp) left.set(tenant, (left.get(tenant) ?? 0) + 1);
+        const expected: string[] = [pieces[0]![0]];
+        while (left.size > 0)
+          for (const [tenant, count] of Array.from(left)) {
+            expected.push(tenant);
+            if (count === 1) left.delete(tenant);
+            else left.set(tenant, count - 1);
+          }
+        expect(done).toEqual(expected);
+      }),
+      { numRuns: 300 },
+    );
   });
 
   test("[d13.1] comes to no more than the bound over all processes, and no slot is lost, whoever stops waiting", async () => {

@@ -5,8 +5,9 @@
 // `engine/handle.ts`. Rule: From 512 KiB on, another thread.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
+import { openConcurrency } from "../../routing/concurrency.ts";
+import { takeTurn } from "../../routing/slot-turn.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
-import { openTenantQueue } from "../../wire/tenant-queue.ts";
 import type { LongBodyMethods } from "./long-body-worker.ts";
 import { type TransferredError, receivedError } from "./transferred-error.ts";
 
@@ -43,7 +44,7 @@ export function openLongBodyThread(program: URL): LongBodyThread {
     ended: (why) => new GatewayError("internal_error", FAILED, { detail: `the thread of long bodies ended${why}` }),
     failed: ({ message }) => new GatewayError("internal_error", FAILED, { detail: message }),
   });
-  const queue = openTenantQueue();
+  const slots = openConcurrency();
   return {
     async ask<M extends LongBodyMethod>(
       tenantId: string,
@@ -51,12 +52,20 @@ export function openLongBodyThread(program: URL): LongBodyThread {
       question: LongBodyQuestion<M>,
       transfer: readonly ArrayBuffer[] = [],
     ): Promise<LongBodyReply<M>> {
-      const result = await queue.run(tenantId, () =>
-        thread.request<LongBodyReply<M> | { readonly thrown: TransferredError }>(method, [question], transfer),
-      );
-      if (isObject(result) && isObject(result["thrown"]))
-        throw receivedError(result["thrown"] as unknown as TransferredError);
-      return result as LongBodyReply<M>;
+      const turn = takeTurn(slots, { key: "the thread", tenant: tenantId, max: 1, queueMax: Number.POSITIVE_INFINITY });
+      try {
+        await turn.came;
+        const result = await thread.request<LongBodyReply<M> | { readonly thrown: TransferredError }>(
+          method,
+          [question],
+          transfer,
+        );
+        if (isObject(result) && isObject(result["thrown"]))
+          throw receivedError(result["thrown"] as unknown as TransferredError);
+        return result as LongBodyReply<M>;
+      } finally {
+        turn.leave();
+      }
     },
     send: (method, question) => thread.notify(method, question),
     close: () => thread.close(false),
