@@ -27,17 +27,26 @@ const many = (length: number, item: (index: number) => string): string =>
 const calling = (text: string): string =>
   `null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"${text}"}}]`;
 
+/** Some 30 MB with 980,000 escapes: the bound of a long answer is 1,000,000. */
+const LONG_TEXT = 'The quick \\"brown\\" fox jumps over the lazy dog and runs on. '.repeat(490_000);
+const FEW_ESCAPES = "\\n".repeat(990_000);
+/** As many as guards can mask: the bound is 100,000 matches. */
+const ADDRESSES = `ada@mail.example.org, ${"and so on, ".repeat(18)}`.repeat(99_000);
+
 const PLAIN: Readonly<Record<string, () => string>> = {
-  "long-text": () => whole(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`),
-  addresses: () => whole(`"${"ada@mail.example.org, ".repeat(1_000_000)}"`),
-  "long-escapes": () => whole(`"${"\\n".repeat(15_000_000)}"`),
-  objects: () => whole('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
+  "long-text": () => whole(`"${LONG_TEXT}"`),
+  "long-escapes": () => whole(`"${FEW_ESCAPES}"`),
+  "many-escapes": () => whole(`"${"\\n".repeat(15_000_000)}"`),
+  addresses: () => whole(`"${ADDRESSES}"`),
+  "many-addresses": () => whole(`"${"ada@mail.example.org, ".repeat(1_000_000)}"`),
+  objects: () => whole('"x"', `,"objects":[${"{},".repeat(390_000)}{}]`),
+  "many-objects": () => whole('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
   "short-objects": () => whole('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),
   members: () => whole('"x"', `,${many(1_000_000, (index) => `"k${index}":1`)}`),
   numbers: () => whole('"x"', `,"numbers":[${"1,".repeat(3_000_000)}1]`),
   calls: () =>
     whole(
-      `null,"tool_calls":[${many(2000, (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"${"\\\\n".repeat(5000)}\\"}"}}`)}]`,
+      `null,"tool_calls":[${many(1000, (index) => `{"id":"c${index}","type":"function","function":{"name":"f","arguments":"{\\"a\\":\\"${`word ${"\\\\n".repeat(2)}${"word ".repeat(15)}`.repeat(320)}\\"}"}}`)}]`,
     ),
   "call-long": () => whole(calling(`{\\"a\\":\\"${"word ".repeat(4_000_000)}\\"}`)),
   "call-objects": () => whole(calling(`{\\"a\\":[${"{},".repeat(390_000)}{}]}`)),
@@ -56,12 +65,12 @@ const PLAIN: Readonly<Record<string, () => string>> = {
 const ollama = (content: string, more = ""): string =>
   `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":${content}},"done":true,"done_reason":"stop","prompt_eval_count":1,"eval_count":1${more}}`;
 const OLLAMA: Readonly<Record<string, () => string>> = {
-  "long-text": () => ollama(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`),
-  "long-escapes": () => ollama(`"${"\\n".repeat(15_000_000)}"`),
+  "long-text": () => ollama(`"${LONG_TEXT}"`),
+  "long-escapes": () => ollama(`"${FEW_ESCAPES}"`),
   "short-objects": () => ollama('"x"', `,"objects":[${"{},".repeat(170_000)}{}]`),
-  objects: () => ollama('"x"', `,"objects":[${"{},".repeat(999_000)}{}]`),
-  calls: () => ollama('"x"', `,"texts":[${many(2000, () => `"${"\\n".repeat(7500)}"`)}]`),
-  addresses: () => ollama(`"${"ada@mail.example.org, ".repeat(1_000_000)}"`),
+  objects: () => ollama('"x"', `,"objects":[${"{},".repeat(390_000)}{}]`),
+  calls: () => ollama('"x"', `,"texts":[${many(2000, () => `"${"\\n".repeat(490)}${"word ".repeat(3_000)}"`)}]`),
+  addresses: () => ollama(`"${ADDRESSES}"`),
 };
 const STREAMS: Readonly<Record<string, () => string>> = {
   line: () => `data: {"choices":[{"index":0,"delta":{"content":"${'word \\"'.repeat(990_000)}"}}]}\n\n${LAST}`,
@@ -180,9 +189,9 @@ function nativeAnswer(
 ): string | null {
   switch (name) {
     case "long-text":
-      return made(item(`"${'The quick \\"brown\\" fox jumps. '.repeat(900_000)}"`));
+      return made(item(`"${LONG_TEXT}"`));
     case "long-escapes":
-      return made(item(`"${"\\n".repeat(15_000_000)}"`));
+      return made(item(`"${FEW_ESCAPES}"`));
     case "short-objects":
       return made(item('"x"'), `,"objects":[${"{},".repeat(170_000)}{}]`);
     case "items":

@@ -71,10 +71,7 @@ function requestsOf({ name, path, body, item, guarded, sealed, tool }: Form): re
       body(name === "native message" ? text(MB) : `[${many(5_000, () => sealed)},${item(0)}]`),
     ),
     shape("8 fallbacks beside 10 MB", () =>
-      body(
-        text(10 * MB),
-        `,"x_gateway":{"fallbacks":[${many(8, (index) => `{"model":"nowhere:m","later":${index}}`)}]}`,
-      ),
+      body(text(10 * MB), `,"x_gateway":{"fallbacks":[${many(8, (index) => `{"model":"up:m","later":${index}}`)}]}`),
     ),
   ];
 }
@@ -113,7 +110,7 @@ function translatedTo({ name, path, body }: Form): readonly LoopShape[] {
       ["1,000,000 addresses of e-mail", "addresses", ""],
       ["170,000 objects", "short-objects", ""],
       ["2,000 tokens with 20 probabilities each", "probabilities", ""],
-      ["2,000 calls of 15 KB", "calls", ""],
+      ["1,000 calls of 30 KB", "calls", ""],
       ["a call of 20 MB", "call-long", ""],
       ["a call of 390,000 objects", "call-objects", ""],
       ["a streamed line of 15 MB", "line", ',"stream":true'],

@@ -59,31 +59,48 @@ const eightfold = (arrays: number, items: string): string =>
   `"type":"array","minItems":8,"items":${arrays === 1 ? items : `{${eightfold(arrays - 1, items)}}`}`;
 const deep = (levels: number): string => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
 
+/** Requests beyond the bounds of promise 5.8. */
+const refused = (shapes: readonly LoopShape[]): readonly LoopShape[] =>
+  shapes.map((shape) => ({ answer: "400 invalid_request", ...shape }));
+
 export const REQUESTS: readonly LoopShape[] = [
-  // beyond the bounds
-  { title: "1,000,000 unknown members", body: () => body(many(1_000_000, (index) => `"k${index}":1`)) },
-  { title: "the same, of a viewer", body: () => body(many(1_000_000, (index) => `"k${index}":1`)), caller: "viewer" },
-  { title: "100,000 unknown members", body: () => body(many(100_000, (index) => `"k${index}":1`)) },
-  { title: "3,500,000 numbers", body: () => body(`"x":[${"1,".repeat(3_500_000)}1]`) },
-  { title: "1,400,000 numbers of 20 digits", body: () => body(`"x":[${"12345678901234567890,".repeat(1_400_000)}1]`) },
-  {
-    title: "context_window_fallback_dict of 700,000",
-    body: () => body(`"context_window_fallback_dict":{${many(700_000, (index) => `"a:${index}":"up:m"`)}}`),
-  },
-  { title: "logit_bias of 700,000", body: () => body(`"logit_bias":{${many(700_000, (index) => `"${index}":1`)}}`) },
-  {
-    title: "300,000 tools",
-    body: () => body(`"tools":[${many(300_000, () => '{"type":"function","function":{"name":"f"}}')}]`),
-  },
-  { title: "400,000 messages", body: () => conversation(many(400_000, () => message)) },
-  { title: "600,000 parts", body: () => saying(`[${many(600_000, () => part)}]`) },
-  { title: "a model name of 30 MB", body: () => body('"n":1', "m".repeat(30 * MB)) },
-  { title: "1,000,000 fallbacks", body: () => body(`"fallbacks":[${many(1_000_000, (index) => `"up:${index}"`)}]`) },
-  { title: "a number of 30,000,000 digits", body: () => body(`"seed":${"1".repeat(30 * MB)}`) },
-  { title: "10,000,000 levels", body: () => body(`"x":${"[".repeat(10 * MB)}`) },
-  { title: "30 MB that are no JSON", body: () => "a".repeat(30 * MB) },
-  { title: "30 MB of spaces", body: () => body(`"x":${" ".repeat(30 * MB)}1`) },
-  { title: "30 MB, and a fault at the end", body: () => `${saying(text(30 * MB)).slice(0, -1)},nope}` },
+  ...refused([
+    { title: "1,000,000 unknown members", body: () => body(many(1_000_000, (index) => `"k${index}":1`)) },
+    {
+      title: "the same, of a viewer",
+      body: () => body(many(1_000_000, (index) => `"k${index}":1`)),
+      caller: "viewer",
+      answer: "403 insufficient_role",
+    },
+    { title: "100,000 unknown members", body: () => body(many(100_000, (index) => `"k${index}":1`)) },
+    { title: "3,500,000 numbers", body: () => body(`"x":[${"1,".repeat(3_500_000)}1]`) },
+    {
+      title: "1,400,000 numbers of 20 digits",
+      body: () => body(`"x":[${"12345678901234567890,".repeat(1_400_000)}1]`),
+    },
+    {
+      title: "context_window_fallback_dict of 700,000",
+      body: () => body(`"context_window_fallback_dict":{${many(700_000, (index) => `"a:${index}":"up:m"`)}}`),
+    },
+    { title: "logit_bias of 700,000", body: () => body(`"logit_bias":{${many(700_000, (index) => `"${index}":1`)}}`) },
+    {
+      title: "300,000 tools",
+      body: () => body(`"tools":[${many(300_000, () => '{"type":"function","function":{"name":"f"}}')}]`),
+    },
+    { title: "400,000 messages", body: () => conversation(many(400_000, () => message)) },
+    { title: "600,000 parts", body: () => saying(`[${many(600_000, () => part)}]`) },
+    { title: "a model name of 30 MB", body: () => body('"n":1', "m".repeat(30 * MB)) },
+    { title: "1,000,000 fallbacks", body: () => body(`"fallbacks":[${many(1_000_000, (index) => `"up:${index}"`)}]`) },
+    { title: "a number of 30,000,000 digits", body: () => body(`"seed":${"1".repeat(30 * MB)}`) },
+    { title: "10,000,000 levels", body: () => body(`"x":${"[".repeat(10 * MB)}`) },
+    { title: "30 MB that are no JSON", body: () => "a".repeat(30 * MB), answer: "400 invalid_json" },
+    { title: "30 MB of spaces", body: () => body(`"x":${" ".repeat(30 * MB)}1`) },
+    {
+      title: "30 MB, and a fault at the end",
+      body: () => `${saying(text(30 * MB)).slice(0, -1)},nope}`,
+      answer: "400 invalid_json",
+    },
+  ]),
   // at the bounds
   { title: "10,000 unknown members", body: () => body(many(9997, (index) => `"k${index}":1`)) },
   {
@@ -187,6 +204,12 @@ export const REQUESTS: readonly LoopShape[] = [
   {
     title: "1,000,000 addresses of e-mail, guarded",
     body: () => saying(text(22 * MB, "ada@mail.example.org, "), "up:m", ',"user":"guarded"'),
+    // more matches than can be masked
+    answer: "403 policy_violation",
+  },
+  {
+    title: "99,000 addresses of e-mail in 21 MB, guarded",
+    body: () => saying(text(21 * MB, `ada@mail.example.org, ${"and so on, ".repeat(18)}`), "up:m", ',"user":"guarded"'),
   },
   {
     title: "249,000 short texts, guarded",
@@ -324,6 +347,7 @@ export const REQUESTS: readonly LoopShape[] = [
   {
     title: "128 times 500 KB of quotes, to the sandbox",
     body: () => saying(`"${'\\"'.repeat(250_000)}"`, "sandbox:echo", ',"n":128'),
+    answer: "502 upstream_invalid_response",
   },
   {
     title: "4 stop sequences of 100 KB, to the sandbox",
@@ -346,6 +370,7 @@ export const REQUESTS: readonly LoopShape[] = [
   {
     title: "explained, 30 MB of text",
     body: () => saying(text(30 * MB)),
+    answer: "400 invalid_request",
     headers: { "x-gateway-explain": "true" },
     caller: "endpoint",
   },
@@ -401,12 +426,13 @@ export const REQUESTS: readonly LoopShape[] = [
     title: "30 MB to an operation that is not served",
     body: () => saying(text(30 * MB)),
     path: "/api/v1/assistants",
-    answer: "404 operation_not_served",
+    answer: "501 not_implemented",
   },
   {
     title: "30 MB of text, to an address of the caller's",
     body: () => saying(text(30 * MB), "custom:m", ',"base_url":"http://127.0.0.1:9/v1","api_key":"x"'),
     caller: "endpoint",
+    answer: "502 upstream_connection",
   },
   {
     title: "extra_body of 9,999 members",
@@ -415,12 +441,14 @@ export const REQUESTS: readonly LoopShape[] = [
   {
     title: "headers of 9,999 members",
     body: () => body(`"headers":{${many(9_990, (index) => `"x-k${index}":"1"`)}}`),
+    answer: "403 permission_required",
   },
   {
     title: "model_list of 10,000",
     body: () =>
       body(`"model_list":[${many(9_999, (index) => `{"model_name":"m","params":{"model":"up:${index}"}}`)}]`, "m"),
     caller: "endpoint",
+    answer: "400 invalid_request",
   },
   ...["gemini:gemini-2.5-pro", "claude:claude-sonnet-4-5", "aws:anthropic.claude-opus-4-5"].map((model) => ({
     title: `a schema whose references fan out, ${model}`,
@@ -460,8 +488,13 @@ export const REQUESTS: readonly LoopShape[] = [
     {
       title: `5,000 messages with calls, ${model}`,
       body: () => conversation(`${message},${many(2499, round)}`, "", model),
+      ...(model === "prompts:m" && { answer: "400 unsupported_value" }),
     },
-    { title: `2,048 tools, ${model}`, body: () => body(`"tools":[${many(2048, tool)}]`, model) },
+    {
+      title: `2,048 tools, ${model}`,
+      body: () => body(`"tools":[${many(2048, tool)}]`, model),
+      ...(model === "prompts:m" && { answer: "400 unsupported_parameter" }),
+    },
     {
       title: `a schema of 60,000 values, ${model}`,
       body: () =>
@@ -476,18 +509,21 @@ export const REQUESTS: readonly LoopShape[] = [
     body: () => `{"name":${text(30 * MB)}}`,
     path: "/api/v1/admin/projects/default/routes",
     caller: "admin",
+    answer: "413 body_too_large",
   },
   {
     title: "a document of the admin API, 1 MB in 200,000 values",
     body: () => `{"name":"x","targets":[${"1,".repeat(200_000)}1]}`,
     path: "/api/v1/admin/projects/default/routes",
     caller: "admin",
+    answer: "400 invalid_request",
   },
   {
     title: "a document of the admin API, 100,000 members",
     body: () => `{${many(90_000, (index) => `"k${index}":1`)}}`,
     path: "/api/v1/admin/projects/default/routes",
     caller: "admin",
+    answer: "400 invalid_request",
   },
 ];
 
@@ -506,13 +542,12 @@ export interface AnsweredShape {
 
 const PLAIN_ANSWERS = [
   { title: "an answer with 30 MB of text", model: "long-text", stream: false },
-  { title: "an answer with 30 MB of escapes", model: "long-escapes", stream: false },
+  { title: "an answer with 990,000 escapes", model: "long-escapes", stream: false },
   { title: "an answer of 170,000 objects", model: "short-objects", stream: false },
-  { title: "an answer with 1,000,000 addresses of e-mail", model: "addresses", stream: false },
-  { title: "an answer of 999,000 objects beside it", model: "objects", stream: false },
-  { title: "an answer with 2,000 calls of 15 KB", model: "calls", stream: false },
+  { title: "an answer with 99,000 addresses of e-mail", model: "addresses", stream: false },
+  { title: "an answer of 390,000 objects beside it", model: "objects", stream: false },
+  { title: "an answer with 1,000 calls of 30 KB", model: "calls", stream: false },
   { title: "an answer of 10,000 numbers of 20 digits beside it", model: "some-long-numbers", stream: false },
-  { title: "an answer of 390,000 numbers of 20 digits beside it", model: "long-numbers", stream: false },
   { title: "an answer with 2,000 tokens with 20 probabilities each", model: "probabilities", stream: false },
 ];
 const LONG_LINES = [
@@ -528,21 +563,37 @@ const LONG_LINES = [
 const beside = (shapes: readonly AnsweredShape[], words: string, more: Partial<AnsweredShape>): AnsweredShape[] =>
   shapes.map((shape) => ({ ...shape, ...more, title: `${shape.title}, ${words}` }));
 
+/** Answers beyond the bounds of what a provider sends (docs/api.md). */
+const malformed = (shapes: readonly AnsweredShape[]): readonly AnsweredShape[] =>
+  shapes.map((shape) => ({ ...shape, answer: "502 upstream_invalid_response" }));
+
 export const ANSWERED: readonly AnsweredShape[] = [
   { title: "an answer with 30 MB of text", model: "long-text", stream: false },
-  { title: "an answer with 30 MB of escapes", model: "long-escapes", stream: false },
-  { title: "an answer of 999,000 objects", model: "objects", stream: false },
+  { title: "an answer with 990,000 escapes", model: "long-escapes", stream: false },
+  { title: "an answer of 390,000 objects", model: "objects", stream: false },
   { title: "an answer of 170,000 objects", model: "short-objects", stream: false },
-  { title: "an answer of 1,000,000 members", model: "members", stream: false },
-  { title: "an answer of 3,000,000 numbers", model: "numbers", stream: false },
-  { title: "an error body of 30 MB", model: "error", stream: false },
+  ...malformed([
+    { title: "an answer with 30 MB of escapes", model: "many-escapes", stream: false },
+    { title: "an answer of 999,000 objects", model: "many-objects", stream: false },
+    { title: "an answer of 1,000,000 members", model: "members", stream: false },
+    { title: "an answer of 3,000,000 numbers", model: "numbers", stream: false },
+    { title: "an answer of 390,000 numbers of 20 digits", model: "long-numbers", stream: false },
+    { title: "a streamed line of 15 MB of escapes", model: "line-escapes", stream: true },
+    { title: "a streamed event of 990,000 objects", model: "event-objects", stream: true },
+    { title: "a streamed event of 200,000 members", model: "event-members", stream: true },
+  ]),
+  {
+    title: "an answer with 1,000,000 addresses of e-mail, guarded",
+    model: "many-addresses",
+    stream: false,
+    more: ',"user":"guarded"',
+    answer: "403 policy_violation",
+  },
+  { title: "an error body of 30 MB", model: "error", stream: false, answer: "400 upstream_invalid_request" },
   { title: "a streamed line of 15 MB", model: "line", stream: true },
-  { title: "a streamed line of 15 MB of escapes", model: "line-escapes", stream: true },
   { title: "a streamed line of 7 MB with 990,000 escapes", model: "line-few-escapes", stream: true },
   { title: "a streamed line of 15 MB of accented letters", model: "line-accents", stream: true },
   { title: "a streamed event of 390,000 objects", model: "event-fewer-objects", stream: true },
-  { title: "a streamed event of 990,000 objects", model: "event-objects", stream: true },
-  { title: "a streamed event of 200,000 members", model: "event-members", stream: true },
   { title: "100,000 streamed events at once", model: "events", stream: true },
   { title: "100,000 streamed pieces of reasoning", model: "reasoning", stream: true },
   { title: "a streamed call in 100,000 pieces", model: "call-pieces", stream: true },
