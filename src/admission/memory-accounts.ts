@@ -6,8 +6,10 @@ import { keyOf, ruleOfKey } from "./kept-state.ts";
 import type { Account } from "./limit-store.ts";
 import {
   dropIdle,
+  dropIdleRules,
   type Entry,
   moveToEnd,
+  newEntries,
   newEntry,
   restoreAll,
   type Restored,
@@ -20,6 +22,8 @@ export class MemoryAccounts {
   readonly #rules = new Map<string, RuleEntries>();
   readonly #known = new WeakMap<LimitRule, RuleEntries>();
   #stamp = 0;
+  /** Rules and values that are new since idle ones were removed. */
+  #added = 0;
 
   /**
    * `maxValues` is the most values of one rule with a count of their own. Further values share one count until one of
@@ -38,6 +42,14 @@ export class MemoryAccounts {
     return entry;
   }
 
+  /**
+   * Removes counts that count nothing: a few for each new one, so that they do not accumulate. Counts that were returned
+   * before and not charged are lost by it.
+   */
+  tidy(times: Times): void {
+    for (; this.#added > 0; this.#added--) dropIdleRules(this.#rules, times);
+  }
+
   /** Returns a count by the key of its rule, if it has begun. */
   counted(key: string, value: string): Entry | null {
     const known = this.#rules.get(key);
@@ -46,7 +58,7 @@ export class MemoryAccounts {
 
   /** Begins a count by the key of its rule. */
   begin(key: string, value: string): Entry {
-    const entries = this.#rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
+    const entries = this.#rules.get(key) ?? newEntries(key);
     this.#rules.set(key, entries);
     const entry = newEntry(entries, ruleOfKey(key), value);
     if (value === "") entries.only = entry;
@@ -78,10 +90,13 @@ export class MemoryAccounts {
 
   #entriesOf(rule: LimitRule): RuleEntries {
     const there = this.#known.get(rule);
-    if (there !== undefined) return there;
+    if (there?.isForgotten === false) return there;
     const key = keyOf(rule);
     let entries = this.#rules.get(key);
-    if (entries === undefined) this.#rules.set(key, (entries = { key, only: null, byValue: new Map() }));
+    if (entries === undefined) {
+      this.#rules.set(key, (entries = newEntries(key)));
+      this.#added += 1;
+    }
     this.#known.set(rule, entries);
     return entries;
   }
@@ -93,11 +108,12 @@ export class MemoryAccounts {
       if (byValue.size > this.#maxValues / 2) moveToEnd(byValue, value, there);
       return there;
     }
-    // Each new value removes idle ones, so that they do not accumulate.
+    // Also here, because idle ones make room.
     dropIdle(byValue, times);
     if (byValue.size >= this.#maxValues) return (entries.only ??= newEntry(entries, rule, ""));
     const fresh = newEntry(entries, rule, value);
     byValue.set(value, fresh);
+    this.#added += 1;
     return fresh;
   }
 }

@@ -43,6 +43,12 @@ export interface RuleEntries {
   only: Entry | null;
   /** Ordered from the least to the most recently used, once there are many. */
   readonly byValue: Map<string, Entry>;
+  /** Whether the counts are no longer among those of all rules, because they counted nothing. */
+  isForgotten: boolean;
+}
+
+export function newEntries(key: string): RuleEntries {
+  return { key, only: null, byValue: new Map(), isForgotten: false };
 }
 
 export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
@@ -99,7 +105,7 @@ export function restoreAll(
   const known = new Map(journalled.accounts);
   const restoreOne = (key: string, value: string, kept: KeptState): void => {
     const { kind, window } = ruleOfKey(key);
-    const entries = rules.get(key) ?? { key, only: null, byValue: new Map<string, Entry>() };
+    const entries = rules.get(key) ?? newEntries(key);
     const entry = newEntry(entries, { kind, window }, value);
     const { count } = entry;
     const corrected = laterState(kept, { kind, window }, journalled.of(nameOf({ rule: key, value })), times);
@@ -128,7 +134,7 @@ export function restoreAll(
   return { dropped, later };
 }
 
-/** How many values are checked for idleness whenever a new one appears. */
+/** How many values, or rules, are checked for idleness whenever a new one appears. */
 const LOOKED_AT = 4;
 export function moveToEnd(byValue: Map<string, Entry>, value: string, entry: Entry): void {
   byValue.delete(value);
@@ -143,11 +149,27 @@ export function dropIdle(byValue: Map<string, Entry>, times: Times): void {
   let left = LOOKED_AT;
   for (const [value, entry] of byValue) {
     if (left-- === 0) return;
-    const { count } = entry;
-    advance(count, times);
-    if (count.total === 0 && count.open === 0 && count.marks === null && !entry.isKept) byValue.delete(value);
+    if (isIdle(entry, times)) byValue.delete(value);
     else moveToEnd(byValue, value, entry);
   }
+}
+
+/** The same for rules, which may not be configured any more. */
+export function dropIdleRules(rules: Map<string, RuleEntries>, times: Times): void {
+  let left = LOOKED_AT;
+  for (const [key, entries] of rules) {
+    if (left-- === 0) return;
+    dropIdle(entries.byValue, times);
+    if (entries.only !== null && isIdle(entries.only, times)) entries.only = null;
+    rules.delete(key);
+    entries.isForgotten = entries.only === null && entries.byValue.size === 0;
+    if (!entries.isForgotten) rules.set(key, entries);
+  }
+}
+
+function isIdle({ count, isKept, earlierHolds }: Entry, times: Times): boolean {
+  advance(count, times);
+  return count.total === 0 && count.open === 0 && count.marks === null && !isKept && earlierHolds === null;
 }
 
 const MIN_KEPT_MS = 60_000;

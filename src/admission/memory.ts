@@ -106,6 +106,7 @@ class MemoryLimits implements MemoryLimitStore {
 
   reserve(needs: readonly Need[], call = "", holder?: string): Reservation | Shortage {
     const times = this.#times();
+    this.#accounts.tidy(times);
     const entries: Entry[] = [];
     for (let index = 0; index < needs.length; index++)
       entries.push(this.#accounts.entryOf(needs[index]!.account, times));

@@ -6,7 +6,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../../src/admission/limit-store.ts";
+import { MemoryAccounts } from "../../src/admission/memory-accounts.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
+import { charge } from "../../src/admission/windows.ts";
 import type { LimitRule } from "../../src/core/configured/limit.ts";
 import {
   type CountStore,
@@ -312,6 +314,42 @@ test("values that come and go do not accumulate", () => {
     clock.pass(100);
     if (index > 0) expect(take(store, accountOf({ limit: 1, scope: { user: "*" } }, `u${index - 1}`))).toBeNull();
   }
+});
+
+test("limits that are removed do not accumulate, nor do the values that they have counted", () => {
+  const clock = turnedClock();
+  const accounts = new MemoryAccounts(1_000);
+  const times = () => ({ slidingMs: clock.monotonic(), wallMs: clock.now() });
+  const counted = (account: Account): void => {
+    accounts.tidy(times());
+    charge(accounts.entryOf(account, times()).count, 1);
+  };
+  const month = accountOf({ id: "month", kind: "budget", window: "month" });
+  let most = 0;
+  for (let limit = 0; limit < 500; limit++) {
+    for (let value = 0; value < 10; value++)
+      counted(accountOf({ id: `limit${limit}`, scope: { user: "*" } }, `u${value}`));
+    counted(accountOf({ id: `all${limit}` }));
+    counted(month);
+    clock.pass(10_000);
+    most = Math.max(most, accounts.all().length);
+  }
+  // Sixty or seventy of them are counted in a window.
+  expect(most).toBeLessThan(300);
+  expect(accounts.entryOf(month, times()).count.total).toBe(500);
+});
+
+test("a limit whose counts were removed because they counted nothing begins again, with one count", () => {
+  const clock = turnedClock();
+  const store = openMemoryLimits({ clock });
+  const account = accountOf({ id: "idle", limit: 2 });
+  take(store, account)!.settle([1]);
+  clock.pass(2 * W.minute);
+  for (let limit = 0; limit < 10; limit++) take(store, accountOf({ id: `limit${limit}` }));
+  take(store, account);
+  expect(used(store, accountOf({ id: "idle", limit: 2 }))).toBe(1);
+  take(store, accountOf({ id: "idle", limit: 2 }));
+  expect(take(store, account)).toBeNull();
 });
 
 /** A keeper that holds nothing and writes nowhere, but for what `over` says. */

@@ -1,7 +1,9 @@
 // One replica against the model of the store in virtual time: what it keeps in memory, and how it reports invalid
 // figures.
+import { heapStats } from "bun:jsc";
 import { describe, expect, test } from "bun:test";
 import { isShortage, type Need, type Reservation } from "../../src/admission/limit-store.ts";
+import { AccountsOfRules } from "../../src/admission/valkey/accounts-of-rules.ts";
 import { noJournal } from "../../src/admission/valkey/lease-journal.ts";
 import { type MessageWithKeys, TIMINGS } from "../../src/admission/valkey/protocol.ts";
 import { Replica, shapeOfRule } from "../../src/admission/valkey/replica.ts";
@@ -66,6 +68,27 @@ describe("a replica", () => {
     pass(150_000);
     // what would have to be stated in a new epoch is kept
     expect(replica.counts().accounts).toBe(1);
+  });
+
+  test("forgets limits that are not used any more, and begins again with one account where they are", () => {
+    const accounts = new AccountsOfRules({
+      timings: TIMINGS,
+      journal: noJournal,
+      keys: keysOf(false),
+      shapeOf: shapeOfRule,
+    });
+    const now = { monoMs: 0, wallMs: 0, ranMs: 0 };
+    const mapsNow = (): number => {
+      Bun.gc(true);
+      return heapStats().objectTypeCounts["Map"] ?? 0;
+    };
+    const before = mapsNow();
+    const [former, current] = [accountOf({ id: "used" }), accountOf({ id: "used" })];
+    accounts.channelOfRule(former!.rule);
+    for (let limit = 0; limit < 5_000; limit++) accounts.channelOfRule(accountOf({ id: `removed${limit}` }).rule);
+    accounts.sweep(now);
+    expect(mapsNow() - before).toBeLessThan(1_000);
+    expect(accounts.accountOf(current!, 1, now)).toBe(accounts.accountOf(former!, 1, now));
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300, -5, 0.5])(

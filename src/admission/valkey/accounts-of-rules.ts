@@ -25,6 +25,8 @@ export interface AccountsOptions {
 interface Found {
   readonly channel: Channel;
   readonly values: Map<string, ReplicaAccount>;
+  /** Whether it was removed, because none of its accounts was left. */
+  isForgotten: boolean;
 }
 
 /** An account that was unused for this long, and that holds and counts nothing, is forgotten. */
@@ -79,12 +81,18 @@ export class AccountsOfRules {
   }
 
   sweep(now: Moment): void {
-    for (const { channel, values } of this.#byKey.values())
+    for (const [key, found] of this.#byKey) {
+      const { channel, values } = found;
       for (const [value, account] of values) {
         if (now.monoMs - account.lastUsedMs < IDLE_MS || !this.#isForgettable(channel, account)) continue;
         values.delete(value);
         channel.accounts.delete(account);
       }
+      // The rule may not be configured any more.
+      if (values.size > 0) continue;
+      found.isForgotten = true;
+      this.#byKey.delete(key);
+    }
   }
 
   /**
@@ -107,12 +115,14 @@ export class AccountsOfRules {
 
   #foundOf(rule: LimitRule): Found {
     let found = this.#byRule.get(rule);
-    if (found !== undefined) return found;
+    if (found?.isForgotten === false) return found;
     // A rule whose limit is changed keeps its count; a rule whose unit or window is changed begins a new one.
     const key = [rule.tenantId, rule.id, rule.kind, rule.unit, rule.window].join("\n");
     found = this.#byKey.get(key);
-    if (found === undefined)
-      this.#byKey.set(key, (found = { channel: this.channelOf(rule.tenantId), values: new Map() }));
+    if (found === undefined) {
+      found = { channel: this.channelOf(rule.tenantId), values: new Map(), isForgotten: false };
+      this.#byKey.set(key, found);
+    }
     this.#byRule.set(rule, found);
     return found;
   }

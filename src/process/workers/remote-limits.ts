@@ -39,7 +39,7 @@ class RemoteLimits implements RemoteLimitStore {
   readonly #channel: SupervisorChannel;
   readonly #holder: string;
   readonly #writeLedger: (calls: readonly string[]) => void;
-  readonly #rules = new RuleNumbers();
+  #rules = new RuleNumbers();
   readonly #whenLost = new Map<number, () => void>();
   /** Settlements of this turn of the event loop. */
   #settled: SettledWire[] = [];
@@ -62,6 +62,7 @@ class RemoteLimits implements RemoteLimitStore {
     // What was given back before has to be there.
     if (this.#whenSent !== null) await this.#whenSent.promise;
     // From here to the request nothing waits: a rule has to be sent before another call names its number.
+    if (this.#rules.size >= MAX_RULES) this.#rules = new RuleNumbers();
     const id = ++this.#lastId;
     const rules: (readonly [number, LimitRule])[] = [];
     const wire: ReserveWire = {
@@ -169,10 +170,20 @@ class RemoteLimits implements RemoteLimitStore {
   }
 }
 
+/**
+ * Rules that were sent; a limit that is changed is another one. Beyond this number they are numbered and sent anew: the
+ * supervisor, which uses a number when it receives it, then has other rules by the same numbers.
+ */
+const MAX_RULES = 10_000;
+
 /** How the rules that were sent are named. A new snapshot has new objects for the same rules. */
 class RuleNumbers {
   readonly #ofObject = new WeakMap<LimitRule, number>();
   readonly #ofText = new Map<string, number>();
+
+  get size(): number {
+    return this.#ofText.size;
+  }
 
   /** Adds a rule that has no number yet to `added`. */
   numberOf(rule: LimitRule, added: (readonly [number, LimitRule])[]): number {

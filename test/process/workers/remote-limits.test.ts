@@ -3,6 +3,7 @@ import { expect, test } from "bun:test";
 import { openMemoryLimits } from "../../../src/admission/memory.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import { openRemoteLimits, type RemoteLimitStore } from "../../../src/process/workers/remote-limits.ts";
+import type { ReserveWire } from "../../../src/process/workers/limit-messages.ts";
 import { WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
 import { accountOf, needOf, reserved } from "../../contract/limit-store.suite.ts";
 import { openChannels } from "../../harness/channels.ts";
@@ -65,3 +66,27 @@ for (const [occasion, arise] of Object.entries(OCCASIONS))
     arise(limits);
     expect(await arrived.promise).toBe(1);
   });
+
+test("[d13.1] limits that are changed all the time take a bounded number of numbers, and calls count against their own", async () => {
+  const { worker, supervisor } = openChannels();
+  const limits = openRemoteLimits(worker, "worker", () => {});
+  const reservations = new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
+    holder: "worker",
+    clock: systemClock,
+    settledFile: null,
+  });
+  const numbers = new Set<number>();
+  const request = worker.request.bind(worker);
+  worker.request = async (kind, body, bytes) => {
+    for (const [number] of (body as Partial<ReserveWire>).rules ?? []) numbers.add(number);
+    return await request(kind, body, bytes);
+  };
+  const kept = accountOf({ id: "kept", unit: "tokens", limit: 1_000_000 });
+  for (let change = 0; change < 11_000; change++) {
+    const changed = accountOf({ id: "changed", unit: "tokens", limit: 1_000_000 + change });
+    const { after } = await reserved(limits, needOf(kept, 1), needOf(changed, 2));
+    if (change % 1_000 === 999) expect(after.map(({ used }) => used)).toEqual([change + 1, 2 * (change + 1)]);
+  }
+  expect(numbers.size).toBe(10_000);
+  reservations.end(() => null);
+});
