@@ -134,14 +134,15 @@ export function compileWebhooks(configured: readonly Configured<WebhookDocument>
       [
         ...at("everywhere"),
         ...(tenantId === null ? [] : at(`tenant ${tenantId}`)),
-        ...(projectId === null ? [] : at(`project ${projectId}`)),
+        ...(projectId === null ? [] : at(`project ${tenantId} ${projectId}`)),
       ].filter((one) => one.subscribesTo(type)),
     find: (id) => byId.get(id) ?? null,
   };
 }
 
+/** With the tenant of a project: after a removal, a project of another tenant may have its id. */
 function placeOf({ tenantId, projectId }: Webhook): string {
-  if (projectId !== null) return `project ${projectId}`;
+  if (projectId !== null) return `project ${tenantId} ${projectId}`;
   return tenantId === null ? "everywhere" : `tenant ${tenantId}`;
 }
 

@@ -181,6 +181,11 @@ describe("recipients of events", () => {
     expect(heard("target.breaker_opened", null, null)).toEqual(["operator"]);
     expect(heard("budget.threshold_reached", "beta", "shop")).toEqual(["operator", "beta"]);
   });
+
+  test("[d11.4] an event of a project that was removed meanwhile does not reach one of another tenant that has its id", () => {
+    const set = compileWebhooks([hook("new owner", "beta", "site"), hook("new tenant", "beta", null)]);
+    expect(set.recipients({ type: "call.refused", tenantId: "acme", projectId: "site" })).toEqual([]);
+  });
 });
 
 describe("webhooks of the admin API", () => {
