@@ -8,7 +8,7 @@ import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
 import type { ServerLimitSettings } from "../config/sections.ts";
 import type { Configured } from "../core/configured/configured.ts";
-import type { AccessToken } from "../core/identity.ts";
+import type { AccessToken, Project } from "../core/identity.ts";
 import { loginKey } from "../core/configured/login.ts";
 import type { Route } from "../core/configured/route.ts";
 import type { ProviderSettings, ScopeSettings, ServerLimits, Snapshot } from "../core/snapshot.ts";
@@ -294,9 +294,10 @@ export function configurationNotices(input: Omit<CompileInput, "version">): read
       .map((id) => `${section}.${id} has settings in the file, but the database has no such ${section.slice(0, -1)}`);
   };
   const { providers, notices } = providerTable(input, memoize);
+  const { providers: stored } = joinedOf(input, memoize);
   return [
     ...notices,
-    ...deadTargets(configuration, providers),
+    ...deadTargets(configuration, identities, { providers, ...scopedProviders(providers, stored, identities) }),
     // without a tenant the first start has not ended, which makes tenant and project last
     ...(identities.tenants.length === 0
       ? []
@@ -307,15 +308,37 @@ export function configurationNotices(input: Omit<CompileInput, "version">): read
   ];
 }
 
-/** Models in routes that no call can reach with the gateway's own credentials. */
-function deadTargets(configuration: Configuration, providers: Snapshot["providers"]): readonly string[] {
+/**
+ * Models in routes that no call can reach without a credential of its own: of all who see the route, nobody has enabled
+ * the provider.
+ */
+function deadTargets(
+  configuration: Configuration,
+  { projects: known }: Identities,
+  {
+    providers,
+    tenantProviders,
+    projectProviders,
+  }: Pick<Snapshot, "providers" | "tenantProviders" | "projectProviders">,
+): readonly string[] {
   const { global, tenants, projects } = routesOf(configuration);
+  const ofTenant = (id: string) => tenantProviders.get(id) ?? providers;
+  const ofProject = ({ id, tenantId }: Project) => projectProviders.get(id) ?? ofTenant(tenantId);
   const places = [
-    ["", global],
-    ...[...tenants].map(([id, scope]) => [`tenants.${id}.`, scope] as const),
-    ...[...projects].map(([id, scope]) => [`projects.${id}.`, scope] as const),
+    ["", global, [providers, ...tenantProviders.values(), ...projectProviders.values()]],
+    ...[...tenants].map(
+      ([id, scope]) =>
+        [
+          `tenants.${id}.`,
+          scope,
+          [ofTenant(id), ...known.filter(({ tenantId }) => tenantId === id).map(ofProject)],
+        ] as const,
+    ),
+    ...[...projects].map(
+      ([id, scope]) => [`projects.${id}.`, scope, known.filter((project) => project.id === id).map(ofProject)] as const,
+    ),
   ] as const;
-  return places.flatMap(([place, scope]) =>
+  return places.flatMap(([place, scope, tables]) =>
     [...routesSeen([scope]).values()].flatMap(({ name, targets, mirror, fallbacks }) => {
       const models = new Set([
         ...targets.map((target) => target.name),
@@ -323,7 +346,10 @@ function deadTargets(configuration: Configuration, providers: Snapshot["provider
         ...fallbacks.flatMap(({ model }) => (model === null ? [] : [model])),
       ]);
       return [...models]
-        .filter((model) => providers.get(splitName(model)?.providerId ?? "")?.enabled === false)
+        .filter((model) => {
+          const found = tables.flatMap((table) => table.get(splitName(model)?.providerId ?? "") ?? []);
+          return found.length > 0 && found.every(({ enabled }) => !enabled);
+        })
         .map((model) => `${place}routes.${name} uses ${model}, but its provider is not enabled`);
     }),
   );

@@ -319,8 +319,11 @@ class FollowingSource implements SnapshotSource {
   #noticesOf(configuration: Configuration, contents: Contents): Notices {
     const input = { ...this.#options, configuration, ...contents, memoize: this.#memoize };
     const { tenants, projects } = contents.identities;
+    const { provider } = contents.resources;
     return {
-      notices: this.#memoize("notices", [configuration, tenants, projects], () => configurationNotices(input)),
+      notices: this.#memoize("notices", [configuration, tenants, projects, provider], () =>
+        configurationNotices(input),
+      ),
       stored: storedProblems(input),
     };
   }

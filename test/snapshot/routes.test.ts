@@ -7,6 +7,7 @@ import type { Snapshot } from "../../src/core/snapshot.ts";
 import { routesFor } from "../../src/routing/resolve-route.ts";
 import { compileSnapshot, configurationNotices } from "../../src/snapshot/compile.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
+import type { OpenedResource } from "../../src/store/configuration/contents.ts";
 import { FAMILIES } from "../config/families.ts";
 import { namedRoutes } from "../../src/routing/resolve-route.ts";
 
@@ -421,5 +422,49 @@ test("a target whose provider is not enabled is reported in the log", () => {
   expect(configurationNotices({ configuration, identities, families: FAMILIES, environment })).toEqual([
     "routes.r uses custom:a, but its provider is not enabled",
     "routes.r uses openai:b, but its provider is not enabled",
+  ]);
+});
+
+test("[d2.9] a target whose provider a tenant or project has enabled itself is reported only where none of these sees the route", () => {
+  const configuration = parseConfiguration({
+    file: "f",
+    text: [
+      'routes: {all: {targets: ["openai:a", "azure:b"]}}',
+      'tenants: {acme: {routes: {own: {targets: ["openai:c"]}}}, beta: {routes: {own: {targets: ["openai:d"]}}}}',
+      'projects: {site: {routes: {r: {targets: ["openai:e", "anthropic:f"]}}}, shop: {routes: {r: {targets: ["anthropic:g"]}}}}',
+    ].join("\n"),
+    families: FAMILIES,
+    environment,
+  });
+  const stored = (name: string, projectId: string | null): OpenedResource => ({
+    id: `prv_${name}`,
+    kind: "provider",
+    name,
+    tenantId: "acme",
+    projectId,
+    setBy: "owner",
+    createdAtMs: 0,
+    updatedAtMs: 0,
+    version: 1,
+    document: { api_key: "sk-1234567890" },
+    fault: null,
+  });
+  const known = {
+    ...identities,
+    tenants: ["acme", "beta"].map((id) => ({ id, name: id })),
+    projects: [
+      { id: "site", tenantId: "acme", name: "site" },
+      { id: "shop", tenantId: "beta", name: "shop" },
+    ],
+  };
+  const provider = [stored("openai", null), stored("anthropic", "site")];
+  const none = { route: [], policy: [], limit: [], budget: [], price: [], tool_server: [], webhook: [], setting: [] };
+  const resources = { ...none, provider };
+  expect(
+    configurationNotices({ configuration, identities: known, resources, families: FAMILIES, environment }),
+  ).toEqual([
+    "routes.all uses azure:b, but its provider is not enabled",
+    "tenants.beta.routes.own uses openai:d, but its provider is not enabled",
+    "projects.shop.routes.r uses anthropic:g, but its provider is not enabled",
   ]);
 });
