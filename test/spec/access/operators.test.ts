@@ -98,6 +98,22 @@ describe("the right of an operator", () => {
       ]);
   });
 
+  test("[d2.3] [d2.11] only an operator deletes the project in which an operator has the only role, and none their own", async () => {
+    const own = await openAdminWorld();
+    const users = `${A}/tenants/acme/users`;
+    await own.send("default.owner", "POST", `${A}/projects`, { id: "attic", name: "attic", tenant_id: "acme" });
+    await own.send("default.owner", "POST", users, { id: "ops", operator: true });
+    await own.send("default.owner", "PUT", `${A}/projects/attic/memberships/ops`, { role: "viewer" });
+    const { body } = await own.send("default.owner", "POST", `${A}/tenants/acme/tokens`, { name: "o", user_id: "ops" });
+    expect(code(await own.send("acme.owner", "DELETE", `${A}/projects/attic`))).toBe("403 insufficient_role");
+    expect(code(await own.send(body.token, "DELETE", `${A}/projects/attic`))).toBe("409 conflict");
+    expect(code(await own.send(body.token, "GET", `${A}/projects/attic`))).toBe("done");
+    await own.send("default.owner", "PUT", `${A}/tenants/acme/memberships/ops`, { role: "viewer" });
+    expect(code(await own.send("acme.owner", "DELETE", `${A}/projects/attic`))).toBe("done");
+    expect(code(await own.send(body.token, "GET", `${A}/projects/site`))).toBe("done");
+    await own.close();
+  });
+
   test("[d2.3] the last operator cannot be removed", async () => {
     const own = await openAdminWorld();
     // the first start's user and the one of the harness: one may go, the other may not

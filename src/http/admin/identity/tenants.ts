@@ -1,10 +1,11 @@
 // Tenants and projects.
 import { z } from "zod";
-import { type AdminCaller, nothingThere, roleAt } from "../../../auth/grants.ts";
+import { type AdminCaller, nothingThere, requireOperator, roleAt } from "../../../auth/grants.ts";
 import type { Project } from "../../../core/identity.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { Kept, StoredTenant } from "../../../store/records.ts";
 import type { Page, PageRequest, Reader } from "../../../store/reader.ts";
+import { everyRow } from "../../../store/every-row.ts";
 import type { AdminOperation } from "../operation.ts";
 import { chosenId } from "../schemas.ts";
 import { identityOperations, NAME, type Thing } from "./identity-operations.ts";
@@ -91,6 +92,17 @@ const TENANT: Thing<StoredTenant> = {
   remove: (writer, id) => writer.removeTenant(id),
 };
 
+/** As if the roles in the project were removed one by one: only operators take the last role of one, and none their own. */
+async function requireOperatorsKeepRoles(caller: AdminCaller, store: Reader, { id, tenantId }: Project): Promise<void> {
+  for await (const { id: userId } of everyRow((page) => store.listUsers(page, { tenantId, isOperator: true }))) {
+    const { data } = await store.listMemberships({ limit: 2 }, { userId });
+    if (data.length !== 1 || data[0]!.projectId !== id) continue;
+    requireOperator(caller, "project");
+    if (userId === caller.token.userId)
+      throw conflict("Your only role is in this project. Ask another operator to give you another one first.");
+  }
+}
+
 const ofTenant = chosenId.optional().meta({ description: "The default is the tenant of the access token." });
 
 const PROJECT: Thing<Project> = {
@@ -118,6 +130,7 @@ const PROJECT: Thing<Project> = {
     if (found === null) throw nothingThere(`project ${id}`);
     return found;
   },
+  allowDelete: ({ caller }, store, project) => requireOperatorsKeepRoles(caller, store, project),
   create: (writer, project) => writer.createProject(project),
   change: (writer, id, change) => writer.changeProject(id, change),
   remove: (writer, id) => writer.removeProject(id),
