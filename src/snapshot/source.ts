@@ -86,7 +86,7 @@ const STORE_SILENCE_MS = 5000;
 const STALE_MS = 60_000;
 /**
  * A read that takes longer no longer delays the next one. Its answer still counts if it arrives before that of a later
- * read.
+ * read, and shows that the store was reached when the read began.
  */
 const READ_TIMEOUT_MS = 15_000;
 
@@ -253,12 +253,13 @@ class FollowingSource implements SnapshotSource {
     const timeoutMs = this.#options.readTimeoutMs ?? READ_TIMEOUT_MS;
     try {
       await withTimeout(
-        this.#applyStore(++this.#reads, again),
+        this.#applyStore(++this.#reads, again).then(() => {
+          this.#storeReachedMs = Math.max(this.#storeReachedMs, beganAtMs);
+        }),
         timeoutMs,
         () => new Error(`the database has not answered for ${timeoutMs / 1000} s`),
       );
       this.#storeFailed = null;
-      this.#storeReachedMs = beganAtMs;
     } catch (thrown) {
       this.#storeFault(thrown);
     } finally {

@@ -300,6 +300,27 @@ describe("the store", () => {
     });
   });
 
+  test("[d2.6] that always answers late is not taken for one that cannot be reached", async () => {
+    let nowMs = 1000;
+    let isSlow = false;
+    const answers: (() => void)[] = [];
+    const revision = (): Promise<string> =>
+      isSlow ? new Promise((resolve) => answers.push(() => resolve("1"))) : Promise.resolve("1");
+    const store = { ...still, revision };
+    writeFileSync(file, "server: {stale_snapshot: refuse}");
+    const clock = { now: () => nowMs, monotonic: () => nowMs };
+    const source = await open({ file, store, pollMs: 5, readTimeoutMs: 20, clock });
+    isSlow = true;
+    for (let late = 0; late < 4; late++) {
+      nowMs += 30_000;
+      // the first read was given up when the second began
+      await until(() => answers.length > 1);
+      answers.shift()!();
+      await until(() => source.storeStatus().unreachedMs < 60_000);
+      expect(source.refusal()).toBeNull();
+    }
+  });
+
   test("is asked again when it fails between two polls, and misses nothing", async () => {
     let fail = true;
     let revision = 1;
