@@ -2,17 +2,21 @@
 // newer database is known, and what any gateway knows as revoked is revoked; sessions and links end in any case.
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
-import { exactly } from "../database/pages.ts";
+import { fromRole, keptIn } from "../columns.ts";
 import { WATCHED } from "../migrations.ts";
 import { COMMAND_LINE } from "../records.ts";
-import type { Schema } from "../schema.ts";
+import { CHANGEABLE_OF_TOKEN, type Schema, TOKEN_SECRET } from "../schema.ts";
+import type { Writer } from "../writer.ts";
 
 type Db = Kysely<Schema>;
-const RIGHTS = ["role", "permissions", "models", "routes", "tools", "ip_ranges", "expires_at_ms"] as const;
-const TOKEN_COLUMNS = ["id", "name", ...RIGHTS, "revoked_at_ms"] as const;
+const { permissions, models, routes, tools, ip_ranges, expires_at_ms } = CHANGEABLE_OF_TOKEN;
+/** What can be changed of a token's rights and end. */
+const RIGHTS = { permissions, models, routes, tools, ip_ranges, expires_at_ms };
+const RIGHT_COLUMNS = Object.keys(RIGHTS) as readonly (keyof typeof RIGHTS)[];
+const TOKEN_COLUMNS = ["id", "name", ...RIGHT_COLUMNS, "revoked_at_ms"] as const;
 type TokenRow = Pick<Schema["access_tokens"], (typeof TOKEN_COLUMNS)[number]>;
 type SecretRow = Schema["token_secrets"];
-type MemberRow = Pick<Schema["memberships"], "user_id" | "project_id" | "role">;
+type MemberRow = Pick<Schema["memberships"], "tenant_id" | "user_id" | "project_id" | "role">;
 
 /** What a database says about who may call. */
 export interface KnownAccess {
@@ -56,7 +60,7 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
     hasLastChange: found === null || found.rows.length > 0,
     tokens: await tokensIn(db),
     secrets: await db.selectFrom("token_secrets").selectAll().execute(),
-    members: await db.selectFrom("memberships").select(["user_id", "project_id", "role"]).execute(),
+    members: await db.selectFrom("memberships").select(["tenant_id", "user_id", "project_id", "role"]).execute(),
     operators: new Set(operators.map(({ id }) => id)),
   };
 }
@@ -82,21 +86,24 @@ export async function applyKnownAccess(
     .toSorted((one, other) => (one.revision < other.revision ? 1 : -1));
   await endSessions(db);
   const newest = newer[0];
-  const changed = newest === undefined ? 0 : await takeOver(db, restored, newest);
-  const isValid = ({ revoked_at_ms: revokedAtMs, expires_at_ms: endsMs }: TokenRow): boolean =>
-    revokedAtMs === null && endsMs > BigInt(nowMs);
+  const changed = newest === undefined ? 0 : await takeOver(store, restored, newest);
   // a token that had expired by the backup may have been given a later end since, and have been revoked after that
   const tokens = newest === undefined ? restored.tokens : await tokensIn(db);
-  const valid = [...tokens.values()].filter(isValid);
-  const isRevoked = ({ id }: TokenRow): boolean =>
+  const valid = [...tokens.values()].filter(
+    ({ id, expires_at_ms: endsMs }) =>
+      (restored.tokens.get(id)?.revoked_at_ms ?? null) === null && endsMs > BigInt(nowMs),
+  );
+  const isRevoked = ({ id, revoked_at_ms: revokedAtMs }: TokenRow): boolean =>
     revokesAll ||
+    revokedAtMs !== null ||
     known.some((one) => (one.tokens.get(id)?.revoked_at_ms ?? null) !== null) ||
     (newest !== undefined && !newest.tokens.has(id));
   const revoked = valid.filter(isRevoked).map(({ id }) => id);
   if (revoked.length > 0)
     await store.change(COMMAND_LINE, async (writer) => {
       for (const id of revoked)
-        await writer.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
+        if ((tokens.get(id)!.revoked_at_ms ?? null) === null)
+          await writer.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
     });
   const isGone = new Set(revoked);
   return {
@@ -119,19 +126,27 @@ async function endSessions(db: Db): Promise<void> {
   });
 }
 
-/** Gives tokens, memberships and operators the rights and secrets that the newest database knows. Returns of how many tokens. */
-async function takeOver(db: Db, restored: KnownAccess, newest: KnownAccess): Promise<number> {
-  const changed = new Set<string>();
-  await db.transaction().execute(async (tx) => {
-    for (const token of restored.tokens.values()) {
-      const now = newest.tokens.get(token.id);
-      if (now === undefined || RIGHTS.every((column) => now[column] === token[column])) continue;
-      changed.add(token.id);
-      const rights = Object.fromEntries(RIGHTS.map((column) => [column, now[column]]));
-      await tx.updateTable("access_tokens").set(rights).where("id", "=", token.id).execute();
+/**
+ * Gives tokens, memberships and operators the rights and secrets that the newest database knows, as changes that the audit
+ * log has. A user who loses the last role by it loses the personal tokens. Returns of how many tokens.
+ */
+async function takeOver(store: Database["store"], restored: KnownAccess, newest: KnownAccess): Promise<number> {
+  const withSecrets = changedSecrets(restored, newest);
+  const changed = new Set(withSecrets);
+  for (const token of restored.tokens.values()) {
+    const now = newest.tokens.get(token.id);
+    if (now !== undefined && RIGHT_COLUMNS.some((column) => now[column] !== token[column])) changed.add(token.id);
+  }
+  const secretsOf = Map.groupBy(newest.secrets, ({ token_id: id }) => id);
+  await store.change(COMMAND_LINE, async (writer) => {
+    for (const id of changed) {
+      const rights = keptIn(RIGHTS, newest.tokens.get(id)!);
+      const secrets = (secretsOf.get(id) ?? []).map((row) => keptIn(TOKEN_SECRET, row));
+      await writer.changeToken(id, (token) => ({ ...token, ...rights, ...(withSecrets.has(id) && { secrets }) }));
     }
-    for (const id of await takeOverSecrets(tx, restored, newest)) changed.add(id);
-    await takeOverMembers(tx, restored, newest);
+    await takeOverMembers(writer, restored, newest);
+    for (const id of restored.operators)
+      if (!newest.operators.has(id)) await writer.changeUser(id, (user) => ({ ...user, isOperator: false }));
   });
   return changed.size;
 }
@@ -139,10 +154,11 @@ async function takeOver(db: Db, restored: KnownAccess, newest: KnownAccess): Pro
 const secretKey = ({ token_id: id, sha256, retires_at_ms: retiresMs }: SecretRow): string =>
   `${id} ${sha256} ${retiresMs ?? ""}`;
 
-async function takeOverSecrets(tx: Db, restored: KnownAccess, newest: KnownAccess): Promise<ReadonlySet<string>> {
+/** The ids of the tokens in both whose secrets differ. */
+function changedSecrets(restored: KnownAccess, newest: KnownAccess): ReadonlySet<string> {
   const had = new Set(restored.secrets.map(secretKey));
   const has = new Set(newest.secrets.map(secretKey));
-  const differing = new Set(
+  return new Set(
     [
       ...restored.secrets.filter((secret) => !has.has(secretKey(secret))),
       ...newest.secrets.filter((secret) => !had.has(secretKey(secret))),
@@ -150,26 +166,16 @@ async function takeOverSecrets(tx: Db, restored: KnownAccess, newest: KnownAcces
       .map(({ token_id: id }) => id)
       .filter((id) => restored.tokens.has(id) && newest.tokens.has(id)),
   );
-  for (const id of differing) {
-    await tx.deleteFrom("token_secrets").where("token_id", "=", id).execute();
-    const secrets = newest.secrets.filter((secret) => secret.token_id === id);
-    if (secrets.length > 0) await tx.insertInto("token_secrets").values(secrets).execute();
-  }
-  return differing;
 }
 
-async function takeOverMembers(tx: Db, restored: KnownAccess, newest: KnownAccess): Promise<void> {
+/** A membership that the newest database has alone is not taken over. */
+async function takeOverMembers(writer: Writer, restored: KnownAccess, newest: KnownAccess): Promise<void> {
   const place = ({ user_id: userId, project_id: projectId }: MemberRow): string => `${userId} ${projectId ?? ""}`;
   const roles = new Map(newest.members.map((member) => [place(member), member.role]));
   for (const member of restored.members) {
+    const { tenant_id: tenantId, user_id: userId, project_id: projectId } = member;
     const role = roles.get(place(member));
-    if (role === member.role) continue;
-    const { user_id, project_id } = member;
-    const isMember = exactly<MemberRow>({ user_id, project_id });
-    if (role === undefined) await tx.deleteFrom("memberships").where(isMember).execute();
-    else await tx.updateTable("memberships").set({ role }).where(isMember).execute();
+    if (role === undefined) await writer.removeMembership(userId, projectId);
+    else if (role !== member.role) await writer.putMembership({ tenantId, userId, projectId, role: fromRole(role) });
   }
-  for (const id of restored.operators)
-    if (!newest.operators.has(id))
-      await tx.updateTable("users").set({ is_operator: 0n }).where("id", "=", id).execute();
 }

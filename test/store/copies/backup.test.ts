@@ -409,9 +409,10 @@ describe("[d15.3] access after a restore", () => {
     expiresMs = NOW_MS * 2,
   ): Promise<Restored & { place: DatabasePlace }> {
     const source = await filledPlace("SQLite");
-    // In ordinary databases, tokens are valid: this fills them with small numbers.
+    // In ordinary databases, tokens are valid and their secrets are in hex: this fills them with small numbers and words.
     await within(openSource(source), async ({ db }) => {
       await sql`update access_tokens set revoked_at_ms = null, expires_at_ms = ${expiresMs}`.execute(db);
+      await sql`update token_secrets set sha256 = replace(sha256, 'sha256-', '0')`.execute(db);
     });
     const file = await backupOf(source);
     const { lastChange } = verifyBackup(file, null);
@@ -462,14 +463,44 @@ describe("[d15.3] access after a restore", () => {
 
   test("a token has the rights and secrets that a newer database knows", async () => {
     const { access, place } = await afterwards(
-      `update access_tokens set models = '["only"]' where id = 'id-1';update token_secrets set sha256 = 'rotated' where sha256 = 'sha256-0';update revisions set counter = counter + 2`,
+      `update access_tokens set models = '["only"]' where id = 'id-1';update token_secrets set sha256 = 'abcd' where sha256 = '00';update revisions set counter = counter + 2`,
     );
     expect(access.changed).toBe(2);
     expect((await tokensIn(place))[1]!["models"]).toBe('["only"]');
     const secrets = await within(openToRead(place), ({ db }) =>
       db.selectFrom("token_secrets").select("sha256").execute(),
     );
-    expect(secrets.map(({ sha256 }) => sha256).toSorted()).toEqual(["rotated", "sha256-1", "sha256-2"]);
+    expect(secrets.map(({ sha256 }) => sha256).toSorted()).toEqual(["01", "02", "abcd"]);
+  });
+
+  test("what is taken over of tokens, roles and operators is in the audit log, and says how it was before", async () => {
+    const { place } = await afterwards(
+      `update access_tokens set models = '["only"]' where id = 'id-1';update memberships set role = 'viewer' where user_id = 'id-0';delete from memberships where user_id = 'id-1';update users set is_operator = 0;update revisions set counter = counter + 2`,
+    );
+    const rows = await within(openToRead(place), ({ db }) =>
+      db
+        .selectFrom("audit_log")
+        .selectAll()
+        .where("kind", "in", ["token", "membership", "user"])
+        .orderBy("sequence")
+        .execute(),
+    );
+    expect(
+      rows.map(({ action, via, target_id: id, value_before: was, value_after: is }) => [
+        `${via}: ${action} ${id}`,
+        JSON.parse(was ?? "null"),
+        JSON.parse(is ?? "null"),
+      ]),
+    ).toMatchObject([
+      ["cli: change id-1", { models: [] }, { models: ["only"] }],
+      ["cli: change id-0/id-0", { role: "developer" }, { role: "viewer" }],
+      ["cli: remove id-1/id-0", { role: "developer" }, null],
+      ["cli: change id-1", { operator: true }, { operator: false }],
+    ]);
+    const members = await within(openToRead(place), ({ db }) =>
+      db.selectFrom("memberships").select(["user_id", "role"]).orderBy("user_id").execute(),
+    );
+    expect(members.map(({ user_id: id, role }) => `${id} ${role}`)).toEqual(["id-0 viewer", "id-2 developer"]);
   });
 
   test("what an older database or another gateway knows as revoked is revoked, and the rest is named as uncertain", async () => {
