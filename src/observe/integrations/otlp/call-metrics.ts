@@ -4,7 +4,7 @@
 import type { Attempt, CallRecord } from "../../../core/record/record.ts";
 import type { ToolRun } from "../../../core/configured/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
-import type { Instrument, MetricSums } from "./metric.ts";
+import type { Counting, Instrument, MetricSums } from "./metric.ts";
 import { conventionalOperation } from "./operation-names.ts";
 import { sentStatus, toolErrorType, vendorOf } from "./record-spans.ts";
 
@@ -60,11 +60,12 @@ export const INSTRUMENTS = {
 } as const satisfies Readonly<Record<string, Instrument>>;
 
 /**
- * Counts a call. A model is named only if it answered. Callers and tool servers choose names of tools and servers; the
- * number of series is bounded.
+ * Counts a call. A model is named only if it answered. Callers choose names of models, and tool servers those of their
+ * tools; the number of series is bounded, also for each tenant.
  */
-export function countCall(record: CallRecord, sums: MetricSums): void {
+export function countCall(record: CallRecord, all: MetricSums): void {
   if (record.explained || record.mirrorOf !== null) return;
+  const sums = all.of(record.tenantId);
   for (const attempt of record.attempts) if (!attempt.fromCache) countAttempt(record, attempt, sums);
   for (const run of record.tools) countTool(record, run, sums);
   countAnswer(record, sums);
@@ -78,7 +79,7 @@ export function countCall(record: CallRecord, sums: MetricSums): void {
     }));
 }
 
-function countAttempt(record: CallRecord, attempt: Attempt, sums: MetricSums): void {
+function countAttempt(record: CallRecord, attempt: Attempt, sums: Counting): void {
   const { stream, totalMs } = record;
   const { provider, vendor: known, code, usage, usageSource, startMs, firstContentMs } = attempt;
   const model = code === null ? cut(attempt.model) : undefined;
@@ -120,7 +121,7 @@ const attributesOf =
   });
 
 /** The tool server chooses the names of its tools. */
-function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): void {
+function countTool({ totalMs }: CallRecord, run: ToolRun, sums: Counting): void {
   const error = toolErrorType(run);
   sums.add(
     INSTRUMENTS.toolDuration,
@@ -135,7 +136,7 @@ function countTool({ totalMs }: CallRecord, run: ToolRun, sums: MetricSums): voi
   );
 }
 
-function countAnswer(record: CallRecord, sums: MetricSums): void {
+function countAnswer(record: CallRecord, sums: Counting): void {
   const { code, stream, provider, cost } = record;
   const status = sentStatus(record);
   const model = code === null ? cut(record.model) : undefined;

@@ -29,13 +29,26 @@ interface Point {
 
 type Points = Map<string, Point>;
 
+/** What the calls of one tenant count. */
+export interface Counting {
+  /** `key` identifies the series of an instrument; its attributes are made only when the series is new. */
+  add(instrument: Instrument, key: string, value: number, attributes: () => Attributes): void;
+}
+
 export interface Collected {
   readonly startMs: number;
+  /** As in MetricSums. */
+  readonly added: ReadonlyMap<string, number>;
   readonly points: ReadonlyMap<Instrument, Points>;
 }
 
-/** OpenTelemetry's own default; beyond it all further series are combined into one. */
-const MAX_SERIES = 2000;
+/**
+ * Series of one metric that the calls of one tenant may add: OpenTelemetry's own default. Beyond it all further series are
+ * combined into one.
+ */
+const MAX_SERIES_OF_TENANT = 2000;
+/** All series of one metric, so that one tenant cannot take the room of the others. */
+const MAX_SERIES = 2 * MAX_SERIES_OF_TENANT;
 const OVERFLOW: Attributes = { "otel.metric.overflow": true };
 const OVERFLOW_KEY = "overflow";
 
@@ -43,29 +56,37 @@ export class MetricSums {
   readonly #temporality: Temporality;
   #startMs: number;
   #points = new Map<Instrument, Points>();
+  /** The number of series by the instrument and the tenant whose calls have added them. */
+  #added = new Map<string, number>();
 
   constructor(temporality: Temporality, nowMs: number) {
     this.#temporality = temporality;
     this.#startMs = nowMs;
   }
 
-  /** `key` identifies the series of an instrument; its attributes are made only when the series is new. */
-  add(instrument: Instrument, key: string, value: number, attributes: () => Attributes): void {
-    const point = this.#point(instrument, key, attributes);
-    point.sum += value;
-    if (instrument.bounds === null) return;
-    point.count += 1;
-    if (value < point.min) point.min = value;
-    if (value > point.max) point.max = value;
-    point.buckets[bucketOf(value, instrument.bounds)]! += 1;
+  /** `tenantId` is `null` for calls of no tenant. */
+  of(tenantId: string | null): Counting {
+    return {
+      add: (instrument, key, value, attributes) => {
+        const point = this.#point(instrument, key, attributes, tenantId);
+        point.sum += value;
+        if (instrument.bounds === null) return;
+        point.count += 1;
+        if (value < point.min) point.min = value;
+        if (value > point.max) point.max = value;
+        point.buckets[bucketOf(value, instrument.bounds)]! += 1;
+      },
+    };
   }
 
-  #point(instrument: Instrument, key: string, attributes: () => Attributes): Point {
+  /** `tenantId` is left out for a series that has counted before. */
+  #point(instrument: Instrument, key: string, attributes: () => Attributes, tenantId?: string | null): Point {
     let points = this.#points.get(instrument);
     if (points === undefined) this.#points.set(instrument, (points = new Map()));
     const known = points.get(key);
     if (known !== undefined) return known;
-    if (points.size >= MAX_SERIES && key !== OVERFLOW_KEY) return this.#point(instrument, OVERFLOW_KEY, () => OVERFLOW);
+    if (key !== OVERFLOW_KEY && (points.size >= MAX_SERIES || !this.#mayAdd(instrument, tenantId)))
+      return this.#point(instrument, OVERFLOW_KEY, () => OVERFLOW);
     const point: Point = {
       attributes: attributes(),
       sum: 0,
@@ -78,11 +99,22 @@ export class MetricSums {
     return point;
   }
 
+  /** Whether the calls of the tenant may add a series. */
+  #mayAdd({ name }: Instrument, tenantId: string | null | undefined): boolean {
+    if (tenantId === undefined) return true;
+    const place = JSON.stringify([name, tenantId]);
+    const added = this.#added.get(place) ?? 0;
+    if (added >= MAX_SERIES_OF_TENANT) return false;
+    this.#added.set(place, added + 1);
+    return true;
+  }
+
   /** Returns what has to be exported now. */
   collect(nowMs: number): Collected {
-    const collected: Collected = { startMs: this.#startMs, points: this.#points };
+    const collected: Collected = { startMs: this.#startMs, added: this.#added, points: this.#points };
     if (this.#temporality === "delta") {
       this.#points = new Map();
+      this.#added = new Map();
       this.#startMs = nowMs;
     }
     return collected;
@@ -92,6 +124,7 @@ export class MetricSums {
   restore(collected: Collected): void {
     if (this.#temporality === "cumulative") return;
     this.#startMs = collected.startMs;
+    for (const [place, added] of collected.added) this.#added.set(place, Math.max(added, this.#added.get(place) ?? 0));
     for (const [instrument, points] of collected.points)
       for (const [key, point] of points)
         merge(

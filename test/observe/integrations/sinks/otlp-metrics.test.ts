@@ -206,7 +206,7 @@ describe("what is counted", () => {
     expect(metric(metrics, "dragoman.calls").points.map(({ value }) => value)).toEqual([1n]);
   });
 
-  test("[d11.4] a caller cannot create series: names of models that did not answer appear nowhere, and there are 2,000 series at most", () => {
+  test("[d11.4] a caller cannot create series: names of models that did not answer appear nowhere, and there are 2,000 series of a tenant at most", () => {
     const metrics = counted(
       Array.from({ length: 3000 }, (_, index) =>
         record({
@@ -230,6 +230,31 @@ describe("what is counted", () => {
     expect(
       many.points.filter(({ attributes }) => attributes["otel.metric.overflow"] === true).map(({ count }) => count),
     ).toEqual([1000n]);
+  });
+
+  test("[d11.4] a tenant with many names takes the series of no other, also after an export that failed", () => {
+    const sums = new MetricSums("delta", START_MS);
+    const count = (tenantId: string, from: number, to: number): void => {
+      for (let n = from; n < to; n++) countCall(record({ tenantId, model: `${tenantId}-${n}`, attempts: [] }), sums);
+    };
+    const seriesOf = (): readonly (readonly [tenant: string, series: number])[] => {
+      const points = sums.collect(START_MS).points.get(INSTRUMENTS.serverDuration)!;
+      const tenants = [...points.values()].map(
+        ({ attributes }) => String(attributes["gen_ai.request.model"]).split("-")[0]!,
+      );
+      return [...Map.groupBy(tenants, (tenant) => tenant)].map(([tenant, of]) => [tenant, of.length]);
+    };
+    count("loud", 0, 1500);
+    sums.restore(sums.collect(START_MS));
+    count("loud", 1500, 6000);
+    count("quiet", 0, 50);
+    expect(seriesOf()).toEqual([
+      ["loud", 2000],
+      ["undefined", 1],
+      ["quiet", 50],
+    ]);
+    for (const tenant of ["a", "b", "c"]) count(tenant, 0, 3000);
+    expect(seriesOf().reduce((sum, [, series]) => sum + series, 0)).toBe(4000);
   });
 
   test("the page of the integration lists each metric", () => {
