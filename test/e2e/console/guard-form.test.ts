@@ -52,4 +52,24 @@ describe.skipIf(program === null)("the form of a guard with a service", () => {
     expect(made.faults).toEqual([]);
     await made.close();
   });
+
+  test("[d14.5] has what another kind had when that kind is chosen again", async () => {
+    const made = await openConsole(browser, world.url);
+    const { page } = made;
+    await made.open("/acme/site/policies/~new");
+    await made.signIn(world.tokens.get("acme.owner")!);
+    await made.settled();
+    const kind = (name: string) => page.getByRole("button", { name, exact: true }).click();
+    const rule = page.getByLabel("Deny a call where this holds (CEL)");
+    await kind("Guard");
+    await page.getByLabel("Classes, one in each line").fill("email");
+    await kind("Rule");
+    await rule.fill('request.user == "mallory"');
+    await kind("Guard");
+    expect(await page.getByLabel("Classes, one in each line").inputValue()).toBe("email");
+    await kind("Rule");
+    expect(await rule.inputValue()).toBe('request.user == "mallory"');
+    expect(made.faults).toEqual([]);
+    await made.close();
+  });
 });

@@ -1,4 +1,6 @@
-// The role of a user in a tenant or a project, changed where it stands. The version that is shown is sent along.
+// The role of a user in a tenant or a project, changed where it stands: what is chosen is sent by a button, because a list is
+// changed by a key or a wheel as well. The version that was shown is sent along.
+import { useState } from "react";
 import { Problem } from "../../components/problem.tsx";
 import type { Membership } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
@@ -36,21 +38,31 @@ export function roleRequest(path: string, userId: string, role: string): ShownRe
 
 export function RoleChoice({ path, userId, membership, roles, isReadOnly }: RoleChoiceProps) {
   const { isBusy, failure, ask } = useWrite();
-  const seen = membership === undefined ? {} : { "if-match": membership.etag };
-  const choose = (role: string): void => void ask(roleRequest(path, userId, role), seen);
+  const [chosen, setChosen] = useState<{ readonly role: string; readonly seen: Membership | undefined } | null>(null);
+  const current = membership?.role ?? "";
+  const send = async (role: string, seen: Membership | undefined): Promise<void> => {
+    const sent = await ask(roleRequest(path, userId, role), seen === undefined ? {} : { "if-match": seen.etag });
+    if (sent !== undefined) setChosen(null);
+  };
   return (
     <>
       <select
         aria-label={`Role of ${userId}`}
-        value={membership?.role ?? ""}
+        value={chosen?.role ?? current}
         disabled={isBusy || isReadOnly}
-        onChange={(event) => choose(event.target.value)}
+        onChange={({ target: { value } }) => setChosen(value === current ? null : { role: value, seen: membership })}
       >
         <option value="">no role</option>
         {[...new Set([...roles, ...(membership === undefined ? [] : [membership.role])])].map((role) => (
           <option key={role}>{role}</option>
         ))}
       </select>
+      {chosen !== null && (
+        <button type="button" disabled={isBusy} onClick={() => void send(chosen.role, chosen.seen)}>
+          {chosen.role === "" ? "Take the role away" : `Give the role ${chosen.role}`}
+          <span className="unseen"> {userId}</span>
+        </button>
+      )}
       {failure !== null && <Problem what="The role was not changed." error={failure} />}
     </>
   );

@@ -1,5 +1,6 @@
 // The form of a policy: a rule that denies calls, or a guard that searches their text or has a service judge it, and to
 // which calls it applies.
+import { useRef } from "react";
 import { GuardServiceFields } from "./outside-guard-fields.tsx";
 import { ChoiceField, LinesField, TextField } from "../../configured/form-fields.tsx";
 import type { FormProps } from "../../configured/noun.ts";
@@ -22,15 +23,20 @@ const FIRST = { guard: { classes: ["secret"] }, service: { service: { type: "req
 export function PolicyForm(props: FormProps) {
   const { fields, edit, isReadOnly } = props;
   const isGuard = fields["guard"] !== undefined;
+  /** What another kind had, so that it is there again when that kind is chosen again. */
+  const left = useRef<Partial<Record<keyof typeof KINDS, unknown>>>({});
   const kind = !isGuard ? "rule" : valueAt(fields, ["guard", "service"]) === undefined ? "guard" : "service";
-  const become = (chosen: keyof typeof KINDS): void =>
+  const become = (chosen: keyof typeof KINDS): void => {
+    left.current[kind] = isGuard ? fields["guard"] : fields["rule"];
+    const earlier = left.current[chosen];
     edit((yaml) => {
       const next =
         chosen === "rule"
-          ? withValue(withValue(yaml, ["guard"], undefined), ["rule"], "false")
-          : withValue(withValue(yaml, ["rule"], undefined), ["guard"], { ...FIRST[chosen], action: "mask" });
+          ? withValue(withValue(yaml, ["guard"], undefined), ["rule"], earlier ?? "false")
+          : withValue(withValue(yaml, ["rule"], undefined), ["guard"], earlier ?? { ...FIRST[chosen], action: "mask" });
       return fields["message"] === EXAMPLE_MESSAGE ? withValue(next, ["message"], undefined) : next;
     });
+  };
   return (
     <div className="object-form">
       <span className="segments" role="group" aria-label="Kind of policy">

@@ -1,0 +1,34 @@
+// The role of a user is changed where it stands, and not by a slip.
+import { describe, expect, test } from "bun:test";
+import { chromiumProgram, launch, openConsole } from "../../harness/console/chromium.ts";
+import { openServedWorld } from "../../harness/console/world.ts";
+
+const program = chromiumProgram();
+
+describe.skipIf(program === null)("the role of a user", () => {
+  test("[d14.5] is not changed by a key on the list of roles, and is by the button beside it", async () => {
+    const world = await openServedWorld();
+    const browser = await launch(program!);
+    const made = await openConsole(browser, world.url);
+    const { page } = made;
+    const roleNow = async (): Promise<string | undefined> =>
+      (await world.store.readContents()).identities.memberships.find(
+        ({ userId, projectId }) => userId === "acme-viewer" && projectId === null,
+      )?.role;
+    await made.open("/acme/-/people");
+    await made.signIn(world.tokens.get("acme.owner")!);
+    await made.settled();
+    const list = page.getByLabel("Role of acme-viewer");
+    await list.focus();
+    await page.keyboard.press("a");
+    await made.settled();
+    expect([await list.inputValue(), await roleNow()]).toEqual(["admin", "viewer"]);
+    await page.getByRole("button", { name: "Give the role admin acme-viewer" }).click();
+    await page.getByRole("button", { name: "Give the role" }).waitFor({ state: "detached" });
+    expect([await list.inputValue(), await roleNow()]).toEqual(["admin", "admin"]);
+    expect(made.faults).toEqual([]);
+    await made.close();
+    await browser.close();
+    await world.close();
+  });
+});
