@@ -2,7 +2,14 @@
 import { streamOf } from "../../auth/judged-reading.ts";
 import { invalid, invalidRequest, notFound } from "../../core/refusals.ts";
 import { eventsToReader, keptEvents, liveEvents } from "./background/background-events.ts";
-import { askToCancel, isRunning, type MarkedStores, removeEvents } from "./background/background-marks.ts";
+import {
+  askToCancel,
+  isDeleted,
+  isRunning,
+  type MarkedStores,
+  noteDeleted,
+  removeEvents,
+} from "./background/background-marks.ts";
 import { Cancellation } from "../../core/concurrency/cancellation.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -73,7 +80,8 @@ export async function deletedResponse(request: KeptResponseRequest): Promise<Jso
       "kept_store_unavailable",
       "The call that makes this response has been asked to end, and has not ended yet. Delete the response again in a moment.",
     );
-  const { owner, isStreamed, eventParts = 0 } = found;
+  const { owner, response, isStreamed, eventParts = 0 } = found;
+  if (kept.kept !== null && response["background"] === true) await noteDeleted(markedIn(kept), owner.tenantId, id);
   if (kept.kept !== null && isStreamed === true) await removeEvents(markedIn(kept), owner.tenantId, id, eventParts);
   await removeResponse(kept, found);
   return { id, object: "response", deleted: true };
@@ -181,13 +189,17 @@ async function asItIs(request: KeptResponseRequest, found: KeptResponse): Promis
   if (kept === null || background?.get(id) != null || (await isRunning(markedIn(stores), tenantId, id))) return found;
   // it may have ended since it was found, or been deleted
   const last = await findResponse(stores, request, id);
-  if (last === null || !isUnderWay(last)) return last ?? found;
+  if (last === null) throw notKept(id);
+  if (!isUnderWay(last)) return last;
   const error = { code: "interrupted", message: "The process that ran this call ended before the call did." };
   const interrupted: KeptResponse = { ...found, response: { ...found.response, status: "failed", error } };
   try {
     await keepResponse(kept, interrupted, found.input.length);
   } catch {
     // the next one who asks finds the same
+    return interrupted;
   }
-  return interrupted;
+  if (!(await isDeleted(markedIn(stores), tenantId, id))) return interrupted;
+  await kept.remove(tenantId, id);
+  throw notKept(id);
 }

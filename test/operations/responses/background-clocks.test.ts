@@ -23,7 +23,7 @@ function twoGateways() {
   const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null, created };
   const marks = new RunMarks({ kept, clock }, owner, ID);
   const keep = (status: string, more: { readonly isStreamed?: boolean } = {}) =>
-    keepResponse(kept, { owner, response: { id: ID, status, output: [] }, input: [], ...more }, 0);
+    keepResponse(kept, { owner, response: { id: ID, status, output: [], background: true }, input: [], ...more }, 0);
   /** The other gateway, whose clock is a minute ahead. */
   const snapshot = { memberships: new Map(), operators: new Map(), projects: new Map(), users: new Map() };
   const own: Reader = { token, address: () => null, snapshot };
@@ -125,6 +125,28 @@ test("[d12.8] a response whose process was killed leaves none of its events when
   expect(parts()).toEqual([true, true]);
   expect(await deletedResponse({ ...reader, id: ID, query: () => undefined })).toMatchObject({ deleted: true });
   expect(parts()).toEqual([false, false]);
+}, 60_000);
+
+test("[d12.8] a response that is deleted while another one who asks finds that its process was killed is not kept again", async () => {
+  const { clock, marks, keep, reader } = twoGateways();
+  await keep("in_progress");
+  await marks.runs();
+  clock.turnTo(clock.now() + 60_000);
+  const { kept } = reader.kept;
+  const request = { ...reader, id: ID, query: () => undefined };
+  /** The other one keeps the response as interrupted once it was deleted. */
+  const late = new Proxy(kept, {
+    get(target, name) {
+      if (name !== "keep") return Reflect.get(target, name, target).bind(target);
+      return async (object: Parameters<typeof kept.keep>[0]) => {
+        await deletedResponse(request);
+        return target.keep(object);
+      };
+    },
+  });
+  const asked = retrievedResponse({ ...request, kept: { ...reader.kept, kept: late } });
+  expect(await asked.catch((thrown: unknown) => thrown)).toMatchObject({ code: "not_found" });
+  expect(kept.find("default", ID)).toBeNull();
 }, 60_000);
 
 test("[d12.8] a response is not said to be deleted while another process goes on with its call, which would keep it again", async () => {

@@ -143,6 +143,19 @@ export async function askToCancel({ kept }: MarkedStores, tenantId: string, id: 
 }
 
 /**
+ * Says that a response in the background was deleted, so that nobody keeps it again who has found it before. Throws
+ * `kept_store_unavailable`.
+ */
+export async function noteDeleted({ kept }: MarkedStores, tenantId: string, id: string): Promise<void> {
+  await kept.keep({ tenantId, projectId: null, ids: [nameOf(id, "deleted")], value: {}, size: () => 100 });
+}
+
+/** Throws `kept_store_unavailable`. */
+export async function isDeleted({ kept }: MarkedStores, tenantId: string, id: string): Promise<boolean> {
+  return (await kept.find(tenantId, nameOf(id, "deleted"))) !== null;
+}
+
+/**
  * Returns one part of the events of a stream, in which an empty text stands for an event that was too large to be kept;
  * `null` where there is none yet. Throws `kept_store_unavailable`.
  */
