@@ -253,9 +253,7 @@ class FollowingSource implements SnapshotSource {
     const timeoutMs = this.#options.readTimeoutMs ?? READ_TIMEOUT_MS;
     try {
       await withTimeout(
-        this.#applyStore(++this.#reads, again).then(() => {
-          this.#storeReachedMs = Math.max(this.#storeReachedMs, beganAtMs);
-        }),
+        this.#reachStore(beganAtMs, again),
         timeoutMs,
         () => new Error(`the database has not answered for ${timeoutMs / 1000} s`),
       );
@@ -265,6 +263,11 @@ class FollowingSource implements SnapshotSource {
     } finally {
       this.#storeReadSinceMs = null;
     }
+  }
+
+  async #reachStore(beganAtMs: number, again: boolean): Promise<void> {
+    await this.#applyStore(++this.#reads, again);
+    this.#storeReachedMs = Math.max(this.#storeReachedMs, beganAtMs);
   }
 
   async #applyStore(reading: number, again: boolean): Promise<void> {

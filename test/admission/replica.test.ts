@@ -84,11 +84,11 @@ describe("a replica", () => {
     };
     const before = mapsNow();
     const [former, current] = [accountOf({ id: "used" }), accountOf({ id: "used" })];
-    accounts.channelOfRule(former!.rule);
+    accounts.channelOfRule(former.rule);
     for (let limit = 0; limit < 5_000; limit++) accounts.channelOfRule(accountOf({ id: `removed${limit}` }).rule);
     accounts.sweep(now);
     expect(mapsNow() - before).toBeLessThan(1_000);
-    expect(accounts.accountOf(current!, 1, now)).toBe(accounts.accountOf(former!, 1, now));
+    expect(accounts.accountOf(current, 1, now)).toBe(accounts.accountOf(former, 1, now));
   });
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, 1e300, -5, 0.5])(
