@@ -472,6 +472,8 @@ export interface RequestForm {
   readonly rawPrompts?: RawPromptRules;
   /** Set where the answer is no generated text: each message of the request is one input. */
   readonly task?: TaskRules;
+  /** Set where the answer is a count of the tokens of the request, which uses none and costs nothing (promise 12.11). */
+  readonly counts?: true;
   /**
    * Turns the text of a body into a request, without I/O. `bounds` is null when the engine has made the text of parts
    * that were checked before: it then has the form of chat completions. Throws GatewayError, whose `param` is a path in

@@ -12,5 +12,6 @@ export function countTranslator(operation: OperationName, translator: Translator
       return { ...translation, untranslated: [never, ...translation.untranslated] };
     },
     names: translator.names,
+    counts: true,
   };
 }

@@ -83,6 +83,11 @@ export interface NativeOperation {
   readonly source: string;
   readonly form: NativeForm;
   readonly framing: Framing;
+  /**
+   * Set where the answer is a count of the tokens of a request: the members of a body that are counted. Nothing is
+   * generated, so that guards on answers find no text, and a parameter of the answer has no meaning. Absent otherwise.
+   */
+  readonly counted?: ReadonlySet<string>;
   /** The client's own HTTP headers that are sent along, in lower case. */
   readonly clientHeaders: readonly string[];
   /** Members of the query of the client's own request that are sent along. */

@@ -85,6 +85,7 @@ test("[d5.8] the prompt of a request is counted once, however many answers to it
       reads += 1;
       return [{ role: "user", content: "Hello" }];
     },
+    form: {},
     params: {},
     extra: {},
   } as unknown as ChatRequest;

@@ -167,10 +167,14 @@ function isNull({ source }: ChatRequest, name: string): boolean {
   return span !== undefined && source.text.slice(span.valueStart, span.valueEnd) === "null";
 }
 
+/** A count generates nothing and costs nothing, whatever the prompt of the call that it is for would cost. */
+const FREE = { bound: 0, boundFrom: "request", promptCost: 0, completionCost: 0 } as const;
+
 /** Estimates the prompt and the bound of the answer, at the current price. */
 function estimate({ fitted: { request }, resolved }: PlannedTarget, call: Call): JsonObject {
+  const estimated = costEstimate(request, resolved, call.meter.prices);
   const { promptTokens, bound, boundFrom, choices, price, prompt, completion, promptCost, completionCost } =
-    costEstimate(request, resolved, call.meter.prices);
+    request.form.counts === true ? { ...estimated, ...FREE } : estimated;
   return {
     prompt_tokens: promptTokens,
     completion_tokens_bound: bound,

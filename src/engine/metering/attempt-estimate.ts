@@ -16,6 +16,13 @@ import { searchUnitsOf } from "../fit/task-parts.ts";
 import { generatedCount, promptCount } from "../fit/raw-prompts.ts";
 import type { CallPrices, PricedTarget } from "./call-prices.ts";
 
+/** What an attempt uses that is free. */
+const NOTHING: AttemptEstimate = {
+  requests: 1,
+  bound: () => 0,
+  most: () => ({ usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }, cost: null }),
+};
+
 /** Costs are in nano-dollars and rates in nano-dollars for a million tokens; a value is `null` when it is not known. */
 export interface CostEstimate {
   readonly promptTokens: number;
@@ -85,8 +92,9 @@ export interface AttemptEstimate extends ReservationEstimate {
   most(assumedTokens: number, assumedInCost: number): ChargeInFlight;
 }
 
-/** Estimates what an attempt reserves: the prompt and the bound of the answer, for each choice. */
+/** Estimates what an attempt reserves: the prompt and the bound of the answer, for each choice. A count is free. */
 export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: CallPrices): AttemptEstimate {
+  if (request.form.counts === true) return NOTHING;
   const { provider, target } = at;
   const n = generatedCount(request);
   const units = searchUnitsOf(request, provider, target.model);

@@ -167,8 +167,9 @@ export class AttemptMeter {
 
   #usageOf(index: number): AttemptUsage | null {
     const seen = this.#seenOf(index);
-    if (seen !== null || !this.#requests[index]!.isAccepted) return seen;
-    const prompt = promptTokens(this.#attempt.fitted.request);
+    const { request } = this.#attempt.fitted;
+    if (seen !== null || !this.#requests[index]!.isAccepted || request.form.counts === true) return seen;
+    const prompt = promptTokens(request);
     return { usage: { prompt_tokens: prompt, completion_tokens: 0, total_tokens: prompt }, isEstimated: true };
   }
 

@@ -11,7 +11,7 @@ import type { Snapshot } from "../../core/snapshot.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 export type PricedTarget = Pick<Resolved, "provider" | "target">;
-type PricedRequest = Pick<ChatRequest, "options">;
+type PricedRequest = Pick<ChatRequest, "options" | "form">;
 
 export interface CallPricesOptions {
   readonly snapshot: Pick<Snapshot, "providers" | "prices">;
@@ -58,6 +58,8 @@ export class CallPrices {
    */
   cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
     const price = this.counted(request, at);
+    // a price for each request is that of an answer
+    if (request.form.counts === true) return price === null ? null : { nanoUsd: 0, priceId: price.id };
     const tools = price === null || price.id === REQUEST_PRICE ? 0 : this.#hostedTools(usage, at);
     const cost = this.#costOfTokens(usage, price, at);
     return tools === 0 || cost === null ? cost : sumOfCosts(cost, { nanoUsd: tools, priceId: cost.priceId });

@@ -6,7 +6,7 @@ import { memoizePerObject } from "../../core/memoization.ts";
 import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
-import type { NativeForm, NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { FitSettings, TranslationReason } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -45,9 +45,9 @@ export function nativeAt(
   const native = circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
   if (circumstance === null || native === null) return "not_spoken";
   if (offered !== null) return "tool_servers";
-  if (isAnswerGuarded) return "output_guard";
+  if (isAnswerGuarded && native.counted === undefined) return "output_guard";
   if (options.hasExtraBody) return "parameter";
-  const settingEdits = editsOfSettings(request, native.form, provider, fit);
+  const settingEdits = editsOfSettings(request, native, provider, fit);
   if (settingEdits === null) return "parameter";
   const spoken = { operation, circumstance };
   return {
@@ -74,16 +74,28 @@ export function isSetToSpeak({ native }: ProviderSettings, operation: RecordedOp
   return native?.some((name) => name === operation) === true;
 }
 
+/** Parameters that a model reads with the prompt, so that a count without them would be another one. */
+const READ_WITH_PROMPT: ReadonlySet<string> = new Set([
+  "tools",
+  "tool_choice",
+  "functions",
+  "function_call",
+  "response_format",
+  "prediction",
+]);
+
 /**
  * Returns the changes for the parameters that the configuration adds or drops; null where the form has no place for
- * one, so that only the translation can have it.
+ * one, so that only the translation can have it. A count has those of the answer among `dropped`.
  */
 function editsOfSettings(
   request: ChatRequest,
-  { parameters }: NativeForm,
+  { form: { parameters }, counted }: NativeOperation,
   { reserved, guards }: Provider,
   { drop }: FitSettings,
 ): Pick<NativeTarget, "edits" | "dropped"> | null {
+  const isLeft = (name: string, path: readonly string[] | undefined): boolean =>
+    counted !== undefined && (path === undefined ? !READ_WITH_PROMPT.has(name) : !counted.has(path[0]!));
   const edits: JsonEdit[] = [];
   const dropped: string[] = [];
   for (const [name, value] of Object.entries(addedMembers(request.written!))) {
@@ -91,12 +103,17 @@ function editsOfSettings(
     if (guards?.includes(name) === true) return null;
     const own = FIELDS.has(name) || reserved.has(name) ? undefined : [name];
     const path = Object.hasOwn(parameters, name) ? parameters[name] : own;
+    if (isLeft(name, path)) {
+      if (!Object.hasOwn(GATEWAY, name)) dropped.push(name);
+      continue;
+    }
     if (path !== undefined) edits.push({ path, value: value === null ? undefined : value });
     else if (!Object.hasOwn(GATEWAY, name)) return null;
   }
   for (const name of drop ?? [])
     if (Object.hasOwn(request.params, name)) {
       const path = parameters[name];
+      if (path === undefined && isLeft(name, path)) continue;
       if (path === undefined) return null;
       edits.push({ path, value: undefined });
       dropped.push(path.join("."));

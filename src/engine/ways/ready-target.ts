@@ -35,7 +35,8 @@ export function readyTarget(asked: AskedTarget): ReadyTarget {
   if (way.kind !== "task" && asked.resolved.provider.hasOnlyTasks === true) throw hasNoConversations(asked.resolved);
   const { references, ...made } = preparedBy(way, asked);
   const written = asked.settings.cachesPrompts === true ? markedResult(made, way, asked) : made;
-  const outputGuards = way.kind === "task" ? [] : asked.outputGuards;
+  const outputGuards =
+    way.kind === "task" || (way.kind === "native" && way.native.native.counted !== undefined) ? [] : asked.outputGuards;
   return {
     ...written,
     resolved:

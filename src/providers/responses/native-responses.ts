@@ -78,12 +78,25 @@ export function nativeResponses(failureOf: ResponsesRules["failureOf"]): Omit<Na
 
 const { storeMember: _stores, reasoningMember: _includes, ...COUNT_FORM } = RESPONSES_FORM;
 
+/** https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens */
+const COUNTED: ReadonlySet<string> = new Set([
+  "input",
+  "instructions",
+  "tools",
+  "tool_choice",
+  "parallel_tool_calls",
+  "reasoning",
+  "text",
+  "truncation",
+]);
+
 /** Counts of tokens before a call. Nothing is stored, so that the body gets no `store`. */
 export function nativeInputTokens(failureOf: ResponsesRules["failureOf"]): Omit<NativeOperation, "encodeRequest"> {
   return {
     ...nativeResponses(failureOf),
     source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
     form: COUNT_FORM,
+    counted: COUNTED,
     decodeResponse: (body, _context, value) => decodeCount(body, (answer) => failureOf(answer, body), value),
   };
 }

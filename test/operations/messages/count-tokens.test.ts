@@ -1,7 +1,12 @@
 // Counts of tokens before a call (promise 12.11).
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { COUNT_TOKENS } from "../../../src/operations/messages/count-tokens.ts";
-import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { INPUT_TOKENS } from "../../../src/operations/responses/input-tokens.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { limitSet } from "../../harness/limited.ts";
+import { routeOf } from "../../harness/routed.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
 
 const BODY = { messages: [{ role: "user", content: "Hello" }], tools: [{ name: "look", input_schema: {} }] };
 
@@ -37,4 +42,105 @@ test("[d12.6 d12.11] a request that the form does not allow is refused with its 
   const gateway = stubGateway();
   const response = await gateway.call(COUNT_TOKENS, { model: "groq:m" });
   expect([response.status, response.headers.get("x-gateway-error-param")]).toEqual([400, "messages"]);
+});
+
+describe("a count", () => {
+  const counting = (options: StubOptions = {}): Stub =>
+    stubGateway({
+      operation: COUNT_TOKENS,
+      upstream: cannedUpstream({ body: '{"input_tokens":1234,"note":"1234"}' }),
+      ...options,
+    });
+  const ask = (gateway: Stub, model = "anthropic:claude-sonnet-4-5"): Promise<Response> =>
+    gateway.chat({ ...BODY, model });
+
+  test("[d3.5 d12.2 d12.11] is given where guards search answers, and only its figures are", async () => {
+    const guard = { patterns: ["1234"], action: "block", on: "output" };
+    const gateway = counting({ snapshot: { policies: policiesFor({ name: "no-numbers", guard }) } });
+    const response = await ask(gateway);
+    expect([response.status, await response.json()]).toEqual([200, { input_tokens: 1234 }]);
+    expect(await (await ask(counting())).json()).toEqual({ input_tokens: 1234, note: "1234" });
+  });
+
+  test("[d12.3 d12.11] is asked for without parameters of the answer that the configuration sets, which the head names", async () => {
+    const params = { max_tokens: 100, temperature: 0.5, stop: ["x"], top_k: 3, thinking: { type: "disabled" } };
+    const at = (operation: StubOptions["operation"], name: string, route: object): Stub =>
+      counting({
+        operation: operation!,
+        snapshot: { routes: new Map([["r", routeOf("r", [{ name, params: { ...params, ...route } }])]]) },
+      });
+    const messages = at(COUNT_TOKENS, "anthropic:claude-sonnet-4-5", {});
+    const response = await ask(messages, "r");
+    expect([response.status, response.headers.get("x-gateway-dropped-params")]).toEqual([
+      200,
+      "max_tokens,temperature,stop,top_k",
+    ]);
+    expect(JSON.parse(messages.sent[0]!.body)).toEqual({
+      ...BODY,
+      model: "claude-sonnet-4-5",
+      thinking: params.thinking,
+    });
+    const responses = at(INPUT_TOKENS, "openai:gpt-5", { thinking: null, top_k: null, reasoning_effort: "low" });
+    expect((await responses.chat({ model: "r", input: "Hello" })).status).toBe(200);
+    expect(JSON.parse(responses.sent[0]!.body)).toEqual({
+      model: "gpt-5",
+      input: "Hello",
+      reasoning: { effort: "low" },
+    });
+  });
+
+  test("[d12.11] is not given without tools that the configuration adds, which only a translation has", async () => {
+    const tools = [{ type: "function", function: { name: "look" } }];
+    const route = routeOf("r", [{ name: "anthropic:claude-sonnet-4-5", params: { tools } }]);
+    const gateway = counting({ snapshot: { routes: new Map([["r", route]]) } });
+    const response = await gateway.chat({ model: "r", messages: BODY.messages });
+    expect([response.status, gateway.sent]).toEqual([501, []]);
+  });
+
+  test("[d4.2 d12.11] counts as a request, and reserves neither tokens nor money, with or without a price", async () => {
+    const limitRules = limitSet({
+      limits: {
+        tokens: { metric: "tokens", limit: 1, window: "hour" },
+        requests: { metric: "requests", limit: 2, window: "hour" },
+      },
+      budgets: { money: { usd: "0.000001", window: "total" } },
+    });
+    const gateway = counting({ snapshot: { limitRules } });
+    for (const model of ["anthropic:claude-sonnet-4-5", "anthropic:without-a-price"])
+      expect((await ask(gateway, model)).status).toBe(200);
+    const refused = await ask(gateway);
+    expect([refused.status, gateway.records[2]!.code]).toEqual([429, "rate_limit_exceeded"]);
+    expect(gateway.records.map(({ usage }) => usage?.total_tokens)).toEqual([0, 0, undefined]);
+    expect(gateway.context.limits.open()).toBe(0);
+  });
+
+  test("[d4.2 d12.11] costs nothing where its answer is cut, cannot be read, or has a price for each request", async () => {
+    const pricing = { prompt: "0.000001", completion: "0.000002", request: "0.5" };
+    const models = [{ id: "m", name: null, contextLength: null, maxCompletionTokens: null, pricing }];
+    const providers = [{ ...providerSettings({ id: "anthropic", credentials: [storedKey("k")] }), models }];
+    for (const answer of [
+      { body: '{"input_tokens":1234}', cutAt: 9 },
+      { body: "{}" },
+      { body: '{"input_tokens":1234}' },
+    ]) {
+      const gateway = counting({ providers, upstream: cannedUpstream(answer) });
+      await (await ask(gateway, "anthropic:m")).text();
+      expect(gateway.records[0]).toMatchObject({ attempts: [{ status: 200 }] });
+      const { usage, cost } = gateway.records[0]!;
+      expect([usage?.total_tokens ?? 0, cost?.nanoUsd ?? 0]).toEqual([0, 0]);
+    }
+  });
+
+  test("[d9.4 d12.11] costs nothing in an explanation", async () => {
+    const gateway = counting({ permissions: ["debug"] });
+    const response = await gateway.chat(
+      { ...BODY, model: "anthropic:claude-sonnet-4-5" },
+      { headers: { "x-gateway-explain": "true" } },
+    );
+    const { targets } = (await response.json()) as { readonly targets: readonly { readonly estimate: object }[] };
+    expect(targets[0]!.estimate).toMatchObject({
+      completion_tokens_bound: 0,
+      cost_usd: { prompt: "0", completion_bound: "0", total_bound: "0" },
+    });
+  });
 });
