@@ -29,6 +29,11 @@ export interface Translator {
    * with paths of the body.
    */
   translate(body: JsonObject): Translation;
+  /**
+   * Checks what chat completions do not have, wherever a request has it from: the body, `extra_body`, or an entry of
+   * `fallbacks`. Throws `invalid_request`. Absent where there is nothing to check.
+   */
+  checkOwn?(request: ChatRequest): void;
   /** Set for a task. */
   readonly task?: TaskRules;
   /** Set for raw prompts. */
@@ -71,7 +76,11 @@ export function translatedForm(translator: Translator): RequestForm {
         : parsedRequest(text, bounds, translator, form),
     pathOf: (path, { written }) =>
       written === undefined ? path : pathIn(path, written.origins, new Set(written.ownFields), translator),
-    withEntry: requestWithEntry,
+    withEntry(request, added, keepsEndpoint, author) {
+      const made = requestWithEntry(request, added, keepsEndpoint, author);
+      translator.checkOwn?.(made);
+      return made;
+    },
   };
   return form;
 }
@@ -107,7 +116,9 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
     const parts = isJudged ? [...untranslated, ...valuesForVendors(whole, asked, translator)] : untranslated;
     // the gateway runs tools for the translation alone
     if (request.options.toolServers.some(({ url }) => url === null)) requireValid(parts);
-    return { ...request, form, written: { ...written, untranslated: parts } };
+    const made: ChatRequest = { ...request, form, written: { ...written, untranslated: parts } };
+    translator.checkOwn?.(made);
+    return made;
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     throw relocated(thrown, (path) => pathIn(path, origins, new Set(ownFields), translator));

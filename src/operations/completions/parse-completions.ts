@@ -1,6 +1,8 @@
 // Requests for legacy completions, in OpenAI's form: each prompt becomes a message, which goes out as a raw prompt.
 // https://platform.openai.com/docs/api-reference/completions/create
+import type { ChatRequest } from "../../core/chat.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
+import { choiceCount } from "../../engine/fit/raw-prompts.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isSet, type Json, type JsonObject } from "../../core/json.ts";
@@ -44,25 +46,18 @@ const KNOWN: ReadonlySet<string> = new Set([...OWN, ...SAME]);
 
 export const COMPLETIONS_FORM = translatedForm({
   translate,
+  checkOwn,
   names: { messages: "prompt", top_logprobs: "logprobs", max_completion_tokens: "max_tokens" },
   rawPrompts: { parameters: new Set(["suffix", "echo", "best_of"]), content: new Set(["suffix"]) },
   bounds: boundsWithTokens(PROMPTS),
 });
 
 function translate(body: JsonObject): Translation {
-  const { prompt, suffix, echo, logprobs } = body;
+  const { prompt, suffix, echo, logprobs, best_of: best } = body;
   const { kind, isSingle, texts } = listedInputs(prompt, PROMPTS);
   const choices = typeof body["n"] === "number" ? body["n"] : 1;
-  if (isSet(suffix) && typeof suffix !== "string") throw invalid("suffix", "a string", suffix);
-  if (isSet(echo) && typeof echo !== "boolean") throw invalid("echo", "true or false", echo);
   if (isSet(logprobs) && !isWithin(logprobs, 0, MAX_LOGPROBS))
     throw invalid("logprobs", `a whole number from 0 to ${MAX_LOGPROBS}`, logprobs);
-  const best = bestOf(body, choices);
-  if (choices * texts.length > MAX_CHOICES)
-    throw invalidRequest(
-      "prompt",
-      `prompt may ask for at most ${MAX_CHOICES} choices in one call, n for each prompt; got ${choices * texts.length}.`,
-    );
   return listedTranslation<CompletionMemo>(body, {
     contents: texts,
     places: placesIn("prompt", texts, isSingle),
@@ -70,8 +65,9 @@ function translate(body: JsonObject): Translation {
       ...Object.fromEntries(SAME.map((name) => [name, body[name]])),
       ...(isSet(logprobs) && { logprobs: true, ...(logprobs !== 0 && { top_logprobs: logprobs }) }),
       ...(suffix !== "" && { suffix }),
-      ...(echo === true && { echo }),
-      best_of: best,
+      ...(echo !== false && { echo }),
+      // as many as `n` asks for nothing more
+      ...(best !== choices && { best_of: best }),
     },
     known: KNOWN,
     memo: {
@@ -85,14 +81,22 @@ function translate(body: JsonObject): Translation {
   });
 }
 
-/** Returns null where it asks for no more than `n`. Throws `invalid_request`. */
-function bestOf({ best_of: best, stream }: JsonObject, choices: number): number | null {
-  if (!isSet(best)) return null;
+function checkOwn(request: ChatRequest): void {
+  const { suffix, echo, best_of: best } = request.extra;
+  const { n = 1, stream } = request.params;
+  if (isSet(suffix) && typeof suffix !== "string") throw invalid("suffix", "a string", suffix);
+  if (isSet(echo) && typeof echo !== "boolean") throw invalid("echo", "true or false", echo);
+  const choices = choiceCount(request);
+  if (choices > MAX_CHOICES)
+    throw invalidRequest(
+      "prompt",
+      `prompt may ask for at most ${MAX_CHOICES} choices in one call, n for each prompt; got ${choices}.`,
+    );
+  if (!isSet(best)) return;
   if (!isWithin(best, 1, MAX_BEST_OF)) throw invalid("best_of", `a whole number from 1 to ${MAX_BEST_OF}`, best);
-  if (best < choices) throw invalidRequest("best_of", `best_of must not be less than n; got ${best} and ${choices}.`);
-  if (best === choices) return null;
-  if (stream === true) throw invalidRequest("best_of", "best_of may not be more than n when stream is true.");
-  return best;
+  if (best < n) throw invalidRequest("best_of", `best_of must not be less than n; got ${best} and ${n}.`);
+  if (best > n && stream === true)
+    throw invalidRequest("best_of", "best_of may not be more than n when stream is true.");
 }
 
 function isWithin(value: Json, least: number, most: number): value is number {

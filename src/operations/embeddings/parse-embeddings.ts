@@ -1,11 +1,12 @@
 // Requests for embeddings, in OpenAI's form: each input becomes a message.
 // https://platform.openai.com/docs/api-reference/embeddings/create
+import type { ChatRequest } from "../../core/chat.ts";
 import { invalid } from "../../core/refusals.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isSet, type JsonObject } from "../../core/json.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
-import { boundsWithTokens, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
+import { boundsWithTokens, isCountAboveZero, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
 export interface EmbeddingMemo extends TaskMemo, OwnWords {}
 
@@ -24,6 +25,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 export const EMBEDDINGS_FORM = translatedForm({
   translate,
+  checkOwn,
   names: { messages: "input" },
   task: {
     name: "embeddings",
@@ -38,9 +40,6 @@ function translate(body: JsonObject): Translation {
   const { kind, isSingle, texts } = listedInputs(input, INPUTS);
   if (format !== undefined && format !== null && format !== "float" && format !== "base64")
     throw invalid("encoding_format", '"float" or "base64"', format);
-  if (isSet(dimensions) && (!Number.isInteger(dimensions) || (dimensions as number) < 1))
-    throw invalid("dimensions", "a whole number above 0", dimensions);
-  if (isSet(inputType) && typeof inputType !== "string") throw invalid("input_type", "a string", inputType);
   return listedTranslation<EmbeddingMemo>(body, {
     contents: texts,
     places: placesIn("input", texts, isSingle),
@@ -48,4 +47,11 @@ function translate(body: JsonObject): Translation {
     known: KNOWN,
     memo: { inputs: kind, isSingle, encoding: format ?? null },
   });
+}
+
+function checkOwn({ extra }: ChatRequest): void {
+  const { dimensions, input_type: inputType } = extra;
+  if (isSet(dimensions) && !isCountAboveZero(dimensions))
+    throw invalid("dimensions", "a whole number above 0", dimensions);
+  if (isSet(inputType) && typeof inputType !== "string") throw invalid("input_type", "a string", inputType);
 }

@@ -1,10 +1,11 @@
 // Requests for rerank, in Cohere's form of both versions: the query becomes the first message, and each document one.
 // https://docs.cohere.com/reference/rerank, https://docs.cohere.com/v1/reference/rerank
+import type { ChatRequest } from "../../core/chat.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
-import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
+import { isCountAboveZero, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
 export interface RerankMemo extends EncodedMemo, OwnWords {
   /** The documents as the client sent them, where the answer repeats them. */
@@ -26,6 +27,7 @@ const KNOWN: ReadonlySet<string> = new Set([
 
 export const RERANK_FORM = translatedForm({
   translate,
+  checkOwn,
   names: { messages: "documents" },
   task: {
     name: "rerank",
@@ -36,29 +38,30 @@ export const RERANK_FORM = translatedForm({
 
 function translate(body: JsonObject): Translation {
   const { query, documents, top_n: topN, return_documents: returns, rank_fields: fields } = body;
-  const perDocument = body["max_tokens_per_doc"];
   if (typeof query !== "string" || query === "") throw invalid("query", "a text that is not empty", query);
   if (!Array.isArray(documents) || documents.length === 0)
     throw invalid("documents", "a list of texts or objects that is not empty", documents);
   if (documents.length > MAX_DOCUMENTS)
     throw invalidRequest("documents", `documents may have at most ${MAX_DOCUMENTS} entries; got ${documents.length}.`);
-  if (isSet(topN) && (!Number.isInteger(topN) || (topN as number) < 1))
-    throw invalid("top_n", "a whole number above 0", topN);
+  if (isSet(topN) && !isCountAboveZero(topN)) throw invalid("top_n", "a whole number above 0", topN);
   if (isSet(returns) && typeof returns !== "boolean") throw invalid("return_documents", "true or false", returns);
-  if (isSet(perDocument) && (!Number.isInteger(perDocument) || (perDocument as number) < 1))
-    throw invalid("max_tokens_per_doc", "a whole number above 0", perDocument);
   const named = namedFields(fields);
   const texts = (documents as readonly Json[]).map((one, index) => textOf(one, named, `documents[${index}]`));
   return listedTranslation<RerankMemo>(body, {
     contents: [query, ...texts],
     places: ["query", ...placesIn("documents", texts, false)],
-    members: { max_tokens_per_doc: perDocument },
+    members: { max_tokens_per_doc: body["max_tokens_per_doc"] },
     known: KNOWN,
     memo: {
       topN: isSet(topN) ? (topN as number) : null,
       documents: returns === true ? (documents as readonly Json[]) : null,
     },
   });
+}
+
+function checkOwn({ extra: { max_tokens_per_doc: perDocument } }: ChatRequest): void {
+  if (isSet(perDocument) && !isCountAboveZero(perDocument))
+    throw invalid("max_tokens_per_doc", "a whole number above 0", perDocument);
 }
 
 function namedFields(fields: Json | undefined): readonly string[] | null {

@@ -132,6 +132,27 @@ describe("the request", () => {
       expect([response.status, error["param"], gateway.sent.length]).toEqual([400, param, 0]);
       expect(Object.keys(error).toSorted()).toEqual(["code", "message", "param", "type"]);
     });
+  for (const [what, own, path] of [
+    ["a suffix that is no text", { suffix: { a: 1 } }, "suffix"],
+    ["best_of in a text, which would be reserved as 1", { best_of: "20" }, "best_of"],
+    ["best_of beyond its bound", { best_of: 21 }, "best_of"],
+    ["best_of below n", { n: 3, best_of: 2 }, "best_of"],
+    ["echo that is no truth value", { echo: "yes" }, "echo"],
+    ["more choices than can be told apart", { n: 65 }, null],
+  ] as const)
+    test(`[d3.4 d12.10] ${what} is 400 in an entry of fallbacks and in extra_body too, before anything is sent`, async () => {
+      for (const [given, place] of [
+        [{ fallbacks: [{ model: "openai:babbage-002", ...own }] }, "fallbacks[0]"],
+        [{ extra_body: own }, ""],
+      ] as const) {
+        if (place === "" && "n" in own) continue;
+        const gateway = gatewayOf();
+        const response = await gateway.chat({ model: INSTRUCT, prompt: ["a", "b"], x_gateway: given });
+        const { error } = (await response.json()) as Body;
+        const param = place === "" ? path : `${place}${path === null ? "" : `.${path}`}`;
+        expect([response.status, error["param"], gateway.sent.length]).toEqual([400, param, 0]);
+      }
+    });
   test("[d12.10] a model that takes only conversations is refused with the cure", async () => {
     const response = await gatewayOf().chat({ model: "openai:gpt-5", prompt: "a" });
     expect(((await response.json()) as Body)["error"].message).toContain(

@@ -322,6 +322,19 @@ describe("what holds for every call", () => {
     });
     expect(answer.status).toBe(200);
   });
+  test("[d3.4 d12.10] a wrong parameter of a fallback is 400 with its path, before anything is sent", async () => {
+    for (const own of [{ dimensions: -4 }, { dimensions: "8" }, { input_type: 5 }]) {
+      const gateway = gatewayOf();
+      const answer = await gateway.chat({
+        model: MODEL,
+        input: "ab",
+        x_gateway: { fallbacks: [{ model: MODEL, ...own }] },
+      });
+      const { error } = (await answer.json()) as Body;
+      const param = `fallbacks[0].${Object.keys(own)[0]}`;
+      expect([answer.status, error["param"], gateway.sent.length]).toEqual([400, param, 0]);
+    }
+  });
   test("[d12.2] the record says the operation, and counts the inputs", async () => {
     const gateway = gatewayOf();
     await gateway.chat({ model: MODEL, input: ["a", "b"], dimensions: 3, metadata: { job: "7" } });
