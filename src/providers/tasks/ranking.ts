@@ -33,9 +33,15 @@ export function searchUnits(inputs: number): number {
 
 /**
  * Returns the documents of a provider's list with the provider's own scores, the highest first. Throws MalformedAnswer
- * for an index that no document has, for one that comes twice, and for a score that is no finite number.
+ * for an index that no document has, for one that comes twice, for a score that is no finite number, and for fewer than
+ * `least` documents: a client takes those that are missing for the worst.
  */
-export function rankedDocuments(list: Json | undefined, score: string, count: number): readonly RankedDocument[] {
+export function rankedDocuments(
+  list: Json | undefined,
+  score: string,
+  count: number,
+  least: number,
+): readonly RankedDocument[] {
   if (!Array.isArray(list)) throw new MalformedAnswer("The provider's answer has no list of ranked documents.");
   const seen = new Set<number>();
   const ranked = (list as readonly Json[]).map((entry): RankedDocument => {
@@ -47,5 +53,7 @@ export function rankedDocuments(list: Json | undefined, score: string, count: nu
     seen.add(index);
     return { index, score: value };
   });
+  if (ranked.length < least)
+    throw new MalformedAnswer(`The provider's answer ranks ${ranked.length} of ${least} documents.`);
   return ranked.toSorted((one, other) => other.score - one.score);
 }

@@ -1,7 +1,8 @@
 // Rerank of vendors that take a query with documents, and answer with a list of places and scores. Each says how a request
 // is written, and where the list and the figures stand in an answer.
-import type { Json, JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
+import type { DecodeContext } from "../encoded-request.ts";
 import type { TaskForm } from "../task-form.ts";
 import { StreamError, type UpstreamFailure } from "../upstream-failure.ts";
 import { rankedDocuments, type RerankInputs, rerankInputs } from "./ranking.ts";
@@ -37,7 +38,10 @@ export function textRanking(form: TextRanking): TaskForm<RankedDocument> {
       const { url, body } = form.write(asked, target);
       return {
         request: taskRequest(url, body, request, target, new Set()),
-        memo: { inputs: asked.documents.length },
+        memo: {
+          inputs: asked.documents.length,
+          asked: Math.min(asked.topN ?? Number.POSITIVE_INFINITY, asked.documents.length),
+        },
       };
     },
     decode(body, context) {
@@ -47,7 +51,12 @@ export function textRanking(form: TextRanking): TaskForm<RankedDocument> {
       const { ranked, score = "relevance_score", tokens, searchUnits: told, model = null } = form.read(value);
       const units = toldTokens(told);
       const counted = { tokens: toldTokens(tokens), ...(units !== null && { searchUnits: units }), model };
-      return answerWith(counted, () => rankedDocuments(ranked, score, inputCount(context)));
+      return answerWith(counted, () => rankedDocuments(ranked, score, inputCount(context), askedCount(context)));
     },
   };
+}
+
+/** Returns how many documents a request asked for. */
+function askedCount({ memo }: DecodeContext): number {
+  return isObject(memo) && typeof memo["asked"] === "number" ? memo["asked"] : 0;
 }

@@ -188,8 +188,21 @@ describe("an answer", () => {
       { results: [{ index: 0, relevance_score: null }] },
       '{"results":[{"index":0,"relevance_score":1e999}]}',
     ]) {
-      const response = await gatewayOf(answer).chat({ model: "vllm:r", query: QUERY, documents: DOCUMENTS });
+      const response = await gatewayOf(answer).chat({ model: "vllm:r", query: QUERY, documents: DOCUMENTS, top_n: 1 });
       expect(response.status).toBe(502);
+    }
+  });
+  test("[d12.10] that has fewer documents than were asked for is 502, so that none is lost", async () => {
+    for (const [results, topN, status] of [
+      [[], undefined, 502],
+      [RESULTS.slice(1), undefined, 502],
+      [RESULTS.slice(1), 3, 502],
+      [RESULTS.slice(1), 2, 200],
+      [RESULTS, 9, 200],
+    ] as const) {
+      const asked = { query: QUERY, documents: DOCUMENTS, ...(topN !== undefined && { top_n: topN }) };
+      const response = await gatewayOf({ results }).chat({ model: "vllm:r", ...asked });
+      expect([topN, response.status]).toEqual([topN, status]);
     }
   });
 });

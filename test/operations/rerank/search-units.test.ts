@@ -20,7 +20,7 @@ async function ranked({ model, documents = 3, units, price, isElsewhere = false 
     operation: RERANK,
     upstream: cannedUpstream({
       body: JSON.stringify({
-        results: [{ index: 0, relevance_score: 1 }],
+        results: Array.from({ length: documents }, (_, index) => ({ index, relevance_score: 1 })),
         ...(units !== undefined && { meta: { billed_units: { search_units: units } } }),
       }),
     }),
