@@ -1,6 +1,6 @@
 // The parts of a task: its inputs in as many upstream requests as its target needs, and how each is written. What the
 // engine knows of a task is its rules (core/chat.ts) and the form that a provider has for it.
-import { estimatePrompt } from "../../accounting/estimate.ts";
+import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
@@ -88,10 +88,18 @@ function partOf(request: ChatRequest, { at, count }: TaskPart): ChatRequest {
   return count === messages.length ? request : withMembers(request, { messages: messages.slice(at, at + count) });
 }
 
-/** Estimates the tokens of the texts of a part, without what a message of a conversation costs beside its text. */
-export function estimatePart({ messages, held }: ChatRequest, { at, count }: TaskPart): number {
-  if (held !== undefined) return Math.ceil((held.promptTokens * count) / held.count);
-  return Math.max(1, estimatePrompt(messages.slice(at, at + count)) - EACH_MESSAGE * count);
+/**
+ * Estimates the tokens of a part: its texts, without what a message of a conversation costs beside its text, and what
+ * passes through, of which every request has the whole.
+ */
+export function estimatePart({ messages, held, extra, form }: ChatRequest, { at, count }: TaskPart): number {
+  const passed = Object.entries(extra).filter(([name]) => form.task?.parameters.has(name) !== true);
+  const texts =
+    held === undefined
+      ? estimatePrompt(messages.slice(at, at + count))
+      : Math.ceil((held.promptTokens * count) / held.count);
+  const others = passed.length === 0 ? 0 : estimateValues(Object.fromEntries(passed));
+  return Math.max(1, texts - EACH_MESSAGE * count) + others;
 }
 /** What accounting/estimate.ts adds for each message. */
 const EACH_MESSAGE = 4;

@@ -1,5 +1,5 @@
 // What the bodies of all tasks have in common: which members the form has, and which it cannot have.
-import type { JsonObject } from "../../core/json.ts";
+import { type Json, type JsonObject, setMember } from "../../core/json.ts";
 import { COMMON, GATEWAY } from "../../core/params.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 
@@ -8,14 +8,14 @@ import { invalidRequest } from "../../core/refusals.ts";
  * `invalid_request` for a field of the gateway, which belongs into `x_gateway`, and for one of conversations.
  */
 export function passedMembers(body: JsonObject, known: ReadonlySet<string>): JsonObject {
-  const passed: Record<string, JsonObject[string]> = {};
+  const passed: Record<string, Json> = {};
   for (const name of Object.keys(body)) {
     if (known.has(name) || body[name] === null) continue;
     if (Object.hasOwn(GATEWAY, name) && name !== "messages")
       throw invalidRequest(name, `${name} is a field of the gateway: send it as x_gateway.${name}.`);
     if (Object.hasOwn(COMMON, name) || name === "messages")
       throw invalidRequest(name, `${name} is a field of conversations and means nothing here.`);
-    passed[name] = body[name];
+    setMember(passed, name, body[name]!);
   }
   return passed;
 }

@@ -335,6 +335,23 @@ describe("what holds for every call", () => {
       expect([answer.status, error["param"], gateway.sent.length]).toEqual([400, param, 0]);
     }
   });
+  test("[d6.5 d12.10] a member of any name passes", async () => {
+    const gateway = gatewayOf();
+    await gateway.chat(`{"model":"${MODEL}","input":"ab","__proto__":{"a":1},"constructor":2}`);
+    expect(gateway.sent[0]!.body).toEndWith(',"__proto__":{"a":1},"constructor":2}');
+  });
+  test("[d4.2 d12.7] an estimate counts what passes through, and not the parameters of the form", async () => {
+    const used = async (fields: object): Promise<unknown> => {
+      const gateway = gatewayOf((request) => {
+        const { usage: _usage, ...answer } = JSON.parse(answerOf(request).body as string) as Body;
+        return { body: JSON.stringify(answer) };
+      });
+      expect((await gateway.chat({ model: MODEL, input: "ab", ...fields })).status).toBe(200);
+      return gateway.records[0]!.usage?.total_tokens;
+    };
+    expect(await used({ dimensions: 8 })).toBe(1);
+    expect(await used({ odd: "x".repeat(4000) })).toBeGreaterThan(1000);
+  });
   test("[d12.2] the record says the operation, and counts the inputs", async () => {
     const gateway = gatewayOf();
     await gateway.chat({ model: MODEL, input: ["a", "b"], dimensions: 3, metadata: { job: "7" } });
