@@ -200,8 +200,8 @@ describe("an answer", () => {
       [RESULTS.slice(1), 2, 200],
       [RESULTS, 9, 200],
     ] as const) {
-      const asked = { query: QUERY, documents: DOCUMENTS, ...(topN !== undefined && { top_n: topN }) };
-      const response = await gatewayOf({ results }).chat({ model: "vllm:r", ...asked });
+      const body = { query: QUERY, documents: DOCUMENTS, ...(topN !== undefined && { top_n: topN }) };
+      const response = await gatewayOf({ results }).chat({ model: "vllm:r", ...body });
       expect([topN, response.status]).toEqual([topN, status]);
     }
   });
