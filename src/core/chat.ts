@@ -456,6 +456,8 @@ export interface TaskRules {
   readonly parameters: ReadonlySet<string>;
   /** Members of a body that only the gateway writes. */
   readonly reserved: ReadonlySet<string>;
+  /** Set where the client gets what the vendor said, in which guards on answers search texts. */
+  readonly passesAnswer?: true;
 }
 
 /** What the engine has to know of an operation whose requests are raw prompts. */

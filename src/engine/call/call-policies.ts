@@ -23,7 +23,13 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withinWork } from "../../guards/work-meter.ts";
 import type { JoinedText } from "../../providers/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
-import { guardedAnswer, charactersOfAnswer, visitAnswer } from "../guards/guard-answer.ts";
+import {
+  guardedAnswer,
+  charactersOfAnswer,
+  guardedWords,
+  type TaskWords,
+  visitAnswer,
+} from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
 import { underGuards, violation } from "./policy-violation.ts";
 import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
@@ -421,6 +427,22 @@ export class CallPolicies {
       isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),
       (guard) => visitAnswer(answer, guard),
       (prior) => guardedAnswer(answer, guards, this.recordFinding, prior),
+    );
+  }
+
+  /** Searches what a vendor says in the answer to a task. Throws `policy_violation`. */
+  told(words: TaskWords, guards: readonly GuardPolicy[]): MaybePromise<TaskWords> {
+    let characters = 0;
+    guardedWords(words, (text) => {
+      characters += text.length;
+      return text;
+    });
+    return this.#search(
+      "output",
+      guards,
+      characters,
+      (guard) => guardedWords(words, guard),
+      (prior) => underGuards(() => guardedWords(words, textGuard(guards, this.recordFinding, prior))),
     );
   }
 

@@ -109,6 +109,29 @@ function guardedUsage(value: Json, guard: TextGuard): Json {
     : { ...figures, ...shown };
 }
 
+/** What a vendor says in the answer to a task. */
+export interface TaskWords {
+  /** Its own objects, which the client gets. */
+  readonly values: readonly JsonObject[];
+  readonly figures: JsonObject;
+}
+
+/**
+ * Searches the texts in the answer to a task. The names in its objects are those of categories and its numbers are scores,
+ * which are not searched. Throws BlockedText.
+ */
+export function guardedWords({ values, figures }: TaskWords, guard: TextGuard): TaskWords {
+  return {
+    values: mapTexts(
+      values as readonly Json[],
+      guard,
+      answerKind,
+      "values",
+    ) as readonly Json[] as readonly JsonObject[],
+    figures: guardedUsage(figures, guard) as JsonObject,
+  };
+}
+
 function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string, Json | undefined> {
   const body: Record<string, Json | undefined> = { ...answer.body };
   for (const name in body)

@@ -12,7 +12,7 @@ import { answerBytes, closed, type RecordedFigures } from "../answer/reply-non-s
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import { encodedFor } from "../attempt/encode-attempt.ts";
 import type { AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
-import { type OpenAnswer, reportedModel, sendRequest } from "../attempt/upstream-requests.ts";
+import { closeAttempt, type OpenAnswer, reportedModel, sendRequest } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
 import { estimatePart, taskFormOf, type TaskPart, taskParts } from "../fit/task-parts.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
@@ -33,7 +33,26 @@ export interface TaskResult extends RecordedFigures {
 const MAX_AT_ONCE = 8;
 
 export function taskWork(call: Call): AttemptWork<TaskResult> {
-  return { run: (attempt) => new TaskRun(attempt, call).result(), isEmpty: () => false, discard: () => {} };
+  return {
+    run: async (attempt) => underGuards(await new TaskRun(attempt, call).result(), attempt, call),
+    isEmpty: () => false,
+    discard: () => {},
+  };
+}
+
+/** Returns the result as guards on answers let the client have it. Throws `policy_violation`. */
+async function underGuards(result: TaskResult, attempt: OpenAttempt, call: Call): Promise<TaskResult> {
+  const { outputGuards, fitted } = attempt;
+  if (outputGuards.length === 0) return result;
+  const isPassed = fitted.request.form.task?.passesAnswer === true;
+  const words = { values: isPassed ? (result.values as readonly JsonObject[]) : [], figures: result.figures };
+  try {
+    const { values, figures } = await call.policies!.told(words, outputGuards);
+    return { ...result, ...(isPassed && { values }), figures };
+  } catch (thrown) {
+    call.recorder.used(result.usage, result.usageEstimated);
+    throw closeAttempt(thrown, attempt, call);
+  }
 }
 
 /** What the answer to one upstream request tells of what was used. */

@@ -35,8 +35,7 @@ export function readyTarget(asked: AskedTarget): ReadyTarget {
   if (way.kind !== "task" && asked.resolved.provider.hasOnlyTasks === true) throw hasNoConversations(asked.resolved);
   const { references, ...made } = preparedBy(way, asked);
   const written = asked.settings.cachesPrompts === true ? markedResult(made, way, asked) : made;
-  const outputGuards =
-    way.kind === "task" || (way.kind === "native" && way.native.native.counted !== undefined) ? [] : asked.outputGuards;
+  const outputGuards = way.kind === "native" && way.native.native.counted !== undefined ? [] : asked.outputGuards;
   return {
     ...written,
     resolved:
@@ -100,10 +99,7 @@ function rawPrompts(asked: AskedTarget, rules: RawPromptRules): WayResult {
   };
 }
 
-/**
- * Prepares a task, such as embeddings: there is no text in its answer that a guard could search. Throws what `fitTask`
- * throws.
- */
+/** Prepares a task, such as embeddings. Throws what `fitTask` throws. */
 function taskRequest({ request, resolved, settings, principal }: AskedTarget, rules: TaskRules): WayResult {
   return { resolved, fitted: fitTask(request, rules, resolved.provider, resolved.target, settings, principal) };
 }

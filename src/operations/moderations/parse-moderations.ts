@@ -14,7 +14,7 @@ const KNOWN: ReadonlySet<string> = new Set(["model", "input", "metadata"]);
 export const MODERATIONS_FORM = translatedForm({
   translate,
   names: { messages: "input" },
-  task: { name: "moderations", parameters: new Set(), reserved: new Set(["model", "input"]) },
+  task: { name: "moderations", parameters: new Set(), reserved: new Set(["model", "input"]), passesAnswer: true },
 });
 
 function translate(body: JsonObject): Translation {

@@ -4,6 +4,7 @@ import { MODERATIONS } from "../../../src/operations/moderations/moderations.ts"
 import { cachedGateway } from "../../harness/cached.ts";
 import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
 
 type Body = Readonly<Record<string, any>>;
 const JUDGED = {
@@ -95,4 +96,29 @@ describe("moderations", () => {
       const { error } = (await response.json()) as Body;
       expect([response.status, error["code"]]).toEqual([502, "upstream_invalid_response"]);
     });
+});
+
+describe("guards on answers", () => {
+  const told = { ...JUDGED, results: [{ flagged: true, categories: { "secret-keeping": true }, reason: "a secret" }] };
+  const guarded = (action: string): Stub =>
+    stubGateway({
+      operation: MODERATIONS,
+      upstream: cannedUpstream({ body: JSON.stringify(told) }),
+      snapshot: { policies: policiesFor({ name: "g", guard: { patterns: ["secret"], action, on: "output" } }) },
+    });
+  const ask = (gateway: Stub): Promise<Response> =>
+    gateway.chat({ model: "openai:omni-moderation-latest", input: "a" });
+
+  test("[d3.5 d12.2] mask texts of the vendor, and leave the names of categories", async () => {
+    const gateway = guarded("mask");
+    const { results } = (await (await ask(gateway)).json()) as Body;
+    expect(results).toEqual([{ ...told.results[0], reason: "a [masked]" }]);
+    expect(gateway.records[0]!.policies).toEqual([{ name: "g", effect: "masked" }]);
+  });
+  test("[d3.5 d12.2 d4.2] block an answer, which is charged all the same", async () => {
+    const gateway = guarded("block");
+    const response = await ask(gateway);
+    expect([response.status, ((await response.json()) as Body)["error"].code]).toEqual([403, "policy_violation"]);
+    expect(gateway.records[0]).toMatchObject({ usage: { total_tokens: 1 }, attempts: [{ code: "policy_violation" }] });
+  });
 });

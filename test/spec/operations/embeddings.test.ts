@@ -6,7 +6,7 @@ import { openLongRequests } from "../../../src/engine/long-bodies/long-requests.
 import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
 import { cachedGateway } from "../../harness/cached.ts";
-import { type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet, type Rules } from "../../harness/limited.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { answerOf, type Body, bodyOf, vectorFor, vendors } from "../../operations/embeddings/vendors.ts";
@@ -37,6 +37,14 @@ describe("guards", () => {
   test("[d3.3 d12.2] block a call for what one of its inputs says", async () => {
     const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
     expect(await refused(gateway, { input: ["plain", MAIL] })).toEqual([403, "policy_violation", 0]);
+  });
+  test("[d3.5 d12.2] search the vendor's own members of usage in the answer", async () => {
+    const usage = { prompt_tokens: 2, total_tokens: 2, note: MAIL };
+    const body = JSON.stringify({ data: [{ index: 0, embedding: [1] }], model: "m", usage });
+    const policies = policiesFor({ name: "pii", guard: { classes: ["email"], action: "mask", on: "output" } });
+    const gateway = gatewayOf({ upstream: cannedUpstream({ body }), snapshot: { policies } });
+    const answer = (await (await gateway.chat({ model: MODEL, input: "ab" })).json()) as Body;
+    expect([answer["data"][0].embedding, answer["usage"]]).toEqual([[1], { ...usage, note: "[email]" }]);
   });
   test("[d12.2] cannot be passed with token ids, which they could not read", async () => {
     const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
