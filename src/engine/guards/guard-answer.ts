@@ -122,12 +122,7 @@ export interface TaskWords {
  */
 export function guardedWords({ values, figures }: TaskWords, guard: TextGuard): TaskWords {
   return {
-    values: mapTexts(
-      values as readonly Json[],
-      guard,
-      answerKind,
-      "values",
-    ) as readonly Json[] as readonly JsonObject[],
+    values: mapTexts(values, guard, answerKind, "values") as readonly Json[] as readonly JsonObject[],
     figures: guardedUsage(figures, guard) as JsonObject,
   };
 }
