@@ -84,6 +84,7 @@ export function sessionWorld(
           tenantId === "default" && projectId === "default" ? registered : new Map<string, ToolServer>(),
       },
     },
+    record: { tenantId: principal.tenantId },
     signal: cancellation,
     clock: new CallClock({ monotonic: () => 0 }),
     traceHeaders: () => null,
