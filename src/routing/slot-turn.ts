@@ -17,7 +17,10 @@ export interface SlotTurn {
    * slots has gone. It is there at once when the slots are in this process and need no wait. Never rejects.
    */
   readonly came: MaybePromise<boolean>;
-  /** Leaves the slot, or the queue, or the question for one. It has an effect only once. */
+  /**
+   * Leaves the slot, or the queue, or the question for one, and settles `came` where it has not: nothing that waits for it
+   * stays behind. It has an effect only once.
+   */
   leave(): void;
 }
 
@@ -27,20 +30,22 @@ export function takeTurn(slots: Slots, { key, tenant, max, queueMax }: SlotPlace
   let came: MaybePromise<boolean> = promise;
   let hasLeft = false;
   let undo = (): void => {};
+  const settle = (isOurs: boolean): void => resolve((came = isOurs));
   const entered = (): void => {
     if (hasLeft) return slots.leave(key);
     undo = () => slots.leave(key);
-    resolve((came = true));
+    settle(true);
   };
   const refused = (): void => {
     undo = () => {};
-    resolve((came = false));
+    settle(false);
   };
   const answered = (answer: Entered): void => {
     if (answer === "entered") entered();
     else if (answer === "full") refused();
     else if (hasLeft) answer.cancel();
-    else undo = () => answer.cancel();
+    // the turn may have come before the answer that there is a wait
+    else if (came === promise) undo = () => answer.cancel();
   };
   const asked = slots.enter(key, tenant, max, queueMax, (turn) => (turn === "entered" ? entered() : refused()));
   if (isPending(asked)) void asked.then(answered);
@@ -51,6 +56,7 @@ export function takeTurn(slots: Slots, { key, tenant, max, queueMax }: SlotPlace
       if (hasLeft) return;
       hasLeft = true;
       undo();
+      settle(false);
     },
   };
 }

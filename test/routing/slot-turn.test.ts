@@ -131,8 +131,9 @@ describe("the turn for a slot", () => {
             const turn = take(slots, max);
             waiting.add(turn);
             const came = (isOurs: boolean): void => {
+              if (!waiting.delete(turn)) return;
               expect(isOurs).toBe(true);
-              if (waiting.delete(turn)) running.add(turn);
+              running.add(turn);
             };
             void Promise.resolve(turn.came).then(came);
           };
@@ -177,6 +178,37 @@ describe("the turn for a slot", () => {
       ),
       { numRuns: drawCount(120, 2_000) },
     );
+  });
+
+  test("settles when it is given up, so that nothing waits for it any longer", async () => {
+    const slots = openConcurrency();
+    const holder = take(slots, 1);
+    const waiting = take(slots, 1);
+    waiting.leave();
+    expect(await waiting.came).toBe(false);
+    holder.leave();
+    expect(take(slots, 1, { queueMax: 0 }).came).toBe(true);
+  });
+
+  test("is left where it came before the answer that there is a wait", async () => {
+    const local = openConcurrency();
+    const holder = take(local, 1);
+    const answer = Promise.withResolvers<void>();
+    const late: Slots = {
+      ...local,
+      enter: async (...place) => {
+        const entered = local.enter(...place);
+        await answer.promise;
+        return entered;
+      },
+    };
+    const waiting = take(late, 1);
+    holder.leave();
+    expect(await waiting.came).toBe(true);
+    answer.resolve();
+    await turnOfLoop();
+    waiting.leave();
+    expect(take(local, 1, { queueMax: 0 }).came).toBe(true);
   });
 
   test("takes no room in the queue when it is given up before the supervisor has answered", async () => {
