@@ -21,12 +21,12 @@ export async function replyCount(ready: ReadyCall, answers: AnswerForm, operatio
   }
 }
 
-/** Where guards search answers, only figures pass, in which there is no text. */
+/** Where guards search answers, only what both forms say passes, in which there is no text of the provider's. */
 function editsUnder({ call: { snapshot, record } }: ReadyCall): NativeAnswers["edits"] {
   const policies = snapshot.policies.of(record.tenantId ?? "", record.projectId ?? "");
   if (policies === null || policies.outputGuards.length === 0) return () => [];
   return (count) =>
     Object.keys(count)
-      .filter((name) => name !== "object" && typeof count[name] !== "number")
+      .filter((name) => name !== "input_tokens" && !(name === "object" && count[name] === "response.input_tokens"))
       .map((name) => ({ path: [name], value: undefined }));
 }

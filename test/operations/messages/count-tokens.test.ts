@@ -48,18 +48,18 @@ describe("a count", () => {
   const counting = (options: StubOptions = {}): Stub =>
     stubGateway({
       operation: COUNT_TOKENS,
-      upstream: cannedUpstream({ body: '{"input_tokens":1234,"note":"1234"}' }),
+      upstream: cannedUpstream({ body: '{"input_tokens":1234,"object":"1234","1234":5,"note":"1234"}' }),
       ...options,
     });
   const ask = (gateway: Stub, model = "anthropic:claude-sonnet-4-5"): Promise<Response> =>
     gateway.chat({ ...BODY, model });
 
-  test("[d3.5 d12.2 d12.11] is given where guards search answers, and only its figures are", async () => {
+  test("[d3.5 d12.2 d12.11] is given where guards search answers, and nothing else that the provider says", async () => {
     const guard = { patterns: ["1234"], action: "block", on: "output" };
     const gateway = counting({ snapshot: { policies: policiesFor({ name: "no-numbers", guard }) } });
     const response = await ask(gateway);
     expect([response.status, await response.json()]).toEqual([200, { input_tokens: 1234 }]);
-    expect(await (await ask(counting())).json()).toEqual({ input_tokens: 1234, note: "1234" });
+    expect(await (await ask(counting())).json()).toEqual({ input_tokens: 1234, object: "1234", "1234": 5, note: "1234" });
   });
 
   test("[d12.3 d12.11] is asked for without parameters of the answer that the configuration sets, which the head names", async () => {
