@@ -4,7 +4,7 @@ import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { Json } from "../../core/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 import { parseScanned } from "../../wire/json/json.ts";
-import { scanValue } from "../../wire/json/json-scan.ts";
+import { scanValue, type ScannedSpans } from "../../wire/json/json-scan.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
@@ -26,7 +26,12 @@ const BOUNDS = {
    * guard three times that.
    */
   maxChangedNumbers: 10_000,
+  longString: LONG_TEXT,
 };
+/** The characters of a long string that are read in one turn, as they are written. */
+const PIECE = 524_288;
+/** `\u00e9`, in characters. */
+const LONGEST_ESCAPE = 6;
 
 export function isLongEvent({ data }: SseEvent): boolean {
   return data.length >= LONG_TEXT;
@@ -69,17 +74,46 @@ export async function valueInTurns(text: string, sent: string): Promise<Json | u
   await yieldToLoop();
   requireFewEscapes(text, sent);
   await yieldToLoop();
-  const numbers = changedNumbersOf(text, sent);
+  const spans = spansOf(text, sent);
   await yieldToLoop();
-  return numbers === null ? undefined : parsed(text, numbers);
+  if (spans === null) return undefined;
+  try {
+    const { changedNumbers, longStrings } = spans;
+    const values: string[] = [];
+    for (let index = 0; index < longStrings.length; index += 2) {
+      const [start, end] = [longStrings[index]!, longStrings[index + 1]!];
+      if (text[end - 1] !== '"') return undefined;
+      values.push(await stringInTurns(text.slice(start + 1, end - 1)));
+    }
+    return parseScanned(text, changedNumbers, { spans: longStrings, values });
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError) && !(thrown instanceof SyntaxError)) throw thrown;
+    return undefined;
+  }
 }
 
-function parsed(text: string, changedNumbers: readonly number[]): Json | undefined {
-  try {
-    return parseScanned(text, changedNumbers);
-  } catch (thrown) {
-    if (!(thrown instanceof JsonError)) throw thrown;
-    return undefined;
+/**
+ * Reads what stands between the quotes of a long string. The runtime reads a string in which anything is escaped
+ * character by character to its end, some 2 ms for each piece. Throws SyntaxError.
+ */
+async function stringInTurns(written: string): Promise<string> {
+  let read = "";
+  for (let at = 0; at < written.length;) {
+    const piece = written.slice(at, at + PIECE + LONGEST_ESCAPE);
+    const end = pieceEnd(piece);
+    read += JSON.parse(`"${piece.slice(0, end)}"`) as string;
+    at += end;
+    await yieldToLoop();
+  }
+  return read;
+}
+
+/** Returns the first place at or after `PIECE` at which no escape is cut. */
+function pieceEnd(piece: string): number {
+  for (let at = 0; ;) {
+    const next = piece.indexOf("\\", at);
+    if (next === -1 || next >= PIECE) return Math.max(at, Math.min(PIECE, piece.length));
+    at = next + (piece[next + 1] === "u" ? LONGEST_ESCAPE : 2);
   }
 }
 
@@ -92,8 +126,8 @@ const EXCESS = {
   maxChangedNumbers: `${BOUNDS.maxChangedNumbers} numbers that a double cannot hold`,
 } as const;
 
-/** Returns the numbers that a double would change, as parseScanned takes them; null for a text that the decoder refuses. */
-function changedNumbersOf(text: string, sent: string): readonly number[] | null {
+/** Returns `null` for a text that the decoder refuses. */
+function spansOf(text: string, sent: string): ScannedSpans | null {
   try {
     return scanValue(text, BOUNDS);
   } catch (thrown) {

@@ -31,6 +31,8 @@ export type SomeBounds = Partial<JsonBounds> &
     readonly distinctNames?: boolean;
     /** Numbers that a double would change. */
     readonly maxChangedNumbers?: number;
+    /** From this length on a string that is a value is noted, in UTF-16 units as it is written. */
+    readonly longString?: number;
   };
 
 export interface Scan {
@@ -44,6 +46,8 @@ export interface Scan {
   least: number;
   /** Start and end of each number that a double would change, one after the other. */
   readonly changedNumbers: number[];
+  /** Start and end of each long string, one after the other, with its quotes. */
+  readonly longStrings: number[];
   readonly largeObjects: LargeObjects;
 }
 
@@ -65,15 +69,19 @@ export function beginScan(text: string, bounds: SomeBounds): Scan {
     inside: NO_BOUND,
     least: bounds.maxMembers ?? NO_BOUND,
     changedNumbers: [],
+    longStrings: [],
     largeObjects: [],
   };
 }
 
-/** Returns start and end of each number that a double would change. Throws JsonError. */
-export function scanValue(text: string, bounds: SomeBounds): readonly number[] {
+/** What has to be read in another way than the rest of the text: each list has starts and ends in turns. */
+export type ScannedSpans = Pick<Scan, "changedNumbers" | "longStrings">;
+
+/** Throws JsonError. */
+export function scanValue(text: string, bounds: SomeBounds): ScannedSpans {
   const scan = beginScan(text, bounds);
   endOfValue(scan, skipSpace(text, 0), 0);
-  return scan.changedNumbers;
+  return scan;
 }
 
 /**
@@ -149,7 +157,7 @@ function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string,
 export function endOfValue(scan: Scan, start: number, outerDepth: number): number {
   const {
     text,
-    bounds: { maxDepth, maxValues = NO_BOUND, distinctNames = false },
+    bounds: { maxDepth, maxValues = NO_BOUND, distinctNames = false, longString = NO_BOUND },
     least,
   } = scan;
   const { length } = text;
@@ -169,6 +177,7 @@ export function endOfValue(scan: Scan, start: number, outerDepth: number): numbe
         if (repeatsName(text, at + 1, end - 1, depth, COUNTS[depth]! - 1, scan.largeObjects))
           throw repeatedName(text, at, decodedName(text, at + 1, end - 1));
       }
+      if (end - at >= longString && text.charCodeAt(skipSpace(text, end)) !== COLON) scan.longStrings.push(at, end);
       at = end;
     } else if ((unit >= ZERO && unit <= NINE) || unit === MINUS) {
       at = endOfNumber(scan, at);

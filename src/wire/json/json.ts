@@ -25,12 +25,12 @@ export function parseJson(text: string): Json {
   // Events of a stream are too short to nest too deep, and one regular expression shows that nearly all of them hold no
   // long number.
   if (text.length <= MAX_DEPTH && !mayHoldLongNumber(text)) return parseNatively(text);
-  return parseScanned(text, scanValue(text, SENT_BOUNDS));
+  return parseScanned(text, scanValue(text, SENT_BOUNDS).changedNumbers);
 }
 
 /** Like parseJson, for a text that was bounded before or that the gateway wrote: only the nesting is bounded. */
 export function parseBoundedJson(text: string): Json {
-  return parseScanned(text, scanValue(text, { maxDepth: MAX_DEPTH }));
+  return parseScanned(text, scanValue(text, { maxDepth: MAX_DEPTH }).changedNumbers);
 }
 
 /**
@@ -76,40 +76,64 @@ export function mayHoldLongNumber(text: string): boolean {
 const native = JSON as unknown as { rawJSON(source: string): RawNumber };
 
 /**
- * Precedes the digits of a number that is read as a string. It is random, so that a caller's text cannot contain it.
+ * Precedes the digits of a number that is read as a string, or the index of a string that was read before. It is random,
+ * so that a caller's text cannot contain it.
  */
-const MARK = `number ${crypto.randomUUID()} `;
+const MARK = `marked ${crypto.randomUUID()} `;
+const STRING = `${MARK}string `;
+
+/** Strings of a text that were read before, in their order; `spans` has their starts and ends in turns. */
+export interface ReadStrings {
+  readonly spans: readonly number[];
+  readonly values: readonly string[];
+}
+const NO_STRINGS: ReadStrings = { spans: [], values: [] };
 
 /** Parses a text that scanValue has scanned, which returned `changed`. Throws JsonError. */
-export function parseScanned(text: string, changed: readonly number[]): Json {
-  if (changed.length === 0) return parseNatively(text);
+export function parseScanned(text: string, changed: readonly number[], read: ReadStrings = NO_STRINGS): Json {
+  if (changed.length + read.spans.length === 0) return parseNatively(text);
   let marked = "";
   let copied = 0;
+  const mark = (start: number, end: number, by: string): void => {
+    marked += `${text.slice(copied, start)}"${by}"`;
+    copied = end;
+  };
+  let string = 0;
+  const markStringsBefore = (place: number): void => {
+    for (; string < read.values.length && read.spans[2 * string]! < place; string++)
+      mark(read.spans[2 * string]!, read.spans[2 * string + 1]!, `${STRING}${string}`);
+  };
   for (let index = 0; index < changed.length; index += 2) {
     const [start, end] = [changed[index]!, changed[index + 1]!];
     const digits = text.slice(start, end);
     // An invalid number is reported by its place in the caller's text, which the marks would shift.
     if (!NUMBER.test(digits)) return parseNatively(text);
-    marked += `${text.slice(copied, start)}"${MARK}${digits}"`;
-    copied = end;
+    markStringsBefore(start);
+    mark(start, end, `${MARK}${digits}`);
   }
+  markStringsBefore(text.length);
   try {
-    return withRawNumbers(JSON.parse(marked + text.slice(copied)) as Json);
+    return withMarked(JSON.parse(marked + text.slice(copied)) as Json, read.values);
   } catch (cause) {
     throw explained(text, cause);
   }
 }
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
-/** Returns the same value after replacing its marked strings by numbers. */
-function withRawNumbers(value: Json): Json {
-  if (typeof value === "string") return value.startsWith(MARK) ? native.rawJSON(value.slice(MARK.length)) : value;
+/** Returns the same value after replacing its marked strings by numbers, and by strings that were read before. */
+function withMarked(value: Json, strings: readonly string[]): Json {
+  if (typeof value === "string") {
+    if (!value.startsWith(MARK)) return value;
+    return value.startsWith(STRING)
+      ? strings[Number(value.slice(STRING.length))]!
+      : native.rawJSON(value.slice(MARK.length));
+  }
   if (typeof value !== "object" || value === null) return value;
   if (Array.isArray(value)) {
     const items = value as Json[];
     for (let index = 0; index < items.length; index++) {
       const item = items[index]!;
-      if (typeof item === "string" || typeof item === "object") items[index] = withRawNumbers(item);
+      if (typeof item === "string" || typeof item === "object") items[index] = withMarked(item, strings);
     }
     return items;
   }
@@ -117,7 +141,7 @@ function withRawNumbers(value: Json): Json {
   for (const name of Object.keys(members)) {
     const member = members[name]!;
     if (typeof member !== "string" && typeof member !== "object") continue;
-    const read = withRawNumbers(member);
+    const read = withMarked(member, strings);
     if (read !== member)
       Object.defineProperty(members, name, { value: read, enumerable: true, configurable: true, writable: true });
   }
