@@ -23,6 +23,11 @@ export function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
+/** Both bounds are included. */
+export function isWholeNumber(value: unknown, least: number, most = Number.POSITIVE_INFINITY): value is number {
+  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
+}
+
 /** Whether a member says anything: it is neither null, an empty text nor an empty list. */
 export function isFilled(value: Json | undefined): boolean {
   return isSet(value) && value !== "" && !(Array.isArray(value) && value.length === 0);

@@ -3,7 +3,7 @@
 // not in it go to the provider.
 import { CACHE_SCOPES, MAX_CACHE_TTL_S } from "./configured/cache.ts";
 import { MESSAGE_ROLES } from "./chat.ts";
-import { isObject, isRawNumber, type Json, type JsonObject } from "./json.ts";
+import { isObject, isRawNumber, isWholeNumber, type Json, type JsonObject } from "./json.ts";
 import { invalid, invalidRequest } from "./refusals.ts";
 import { ADDRESS_WORD } from "./target.ts";
 
@@ -35,7 +35,7 @@ const aboveZero: Check = (value, path) => {
 const integer =
   (min: number, max: number = Number.MAX_SAFE_INTEGER): Check =>
   (value, path) => {
-    if (typeof value !== "number" || !Number.isInteger(value) || value < min || value > max)
+    if (!isWholeNumber(value, min, max))
       throw invalid(
         path,
         max === Number.MAX_SAFE_INTEGER ? `an integer of at least ${min}` : `an integer from ${min} to ${max}`,

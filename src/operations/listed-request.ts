@@ -53,7 +53,3 @@ export function boundsWithTokens({ most, mostTokens }: InputRules): NonNullable<
     maxValues: bounds.maxValues + mostTokens + most,
   }));
 }
-
-export function isCountAboveZero(value: Json): boolean {
-  return typeof value === "number" && Number.isInteger(value) && value > 0;
-}

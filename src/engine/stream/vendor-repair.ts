@@ -16,7 +16,7 @@ import {
   type ToolCallDelta,
   type Usage,
 } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, isSet, isText } from "../../core/json.ts";
+import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs } from "../answer/strict-fields.ts";
@@ -278,7 +278,7 @@ function isNameless(call: CallState): boolean {
 }
 
 function sourceIndex(index: number | undefined): number {
-  return typeof index === "number" && Number.isInteger(index) && index >= 0 && index < MAX_CHOICES ? index : 0;
+  return isWholeNumber(index, 0, MAX_CHOICES - 1) ? index : 0;
 }
 
 /**

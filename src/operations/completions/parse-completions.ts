@@ -5,7 +5,7 @@ import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { choiceCount } from "../../engine/fit/raw-prompts.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
-import { isSet, type Json, type JsonObject } from "../../core/json.ts";
+import { isSet, isWholeNumber, type JsonObject } from "../../core/json.ts";
 import { type CommonParameter } from "../../core/params.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
 import { boundsWithTokens, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
@@ -56,7 +56,7 @@ function translate(body: JsonObject): Translation {
   const { prompt, suffix, echo, logprobs, best_of: best } = body;
   const { kind, isSingle, texts } = listedInputs(prompt, PROMPTS);
   const choices = typeof body["n"] === "number" ? body["n"] : 1;
-  if (isSet(logprobs) && !isWithin(logprobs, 0, MAX_LOGPROBS))
+  if (isSet(logprobs) && !isWholeNumber(logprobs, 0, MAX_LOGPROBS))
     throw invalid("logprobs", `a whole number from 0 to ${MAX_LOGPROBS}`, logprobs);
   return listedTranslation<CompletionMemo>(body, {
     contents: texts,
@@ -93,12 +93,8 @@ function checkOwn(request: ChatRequest): void {
       `prompt may ask for at most ${MAX_CHOICES} choices in one call, n for each prompt; got ${choices}.`,
     );
   if (!isSet(best)) return;
-  if (!isWithin(best, 1, MAX_BEST_OF)) throw invalid("best_of", `a whole number from 1 to ${MAX_BEST_OF}`, best);
+  if (!isWholeNumber(best, 1, MAX_BEST_OF)) throw invalid("best_of", `a whole number from 1 to ${MAX_BEST_OF}`, best);
   if (best < n) throw invalidRequest("best_of", `best_of must not be less than n; got ${best} and ${n}.`);
   if (best > n && stream === true)
     throw invalidRequest("best_of", "best_of may not be more than n when stream is true.");
-}
-
-function isWithin(value: Json, least: number, most: number): value is number {
-  return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;
 }

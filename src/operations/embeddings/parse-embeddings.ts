@@ -4,9 +4,9 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { invalid } from "../../core/refusals.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
-import { isSet, type JsonObject } from "../../core/json.ts";
+import { isSet, isWholeNumber, type JsonObject } from "../../core/json.ts";
 import type { TaskMemo } from "../../providers/tasks/task.ts";
-import { boundsWithTokens, isCountAboveZero, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
+import { boundsWithTokens, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
 export interface EmbeddingMemo extends TaskMemo, OwnWords {}
 
@@ -51,7 +51,7 @@ function translate(body: JsonObject): Translation {
 
 function checkOwn({ extra }: ChatRequest): void {
   const { dimensions, input_type: inputType } = extra;
-  if (isSet(dimensions) && !isCountAboveZero(dimensions))
+  if (isSet(dimensions) && !isWholeNumber(dimensions, 1))
     throw invalid("dimensions", "a whole number above 0", dimensions);
   if (isSet(inputType) && typeof inputType !== "string") throw invalid("input_type", "a string", inputType);
 }

@@ -1,7 +1,7 @@
 // What a request says of the form and the effort of its answer: `thinking`, `output_config`, and the older
 // `output_format`. https://platform.claude.com/docs/en/build-with-claude/effort, .../adaptive-thinking
 import type { Untranslated } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { type CommonParameter } from "../../core/params.ts";
 import { invalid, objectAt } from "../../core/refusals.ts";
 import { given } from "./fields.ts";
@@ -74,8 +74,7 @@ function effortOf(body: JsonObject, named: Json | undefined, left: Untranslated[
 
 function checkedBudget(budget: Json | undefined, maxTokens: Json | undefined): number {
   const path = "thinking.budget_tokens";
-  if (typeof budget !== "number" || !Number.isInteger(budget) || budget < MIN_BUDGET)
-    throw invalid(path, `an integer of at least ${MIN_BUDGET}`, budget);
+  if (!isWholeNumber(budget, MIN_BUDGET)) throw invalid(path, `an integer of at least ${MIN_BUDGET}`, budget);
   if (typeof maxTokens === "number" && budget >= maxTokens) throw invalid(path, "less than max_tokens", budget);
   return budget;
 }

@@ -3,7 +3,7 @@ import { createHash } from "node:crypto";
 import { invalid } from "../../core/refusals.ts";
 import { LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { withEdits } from "../../core/request/json-edit.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { type CommonParameter } from "../../core/params.ts";
@@ -122,7 +122,7 @@ function boundOf(body: JsonObject, isNeeded: boolean, left: Untranslated[]): Jso
   const bound = given(body, "max_tokens");
   if (bound === undefined && !isNeeded) return {};
   const refusal = (): GatewayError => invalid("max_tokens", "an integer of at least 1", bound);
-  if (bound !== undefined && (typeof bound !== "number" || !Number.isInteger(bound) || bound < 0)) throw refusal();
+  if (bound !== undefined && !isWholeNumber(bound, 0)) throw refusal();
   if (bound === undefined || bound === 0) left.push(invalidPart(refusal()));
   return bound === undefined ? {} : { max_tokens: bound };
 }

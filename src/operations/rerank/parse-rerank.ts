@@ -3,9 +3,9 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
-import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
-import { isCountAboveZero, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
+import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
 export interface RerankMemo extends EncodedMemo, OwnWords {
   /** The documents as the client sent them, where the answer repeats them. */
@@ -43,7 +43,7 @@ function translate(body: JsonObject): Translation {
     throw invalid("documents", "a list of texts or objects that is not empty", documents);
   if (documents.length > MAX_DOCUMENTS)
     throw invalidRequest("documents", `documents may have at most ${MAX_DOCUMENTS} entries; got ${documents.length}.`);
-  if (isSet(topN) && !isCountAboveZero(topN)) throw invalid("top_n", "a whole number above 0", topN);
+  if (isSet(topN) && !isWholeNumber(topN, 1)) throw invalid("top_n", "a whole number above 0", topN);
   if (isSet(returns) && typeof returns !== "boolean") throw invalid("return_documents", "true or false", returns);
   const named = namedFields(fields);
   const texts = (documents as readonly Json[]).map((one, index) => textOf(one, named, `documents[${index}]`));
@@ -53,14 +53,14 @@ function translate(body: JsonObject): Translation {
     members: { max_tokens_per_doc: body["max_tokens_per_doc"] },
     known: KNOWN,
     memo: {
-      topN: isSet(topN) ? (topN as number) : null,
+      topN: isSet(topN) ? topN : null,
       documents: returns === true ? (documents as readonly Json[]) : null,
     },
   });
 }
 
 function checkOwn({ extra: { max_tokens_per_doc: perDocument } }: ChatRequest): void {
-  if (isSet(perDocument) && !isCountAboveZero(perDocument))
+  if (isSet(perDocument) && !isWholeNumber(perDocument, 1))
     throw invalid("max_tokens_per_doc", "a whole number above 0", perDocument);
 }
 

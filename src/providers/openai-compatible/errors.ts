@@ -1,6 +1,6 @@
 // Reads a provider's error, in any of the forms that OpenAI-compatible servers and the proxies in front of them use, as
 // one UpstreamFailure.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import {
   classOfStatus,
   describeErrorBody,
@@ -137,7 +137,7 @@ function codeText(value: Json | undefined): readonly string[] {
 
 function statusOf(value: Json | undefined): number | null {
   const status = typeof value === "string" && /^\d{3}$/.test(value) ? Number(value) : value;
-  return typeof status === "number" && Number.isInteger(status) && status >= 400 && status <= 599 ? status : null;
+  return isWholeNumber(status, 400, 599) ? status : null;
 }
 
 /** FastAPI's form: a string, or a list of {loc, msg, type}. https://fastapi.tiangolo.com/tutorial/handling-errors/ */

@@ -1,6 +1,6 @@
 // Rerank at providers: the first message of the request is the query, and each other one a document.
 import type { ChatRequest } from "../../core/chat.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { isObject, isWholeNumber, type Json } from "../../core/json.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import type { RankedDocument } from "./task-values.ts";
 import { textOf } from "./task.ts";
@@ -46,7 +46,7 @@ export function rankedDocuments(
   const seen = new Set<number>();
   const ranked = (list as readonly Json[]).map((entry): RankedDocument => {
     const { index, [score]: value } = isObject(entry) ? entry : {};
-    if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= count || seen.has(index))
+    if (!isWholeNumber(index, 0, count - 1) || seen.has(index))
       throw new MalformedAnswer("The provider's answer ranks a document that there is not, or one of them twice.");
     if (typeof value !== "number" || !Number.isFinite(value))
       throw new MalformedAnswer("The provider's answer has a score that is no finite number.");

@@ -3,7 +3,7 @@
 import { invalid } from "../../../core/refusals.ts";
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
 import type { Advisory } from "../../../core/chat.ts";
-import { isObject, type Json, type JsonObject, isSet } from "../../../core/json.ts";
+import { isObject, isSet, isWholeNumber, type Json, type JsonObject } from "../../../core/json.ts";
 import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "../keeping/kept-responses.ts";
 import { countTranslator } from "../../counted-requests.ts";
 import { repeatedMembers } from "./repeated-members.ts";
@@ -222,8 +222,7 @@ function noteMember(name: string, value: Json, left: UntranslatedParts, keeps: b
       else if (value === "auto") left.always(name);
       return;
     case "max_tool_calls":
-      if (typeof value !== "number" || !Number.isInteger(value) || value < 1)
-        throw invalid(name, "an integer of at least 1", value);
+      if (!isWholeNumber(value, 1)) throw invalid(name, "an integer of at least 1", value);
       return;
     case "previous_response_id":
       if (typeof value !== "string") throw invalid(name, "the id of a response", value);
@@ -259,7 +258,7 @@ function checkMetadata(metadata: Json | undefined): void {
 function translatedBound({ max_output_tokens: bound }: JsonObject, left: UntranslatedParts): JsonObject {
   if (!isSet(bound)) return {};
   const refusal = invalid("max_output_tokens", "an integer of at least 1", bound);
-  if (typeof bound !== "number" || !Number.isInteger(bound) || bound < 0) throw refusal;
+  if (!isWholeNumber(bound, 0)) throw refusal;
   if (bound === 0) left.invalid(refusal);
   return { max_completion_tokens: bound };
 }
@@ -335,8 +334,7 @@ function translatedIncludes(include: Json | undefined, left: UntranslatedParts):
 }
 
 function translatedLogprobs(top: Json | undefined, isShown: boolean, left: UntranslatedParts): JsonObject {
-  if (isSet(top) && (typeof top !== "number" || !Number.isInteger(top) || top < 0 || top > 20))
-    throw invalid("top_logprobs", "an integer from 0 to 20", top);
+  if (isSet(top) && !isWholeNumber(top, 0, 20)) throw invalid("top_logprobs", "an integer from 0 to 20", top);
   const count = typeof top === "number" ? top : 0;
   if (!isShown) {
     if (count > 0) left.always("top_logprobs");
