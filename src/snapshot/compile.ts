@@ -309,8 +309,8 @@ export function configurationNotices(input: Omit<CompileInput, "version">): read
 }
 
 /**
- * Models in routes that no call can reach without a credential of its own: of all who see the route, nobody has enabled
- * the provider.
+ * Names the models in routes whose provider is not enabled: neither for all, nor by a tenant or project that sees the
+ * route. Only a call that brings its own credential can reach such a model.
  */
 function deadTargets(
   configuration: Configuration,

@@ -33,15 +33,14 @@ async function waitedFor(
   signal: CancelSignal,
 ): Promise<(() => void) | GatewayError> {
   const { timeoutMs } = candidate.route.queue;
+  let came: boolean | typeof LATE = false;
   try {
-    const came = await untilOver(within(coming, timeoutMs), signal);
-    if (came === true) return () => turn.leave();
-    turn.leave();
-    return refusal(candidate, came === LATE ? `no place became free within ${timeoutMs} ms` : FULL);
-  } catch (thrown) {
-    turn.leave();
-    throw thrown;
+    came = await untilOver(within(coming, timeoutMs), signal);
+  } finally {
+    if (came !== true) turn.leave();
   }
+  if (came === true) return () => turn.leave();
+  return refusal(candidate, came === LATE ? `no place became free within ${timeoutMs} ms` : FULL);
 }
 
 const FULL = "its queue is full";

@@ -26,6 +26,7 @@ import { nativeFormOf } from "../../providers/native-forms.ts";
 import {
   guardedAnswer,
   charactersOfAnswer,
+  charactersOfWords,
   guardedWords,
   type TaskWords,
   visitAnswer,
@@ -432,15 +433,10 @@ export class CallPolicies {
 
   /** Searches what a vendor says in the answer to a task. Throws `policy_violation`. */
   told(words: TaskWords, guards: readonly GuardPolicy[]): MaybePromise<TaskWords> {
-    let characters = 0;
-    guardedWords(words, (text) => {
-      characters += text.length;
-      return text;
-    });
     return this.#search(
       "output",
       guards,
-      characters,
+      charactersOfWords(words),
       (guard) => guardedWords(words, guard),
       (prior) => underGuards(() => guardedWords(words, textGuard(guards, this.recordFinding, prior))),
     );

@@ -52,8 +52,17 @@ function isAddress(text: string): boolean {
 
 /** Returns the number of characters of an answer that guards search. */
 export function charactersOfAnswer(answer: NonStreamingAnswer): number {
+  return charactersOf((guard) => mapAnswer(answer, guard));
+}
+
+/** The same for the answer to a task. */
+export function charactersOfWords(words: TaskWords): number {
+  return charactersOf((guard) => guardedWords(words, guard));
+}
+
+function charactersOf(search: (guard: TextGuard) => unknown): number {
   let characters = 0;
-  mapAnswer(answer, (text) => {
+  search((text) => {
     characters += text.length;
     return text;
   });

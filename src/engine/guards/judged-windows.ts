@@ -147,7 +147,10 @@ async function judgeWindows(
 interface WholeTexts {
   /** What was found in those that were judged. */
   readonly matches: PriorMatches;
-  /** Asks about texts, and searches them; names, about which nobody is asked, only where the chunk is long. */
+  /**
+   * Has the services judge the texts of a chunk, and searches the same texts. Services judge no names, so that a chunk that
+   * has only names is searched here only if it is long.
+   */
   judge(texts: Texts, isLong: boolean): Promise<void>;
 }
 

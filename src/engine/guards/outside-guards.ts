@@ -4,6 +4,7 @@
 // Decides (the answer): What if a guard's service gives no verdict? By: `openGuardServices`. Also:
 // `guards/guarded-text.ts` (`blocksUnsearched`). Rule: `on_error` decides; a service that failed often is not asked for a
 // while.
+import { BoundedCache } from "../../core/bounded-cache.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { untilOver } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
@@ -77,13 +78,15 @@ class NoVerdict extends Error {}
 export function openGuardServices(options: GuardServicesOptions): GuardServices {
   const { clock } = options;
   const slots = openConcurrency();
-  const breakerOf = rememberedBreakers();
+  const breakers = new BoundedCache<string, Breaker>(MOST_BREAKERS);
   return {
     async ask(service, endpoint, question, { tenantId, signal: callSignal }) {
       callSignal?.throwIfAborted();
       // texts of one tenant, on which a service fails, do not keep the others from it; and what was known of a provider's
       // account goes with the account
-      const breaker = breakerOf(`${service.key} ${tenantId} ${endpoint.account}`);
+      const breakerKey = `${service.key} ${tenantId} ${endpoint.account}`;
+      const breaker = breakers.get(breakerKey) ?? newBreaker(DEFAULT_BREAKER);
+      breakers.set(breakerKey, breaker);
       const phase = phaseOf(breaker, clock.monotonic());
       if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
       const batches = batchesOf(question.texts, endpoint);
@@ -107,19 +110,6 @@ export function openGuardServices(options: GuardServicesOptions): GuardServices 
         return { ...withoutVerdict(reasonOf(thrown)), ...sent };
       }
     },
-  };
-}
-
-/** Returns the breaker for each key. */
-function rememberedBreakers(): (key: string) => Breaker {
-  const breakers = new Map<string, Breaker>();
-  return (key) => {
-    const breaker = breakers.get(key) ?? newBreaker(DEFAULT_BREAKER);
-    breakers.delete(key);
-    breakers.set(key, breaker);
-    const [oldest] = breakers;
-    if (breakers.size > MOST_BREAKERS) breakers.delete(oldest![0]);
-    return breaker;
   };
 }
 

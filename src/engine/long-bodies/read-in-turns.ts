@@ -26,10 +26,9 @@ const BOUNDS = {
    * guard three times that.
    */
   maxChangedNumbers: 10_000,
+  /** From this length on, a string is read in pieces of as many characters, as they are written. */
   longString: LONG_TEXT,
 };
-/** The characters of a long string that are read in one turn, as they are written. */
-const PIECE = 524_288;
 /** `\u00e9`, in characters. */
 const LONGEST_ESCAPE = 6;
 
@@ -99,7 +98,7 @@ export async function valueInTurns(text: string, sent: string): Promise<Json | u
 async function stringInTurns(written: string): Promise<string> {
   let read = "";
   for (let at = 0; at < written.length;) {
-    const piece = written.slice(at, at + PIECE + LONGEST_ESCAPE);
+    const piece = written.slice(at, at + LONG_TEXT + LONGEST_ESCAPE);
     const end = pieceEnd(piece);
     read += JSON.parse(`"${piece.slice(0, end)}"`) as string;
     at += end;
@@ -108,11 +107,11 @@ async function stringInTurns(written: string): Promise<string> {
   return read;
 }
 
-/** Returns the first place at or after `PIECE` at which no escape is cut. */
+/** Returns the first place at or after `LONG_TEXT` at which no escape is cut. */
 function pieceEnd(piece: string): number {
   for (let at = 0; ;) {
     const next = piece.indexOf("\\", at);
-    if (next === -1 || next >= PIECE) return Math.max(at, Math.min(PIECE, piece.length));
+    if (next === -1 || next >= LONG_TEXT) return Math.max(at, Math.min(LONG_TEXT, piece.length));
     at = next + (piece[next + 1] === "u" ? LONGEST_ESCAPE : 2);
   }
 }

@@ -34,14 +34,14 @@ const MAX_AT_ONCE = 8;
 
 export function taskWork(call: Call): AttemptWork<TaskResult> {
   return {
-    run: async (attempt) => underGuards(await new TaskRun(attempt, call).result(), attempt, call),
+    run: async (attempt) => searched(await new TaskRun(attempt, call).result(), attempt, call),
     isEmpty: () => false,
     discard: () => {},
   };
 }
 
 /** Returns the result as guards on answers let the client have it. Throws `policy_violation`. */
-async function underGuards(result: TaskResult, attempt: OpenAttempt, call: Call): Promise<TaskResult> {
+async function searched(result: TaskResult, attempt: OpenAttempt, call: Call): Promise<TaskResult> {
   const { outputGuards, fitted } = attempt;
   if (outputGuards.length === 0) return result;
   const isPassed = fitted.request.form.task?.passesAnswer === true;

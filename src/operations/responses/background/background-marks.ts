@@ -143,8 +143,8 @@ export async function askToCancel({ kept }: MarkedStores, tenantId: string, id: 
 }
 
 /**
- * Says that a response in the background was deleted, so that nobody keeps it again who has found it before. Throws
- * `kept_store_unavailable`.
+ * Marks a response in the background as deleted. A process that read the response before its deletion, and keeps it again,
+ * finds the mark and removes it. Throws `kept_store_unavailable`.
  */
 export async function noteDeleted({ kept }: MarkedStores, tenantId: string, id: string): Promise<void> {
   await kept.keep({ tenantId, projectId: null, ids: [nameOf(id, "deleted")], value: {}, size: () => 100 });
