@@ -59,7 +59,12 @@ describe("a count", () => {
     const gateway = counting({ snapshot: { policies: policiesFor({ name: "no-numbers", guard }) } });
     const response = await ask(gateway);
     expect([response.status, await response.json()]).toEqual([200, { input_tokens: 1234 }]);
-    expect(await (await ask(counting())).json()).toEqual({ input_tokens: 1234, object: "1234", "1234": 5, note: "1234" });
+    expect(await (await ask(counting())).json()).toEqual({
+      input_tokens: 1234,
+      object: "1234",
+      "1234": 5,
+      note: "1234",
+    });
   });
 
   test("[d12.3 d12.11] is asked for without parameters of the answer that the configuration sets, which the head names", async () => {
