@@ -13,7 +13,10 @@ import type { TextGuard } from "./text-guard.ts";
  * translated request has as JSON text, and a text as plain text.
  */
 export type TextKind = "none" | "skip" | "plain" | "name" | "json" | "file" | "fixed" | "arguments";
-/** Decides by the name of the member that holds a text, and by the object that contains the member. */
+/**
+ * Decides by the name of the member that holds a text, and by the object that contains the member. A text of no member,
+ * whose name is empty, is neither `none` nor `arguments`.
+ */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 /**
  * Searches every text of a message as `mapTexts` does. Models read the text parts as one text, so matches that extend
@@ -50,23 +53,38 @@ export function mapTexts(
   owner: JsonObject = {},
   across?: ReadonlyMap<JsonObject, readonly Found[]>,
 ): Json {
+  if (typeof value !== "string" && (typeof value !== "object" || value === null)) return value;
+  return mapTextsOfKind(value, kindOf(name, owner), guard, kindOf, name, owner, across);
+}
+
+/** All items of a list are of its own kind. */
+function mapTextsOfKind(
+  value: Json,
+  kind: TextKind,
+  guard: TextGuard,
+  kindOf: KindOf,
+  name: string,
+  owner: JsonObject,
+  across: ReadonlyMap<JsonObject, readonly Found[]> | undefined,
+): Json {
+  if (kind === "none") return value;
   if (typeof value === "string") {
-    const kind = kindOf(name, owner);
     if (kind === "file")
       return guardedFile(value, owner, {
         text: (text) => guard(text, "plain"),
         fixed: (text) => void guardFixed(text, guard),
       });
     if (kind === "fixed") return guardFixed(value, guard);
-    if (kind === "skip" || kind === "none") return value;
+    if (kind === "skip") return value;
     if (kind === "name") return guardName(value, guard);
     return guard(value, kind === "arguments" ? "plain" : kind, name === "text" ? across?.get(owner) : undefined);
   }
-  if (typeof value !== "object" || value === null || (name !== "" && kindOf(name, owner) === "none")) return value;
   if (Array.isArray(value))
-    return mappedList(value as readonly Json[], (item) => mapTexts(item, guard, kindOf, name, owner, across));
+    return mappedList(value as readonly Json[], (item) =>
+      mapTextsOfKind(item, kind, guard, kindOf, name, owner, across),
+    );
   if (!isObject(value)) return value;
-  if (name !== "" && guard.within !== undefined && kindOf(name, owner) === "arguments")
+  if (kind === "arguments" && guard.within !== undefined)
     return mapTexts(value, guard.within(JSON.stringify(value)), kindOf, "", {}, across);
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {

@@ -96,15 +96,18 @@ export async function valueInTurns(text: string, sent: string): Promise<Json | u
  * character by character to its end, some 2 ms for each piece. Throws SyntaxError.
  */
 async function stringInTurns(written: string): Promise<string> {
-  let read = "";
+  const read: string[] = [];
   for (let at = 0; at < written.length;) {
     const piece = written.slice(at, at + LONG_TEXT + LONGEST_ESCAPE);
     const end = pieceEnd(piece);
-    read += JSON.parse(`"${piece.slice(0, end)}"`) as string;
+    read.push(JSON.parse(`"${piece.slice(0, end)}"`) as string);
     at += end;
     await yieldToLoop();
   }
-  return read;
+  // a sum of the pieces would be put together where the text is used first, in the turn of other work
+  const whole = read.join("");
+  await yieldToLoop();
+  return whole;
 }
 
 /** Returns the first place at or after `LONG_TEXT` at which no escape is cut. */

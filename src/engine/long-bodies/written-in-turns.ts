@@ -11,6 +11,7 @@ const OWN_TEXT = 1024;
 
 /** Returns the text in UTF-8. */
 export async function textInTurns(text: string): Promise<Uint8Array> {
+  await yieldToLoop();
   const writer = new TurnWriter();
   await writer.writePieces(text, (piece) => piece);
   return writer.end();

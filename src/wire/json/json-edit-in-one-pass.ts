@@ -1,4 +1,4 @@
-// Replaces members of objects in a JSON text, and adds members, in one pass that makes no value and no list of members:
+// Replaces members and items in a JSON text, and adds members, in one pass that makes no value and no list of members:
 // nearly all changes of an answer are of this kind. Whatever else an edit asks for is left to json-edit.ts.
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { beginScan, endOfValue, type Scan, skipSpace } from "./json-scan.ts";
@@ -12,6 +12,8 @@ const QUOTE = 0x22;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 const BACKSLASH = 0x5c;
+const OPEN_BRACKET = 0x5b;
+const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 
 /** The edits of one member. */
@@ -30,8 +32,8 @@ interface Writing {
 }
 
 /**
- * Returns the text with all edits; `null` where an edit removes something that is there, changes an array, or adds an
- * object around what it adds, and where a name has escapes or might stand twice in an object.
+ * Returns the text with all edits; `null` where an edit removes something that is there, or names an item of a list that
+ * is not there, and where a name has escapes or might stand twice in an object.
  */
 export function editedInOnePass(text: string, edits: readonly JsonEdit[]): string | null {
   const writing: Writing = { scan: beginScan(text, { maxDepth: MAX_DEPTH }), out: "", copied: 0 };
@@ -58,7 +60,11 @@ function writeObject(writing: Writing, open: number, edits: readonly JsonEdit[],
     if (text.charCodeAt(colon) !== COLON || hashes.includes(hash) || hashes.push(hash) > MAX_MEMBERS) return LEFT;
     const start = skipSpace(text, colon + 1);
     const member = memberAt(wanted, hash, text, keyStart + 1, keyEnd);
-    last = member === undefined ? endOfValue(scan, start, depth + 1) : writeMember(writing, member, start, depth);
+    if (member === undefined) last = endOfValue(scan, start, depth + 1);
+    else {
+      member.isThere = true;
+      last = writeValue(writing, member.edits, start, depth);
+    }
     if (last === LEFT) return LEFT;
     const comma = skipSpace(text, last);
     if (text.charCodeAt(comma) !== COMMA) break;
@@ -67,14 +73,33 @@ function writeObject(writing: Writing, open: number, edits: readonly JsonEdit[],
   return hashes.length > 0 && addMembers(writing, wanted, last, depth) ? last : LEFT;
 }
 
-/** Returns the position after the value that begins at `start`. */
-function writeMember(writing: Writing, member: Edited, start: number, depth: number): number {
+/** Returns the position after the last item of the array; LEFT where the array is left to json-edit.ts. */
+function writeArray(writing: Writing, open: number, edits: readonly JsonEdit[], depth: number): number {
   const { scan } = writing;
-  member.isThere = true;
-  const whole = wholeOf(member, depth);
+  const { text } = scan;
+  const wanted = byItem(edits, depth);
+  if (wanted === null) return LEFT;
+  let last = open + 1;
+  let start = skipSpace(text, last);
+  if (text.charCodeAt(start) === CLOSE_BRACKET) return last;
+  for (let index = 0; ; index++) {
+    const inside = wanted.get(index);
+    last = inside === undefined ? endOfValue(scan, start, depth + 1) : writeValue(writing, inside, start, depth);
+    if (last === LEFT) return LEFT;
+    const comma = skipSpace(text, last);
+    if (text.charCodeAt(comma) !== COMMA) return last;
+    start = skipSpace(text, comma + 1);
+  }
+}
+
+/** Returns the position after the value that begins at `start`. `edits` are those of the value. */
+function writeValue(writing: Writing, edits: readonly JsonEdit[], start: number, depth: number): number {
+  const { scan } = writing;
+  const whole = wholeOf(edits, depth);
   if (whole === undefined) {
-    const last = writeObject(writing, start, member.edits, depth + 1);
-    // what follows the last member is the end of the object
+    const write = scan.text.charCodeAt(start) === OPEN_BRACKET ? writeArray : writeObject;
+    const last = write(writing, start, edits, depth + 1);
+    // what follows the last member or item is the end of the value
     return last === LEFT ? LEFT : skipSpace(scan.text, last) + 1;
   }
   if (whole.value === undefined) return LEFT;
@@ -86,18 +111,34 @@ function writeMember(writing: Writing, member: Edited, start: number, depth: num
 
 function addMembers(writing: Writing, wanted: readonly Edited[], last: number, depth: number): boolean {
   for (const member of wanted) {
-    if (member.isThere || member.edits.every(({ value }) => value === undefined)) continue;
-    const whole = wholeOf(member, depth);
-    if (whole === undefined) return false;
-    if (whole.value === undefined) continue;
-    writing.out += `${writing.scan.text.slice(writing.copied, last)},${JSON.stringify(member.name)}:${JSON.stringify(whole.value)}`;
+    if (member.isThere || addNothing(member.edits, depth)) continue;
+    const added = addedMember(member, depth);
+    if (added === null) return false;
+    writing.out += `${writing.scan.text.slice(writing.copied, last)},${added}`;
     writing.copied = last;
   }
   return true;
 }
 
-/** Returns the edit that makes a member as a whole. The last one counts. */
-function wholeOf({ edits }: Edited, depth: number): JsonEdit | undefined {
+/** Whether the edits of a value that is not there make none. */
+function addNothing(edits: readonly JsonEdit[], depth: number): boolean {
+  const whole = wholeOf(edits, depth);
+  return whole === undefined ? edits.every(({ value }) => value === undefined) : whole.value === undefined;
+}
+
+/** Returns the text of a new member, with the objects inside it; `null` where an edit inside it is of an item. */
+function addedMember({ name, edits }: Edited, depth: number): string | null {
+  const key = JSON.stringify(name);
+  const whole = wholeOf(edits, depth);
+  if (whole !== undefined) return `${key}:${JSON.stringify(whole.value)}`;
+  const members = byMember(edits, depth + 1)
+    ?.filter((member) => !addNothing(member.edits, depth + 1))
+    .map((member) => addedMember(member, depth + 1));
+  return members === undefined || members.includes(null) ? null : `${key}:{${members.join(",")}}`;
+}
+
+/** Returns the edit that makes a value as a whole. The last one counts. */
+function wholeOf(edits: readonly JsonEdit[], depth: number): JsonEdit | undefined {
   return edits.findLast(({ path }) => path.length === depth + 1);
 }
 
@@ -112,6 +153,19 @@ function byMember(edits: readonly JsonEdit[], depth: number): readonly Edited[] 
     else known.edits.push(edit);
   }
   return members;
+}
+
+/** Returns the edits by index, in their order; `null` where one is of a member. */
+function byItem(edits: readonly JsonEdit[], depth: number): ReadonlyMap<number, readonly JsonEdit[]> | null {
+  const items = new Map<number, JsonEdit[]>();
+  for (const edit of edits) {
+    const index = edit.path[depth];
+    if (typeof index !== "number") return null;
+    const known = items.get(index);
+    if (known === undefined) items.set(index, [edit]);
+    else known.push(edit);
+  }
+  return items;
 }
 
 function memberAt(

@@ -9,10 +9,10 @@ import { drawCount } from "../../harness/time/long-run.ts";
 
 const TEXT = '{ "a" : 1.0, "b":[ {"x":"}"} ,2, [] ],"c" :{"d":"\\u00e9\\"", "e":{}} ,"f\\u0067":null }';
 
-/** The text of an object with some of the names, some of them spelled with escapes, and with spaces. */
+/** The text of an object with some of the names, some of them spelled with escapes, with lists of objects, and with spaces. */
 function objectText(names: readonly string[], leaf: fc.Arbitrary<Json>, depth: number): fc.Arbitrary<string> {
   const value = leaf.map((one) => JSON.stringify(one));
-  const inner = depth === 0 ? value : fc.oneof(value, objectText(names, leaf, depth - 1));
+  const inner = depth === 0 ? value : fc.oneof(value, ...containerTexts(names, leaf, depth - 1));
   const member = fc.tuple(fc.constantFrom(...names), fc.boolean(), inner);
   return fc
     .tuple(fc.uniqueArray(member, { selector: ([name]) => name, maxLength: 6 }), fc.constantFrom("", " ", "\n "))
@@ -23,6 +23,32 @@ function objectText(names: readonly string[], leaf: fc.Arbitrary<Json>, depth: n
       });
       return `{${space}${texts.join(`${space},`)}${space}}`;
     });
+}
+
+/** Returns the path of each value inside of this one. */
+function pathsIn(value: Json): readonly JsonEdit["path"][] {
+  const entries: readonly (readonly [string | number, Json])[] = Array.isArray(value)
+    ? [...(value as readonly Json[]).entries()]
+    : isObject(value)
+      ? (Object.entries(value) as [string, Json][])
+      : [];
+  return entries.flatMap(([key, inner]) => [[key], ...pathsIn(inner).map((path) => [key, ...path])]);
+}
+
+function containerTexts(
+  names: readonly string[],
+  leaf: fc.Arbitrary<Json>,
+  depth: number,
+): readonly fc.Arbitrary<string>[] {
+  const object = objectText(names, leaf, depth);
+  const item = fc.oneof(
+    leaf.map((one) => JSON.stringify(one)),
+    object,
+  );
+  const list = fc
+    .tuple(fc.array(item, { maxLength: 3 }), fc.constantFrom("", " ", "\n "))
+    .map(([items, space]) => `[${space}${items.join(`${space},${space}`)}${space}]`);
+  return [object, list];
 }
 
 describe("edits", () => {
@@ -55,21 +81,44 @@ describe("edits", () => {
   test("are the same in one pass as with a list of the members of each object", () => {
     const names = ["a", "b", "c", "fg", "__proto__", 'q"', "é", "d"];
     const leaf = fc.constantFrom<Json[]>(null, 1.5, "x\\,}", [], {}, [{ a: 1 }, "]"], { a: { b: [1] }, c: "{" });
-    const path = fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 2 });
-    const edit = fc.record({ path, value: fc.option(leaf, { freq: 20, nil: undefined }) });
+    const name = fc.constantFrom(...names);
+    const inside = fc.array(fc.oneof(name, fc.constantFrom(0, 1, 2)), { maxLength: 3 });
+    const path = fc.tuple(name, inside).map(([first, rest]) => [first, ...rest]);
+    const value = fc.option(leaf, { freq: 20, nil: undefined });
+    const changes = objectText(names, leaf, 1).chain((text) => {
+      const there = pathsIn(JSON.parse(text) as Json);
+      const edit = fc.record({ path: there.length === 0 ? path : fc.oneof(fc.constantFrom(...there), path), value });
+      return fc.tuple(fc.constant(text), fc.array(edit, { minLength: 1, maxLength: 3 }));
+    });
     let inOnePass = 0;
+    let inLists = 0;
     fc.assert(
-      fc.property(objectText(names, leaf, 1), fc.array(edit, { minLength: 1, maxLength: 3 }), (text, edits) => {
+      fc.property(changes, ([text, edits]) => {
         const expected = editedObject(text, edits);
         expect(editedJson(text, edits)).toBe(expected);
         const edited = editedInOnePass(text, edits);
         if (edited === null) return;
         inOnePass += 1;
+        if (edited !== text && edits.some(({ path: [, index] }) => typeof index === "number")) inLists += 1;
         expect(edited).toBe(expected);
       }),
       { numRuns: drawCount(1000, 50_000) },
     );
     expect(inOnePass).toBeGreaterThan(50);
+    expect(inLists).toBeGreaterThan(10);
+  });
+
+  test("reach into lists and make objects in one pass", () => {
+    const text = '{"o":[ 1, {"c":[{"t":"x"}]} ,[2]],"p":[]}';
+    const edited = editedInOnePass(text, [
+      { path: ["o", 1, "c", 0, "l"], value: [] },
+      { path: ["o", 2, 0], value: 3 },
+      { path: ["p", 0], value: 4 },
+      { path: ["u", "d", "n"], value: 0 },
+      { path: ["u", "d", "m"], value: undefined },
+      { path: ["v", "d"], value: undefined },
+    ]);
+    expect(edited).toBe('{"o":[ 1, {"c":[{"t":"x","l":[]}]} ,[3]],"p":[],"u":{"d":{"n":0}}}');
   });
 
   test("are left to another pass where a name might stand twice", () => {
