@@ -273,7 +273,9 @@ function jsonAnswerStream(
   const serialize = (chunks: readonly ChatChunk[]): string => chunks.map((one) => writer.serialize(one)).join("");
   const write = async (chunk: ChatChunk): Promise<string> => {
     if (guarded === null) return writer.serialize(writer.repair(chunk));
-    return serialize(await guarded.take([writer.repair(await endingUnderGuards(chunk, guarded))]));
+    const shown = await guarded.take([writer.repair(await endingUnderGuards(chunk, guarded))]);
+    await yieldToLoop();
+    return serialize(shown);
   };
   return {
     cancel() {
@@ -315,7 +317,10 @@ async function chunksOf(
     finish_reason: choice.finish_reason ?? ("stop" as const),
   }));
   const chunk = chunkOfAnswer({ ...answer, choices });
-  return isLong ? [...splitChunk(chunk, LONG_TEXT)] : [chunk];
+  if (!isLong) return [chunk];
+  const pieces = [...splitChunk(chunk, LONG_TEXT)];
+  await yieldToLoop();
+  return pieces;
 }
 
 function sendingOf(
