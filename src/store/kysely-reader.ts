@@ -18,7 +18,17 @@ import {
 import { listDefaultViews, listViews } from "./configuration/kysely-views.ts";
 import { listClaims } from "./identity/kysely-claims.ts";
 import { listSessions } from "./identity/kysely-sessions.ts";
-import { containing, exactly, having, type ListKey, onPage, pageOf } from "./database/pages.ts";
+import {
+  byNewest,
+  containing,
+  exactly,
+  having,
+  type ListKey,
+  onPage,
+  pageOf,
+  readFirst,
+  readPage,
+} from "./database/pages.ts";
 import type {
   MembershipFilter,
   Page,
@@ -46,41 +56,24 @@ export interface ReaderContext {
 export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
   return {
     ...auditReader(db),
-    findTenant: async (id) =>
-      orNull(await db.selectFrom("tenants").selectAll().where("id", "=", id).executeTakeFirst(), tenantOf),
-    findProject: async (id) =>
-      orNull(await db.selectFrom("projects").selectAll().where("id", "=", id).executeTakeFirst(), projectOf),
-    findUser: async (id) =>
-      orNull(await db.selectFrom("users").selectAll().where("id", "=", id).executeTakeFirst(), userOf),
-    findUserByLogin: async (tenantId, issuer, subject) =>
-      orNull(
-        await db
-          .selectFrom("users")
-          .selectAll()
-          .where(exactly<Schema["users"]>({ tenant_id: tenantId, issuer, subject }))
-          .executeTakeFirst(),
-        userOf,
-      ),
-    findMembership: async (userId, projectId) =>
-      orNull(
-        await db
-          .selectFrom("memberships")
-          .selectAll()
-          .where(exactly<Schema["memberships"]>({ user_id: userId, project_id: projectId }))
-          .executeTakeFirst(),
-        membershipOf,
-      ),
+    findTenant: (id) => readFirst(db.selectFrom("tenants").selectAll().where("id", "=", id), tenantOf),
+    findProject: (id) => readFirst(db.selectFrom("projects").selectAll().where("id", "=", id), projectOf),
+    findUser: (id) => readFirst(db.selectFrom("users").selectAll().where("id", "=", id), userOf),
+    findUserByLogin(tenantId, issuer, subject) {
+      const ofLogin = exactly<Schema["users"]>({ tenant_id: tenantId, issuer, subject });
+      return readFirst(db.selectFrom("users").selectAll().where(ofLogin), userOf);
+    },
+    findMembership(userId, projectId) {
+      const ofUser = exactly<Schema["memberships"]>({ user_id: userId, project_id: projectId });
+      return readFirst(db.selectFrom("memberships").selectAll().where(ofUser), membershipOf);
+    },
     listDeliveries: (page, filter = {}) => listDeliveries(db, page, filter),
     findDelivery: (id) => findDelivery(db, id),
     findToken: (id) => findToken(db, id),
-    findResource: async (kind, id) => orNull(await findStoredResource(db, kind, id), maskedResource),
-    findResourceByName: async (kind, { tenantId, projectId }, name) => {
-      const row = await db
-        .selectFrom("resources")
-        .selectAll()
-        .where(exactly<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name }))
-        .executeTakeFirst();
-      return orNull(row, (found) => maskedResource(resourceOf(found)));
+    findResource: (kind, id) => readFirst(resourceWith(db, kind, id), maskedOf),
+    findResourceByName(kind, { tenantId, projectId }, name) {
+      const named = exactly<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name });
+      return readFirst(db.selectFrom("resources").selectAll().where(named), maskedOf);
     },
     listClaims: (page, filter) => listClaims(db, page, filter),
     listViews: (page, filter) => listViews(db, page, filter),
@@ -102,9 +95,6 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
   };
 }
 
-export const orNull = <Row, T>(row: Row | null | undefined, valueOf: (row: Row) => T): T | null =>
-  row === undefined || row === null ? null : valueOf(row);
-
 export async function findToken(db: Db, id: string): Promise<Kept<StoredToken> | null> {
   const row = await db.selectFrom("access_tokens").selectAll().where("id", "=", id).executeTakeFirst();
   if (row === undefined) return null;
@@ -114,12 +104,14 @@ export async function findToken(db: Db, id: string): Promise<Kept<StoredToken> |
   );
 }
 
+const resourceWith = (db: Db, kind: ConfiguredKind, id: string) =>
+  db.selectFrom("resources").selectAll().where("id", "=", id).where("kind", "=", kind);
+
+const maskedOf = (row: Selectable<Schema["resources"]>): Resource => maskedResource(resourceOf(row));
+
 /** With its secrets encrypted. */
-export async function findStoredResource(db: Db, kind: ConfiguredKind, id: string): Promise<StoredResource | null> {
-  return orNull(
-    await db.selectFrom("resources").selectAll().where("id", "=", id).where("kind", "=", kind).executeTakeFirst(),
-    resourceOf,
-  );
+export function findStoredResource(db: Db, kind: ConfiguredKind, id: string): Promise<StoredResource | null> {
+  return readFirst(resourceWith(db, kind, id), resourceOf);
 }
 
 const byId = (list: string): ListKey => ({ list, columns: [["id", "text"]], newestFirst: false });
@@ -130,23 +122,16 @@ const MEMBERSHIPS: ListKey = {
   list: "memberships",
   columns: [
     ["user_id", "text"],
-    ["coalesce(project_id, '')", "text"],
+    ["project_id", "text or null"],
   ],
   newestFirst: false,
 };
-const TOKENS: ListKey = {
-  list: "tokens",
-  columns: [
-    ["created_at_ms", "integer"],
-    ["id", "text"],
-  ],
-  newestFirst: true,
-};
+const TOKENS = byNewest("tokens", "created_at_ms");
 const RESOURCES: ListKey = {
   list: "resources",
   columns: [
     ["kind", "text"],
-    ["coalesce(name, '')", "text"],
+    ["name", "text or null"],
     ["id", "text"],
   ],
   newestFirst: false,
@@ -158,9 +143,8 @@ async function listTenants(db: Db, page: PageRequest, { id, search }: TenantFilt
     .selectFrom("tenants")
     .selectAll()
     .where(having<Schema["tenants"]>({ id }))
-    .where(containing(NAMED, search))
-    .$call(onPage(page, TENANTS));
-  return pageOf(await query.execute(), page, TENANTS, (row) => [row.id], tenantOf);
+    .where(containing(NAMED, search));
+  return await readPage(query, page, TENANTS, tenantOf);
 }
 
 async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }: ProjectFilter) {
@@ -168,9 +152,8 @@ async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }:
     .selectFrom("projects")
     .selectAll()
     .where(having<Schema["projects"]>({ tenant_id: tenantId, id }))
-    .where(containing(NAMED, search))
-    .$call(onPage(page, PROJECTS));
-  return pageOf(await query.execute(), page, PROJECTS, (row) => [row.id], projectOf);
+    .where(containing(NAMED, search));
+  return await readPage(query, page, PROJECTS, projectOf);
 }
 
 async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOperator, search }: UserFilter) {
@@ -179,18 +162,16 @@ async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOpe
     .selectFrom("users")
     .selectAll()
     .where(having<Schema["users"]>({ tenant_id: tenantId, id, email, is_operator: operator }))
-    .where(containing([...NAMED, "email"], search))
-    .$call(onPage(page, USERS));
-  return pageOf(await query.execute(), page, USERS, (row) => [row.id], userOf);
+    .where(containing([...NAMED, "email"], search));
+  return await readPage(query, page, USERS, userOf);
 }
 
 async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, projectId, role }: MembershipFilter) {
   const query = db
     .selectFrom("memberships")
     .selectAll()
-    .where(having<Schema["memberships"]>({ tenant_id: tenantId, user_id: userId, project_id: projectId, role }))
-    .$call(onPage(page, MEMBERSHIPS));
-  return pageOf(await query.execute(), page, MEMBERSHIPS, (row) => [row.user_id, row.project_id ?? ""], membershipOf);
+    .where(having<Schema["memberships"]>({ tenant_id: tenantId, user_id: userId, project_id: projectId, role }));
+  return await readPage(query, page, MEMBERSHIPS, membershipOf);
 }
 
 async function listTokens(
@@ -213,13 +194,7 @@ async function listTokens(
     db,
     rows.map(({ id }) => id),
   );
-  return pageOf(
-    rows,
-    page,
-    TOKENS,
-    (row) => [row.created_at_ms, row.id],
-    (row) => tokenOf(row, secrets.get(row.id) ?? []),
-  );
+  return pageOf(rows, page, TOKENS, (row) => tokenOf(row, secrets.get(row.id) ?? []));
 }
 
 async function hasLiveTokens(
@@ -267,15 +242,8 @@ async function listResources(
     .selectFrom("resources")
     .selectAll()
     .where(having<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name, set_by: setBy }))
-    .where(containing(NAMED, search))
-    .$call(onPage(page, RESOURCES));
-  return pageOf(
-    await query.execute(),
-    page,
-    RESOURCES,
-    (row) => [row.kind, row.name ?? "", row.id],
-    (row) => maskedResource(resourceOf(row)),
-  );
+    .where(containing(NAMED, search));
+  return await readPage(query, page, RESOURCES, maskedOf);
 }
 
 async function findAnswer(

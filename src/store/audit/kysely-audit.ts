@@ -13,7 +13,7 @@ import {
   linkHash,
 } from "./audit-chain.ts";
 import { inParts } from "../database/in-parts.ts";
-import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
+import { byNewest, during, having, readFirst, readPage } from "../database/pages.ts";
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import { AUDIT_WAYS, type AuditRow } from "../records.ts";
 import { actorOf } from "../database/row-values.ts";
@@ -25,14 +25,7 @@ import { beginWriting } from "../database/write-transaction.ts";
 type Db = Kysely<Schema>;
 type Row = Selectable<Schema["audit_log"]>;
 
-const AUDIT: ListKey = {
-  list: "audit",
-  columns: [
-    ["at_ms", "integer"],
-    ["id", "text"],
-  ],
-  newestFirst: true,
-};
+const AUDIT = byNewest("audit", "at_ms");
 
 async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promise<Page<AuditRow>> {
   const equal = {
@@ -48,13 +41,8 @@ async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promis
     session_id: filter.sessionId,
     version: filter.version === undefined ? undefined : toInteger(filter.version),
   } as const;
-  const query = db
-    .selectFrom("audit_log")
-    .selectAll()
-    .where(having<Row>(equal))
-    .where(during("at_ms", filter))
-    .$call(onPage(page, AUDIT));
-  return pageOf(await query.execute(), page, AUDIT, (row) => [row.at_ms, row.id], auditRowOf);
+  const query = db.selectFrom("audit_log").selectAll().where(having<Row>(equal)).where(during("at_ms", filter));
+  return await readPage(query, page, AUDIT, auditRowOf);
 }
 
 const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
@@ -67,11 +55,6 @@ function auditRowOf(row: Row): AuditRow {
     after: parsed(row.value_after),
     link: keptIn(HEAD, row),
   };
-}
-
-async function findAudit(db: Db, id: string): Promise<AuditRow | null> {
-  const row = await db.selectFrom("audit_log").selectAll().where("id", "=", id).executeTakeFirst();
-  return row === undefined ? null : auditRowOf(row);
 }
 
 // Writing.
@@ -125,11 +108,9 @@ function linked(rows: readonly ChainedRow[], head: ChainHead): readonly Linked[]
 export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "findAudit"> {
   return {
     listAudit: (page, filter = {}) => listAudit(db, page, filter),
-    findAudit: (id) => findAudit(db, id),
-    async auditHead(chain) {
-      const row = await db.selectFrom("audit_chains").selectAll().where("chain", "=", chain).executeTakeFirst();
-      return row === undefined ? null : keptIn(HEAD, row);
-    },
+    findAudit: (id) => readFirst(db.selectFrom("audit_log").selectAll().where("id", "=", id), auditRowOf),
+    auditHead: (chain) =>
+      readFirst(db.selectFrom("audit_chains").selectAll().where("chain", "=", chain), (row) => keptIn(HEAD, row)),
     auditChains: async () =>
       (await db.selectFrom("audit_chains").select("chain").orderBy("chain").execute()).map(({ chain }) => chain),
     auditLinks: (chain, after, limit) => auditLinks(db, chain, after, limit),

@@ -5,7 +5,7 @@ import type { Db } from "../kysely-reader.ts";
 import { requireTenant, requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import { DRAIN, type DrainSchema } from "./drain-schema.ts";
-import { exactly } from "../database/pages.ts";
+import { exactly, readFirst } from "../database/pages.ts";
 import type { Writer } from "../writer.ts";
 
 /** The kind of their rows in the audit log, by which readers of changes find them. */
@@ -31,12 +31,11 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
       .where("tenant_id", "=", tenantId)
       .where("until_ms", "<=", toInteger(nowMs))
       .execute();
-    const row = await tx
+    const taking = tx
       .deleteFrom("provider_drains")
       .where(exactly<DrainSchema["provider_drains"]>({ tenant_id: tenantId, provider, model: model ?? "" }))
-      .returningAll()
-      .executeTakeFirst();
-    return row === undefined ? null : keptIn(DRAIN, row);
+      .returningAll();
+    return await readFirst(taking, (row) => keptIn(DRAIN, row));
   };
   const noted = (action: string, { tenantId, provider, model }: Drain, before: Drain | null, after: Drain | null) =>
     void work.entries.push({

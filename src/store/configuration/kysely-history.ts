@@ -12,7 +12,7 @@ import type {
   VersionSummary,
 } from "../records.ts";
 import { inParts } from "../database/in-parts.ts";
-import { type ListKey, pageOf, onPage } from "../database/pages.ts";
+import { type ListKey, onPage, pageOf, readFirst } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
@@ -52,13 +52,7 @@ export async function listVersions(
     rows.map(({ number }) => number),
     scope,
   );
-  return pageOf(
-    rows,
-    page,
-    VERSIONS,
-    (row) => [row.number],
-    (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }),
-  );
+  return pageOf(rows, page, VERSIONS, (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }));
 }
 
 const versionOf = (row: Selectable<Schema["versions"]>): Omit<VersionSummary, "changes"> => ({
@@ -177,8 +171,7 @@ export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number
   );
   const steps: ResourceStep[] = [];
   for (const [id, { before: was }] of later) {
-    const row = await tx.selectFrom("resources").selectAll().where("id", "=", id).executeTakeFirst();
-    const is = row === undefined ? null : resourceOf(row);
+    const is = await readFirst(tx.selectFrom("resources").selectAll().where("id", "=", id), resourceOf);
     const gone = was !== null && was.projectId !== null && !projects.has(was.projectId);
     if (!gone && content(is) !== content(was)) steps.push({ before: is, after: was });
   }

@@ -1,4 +1,5 @@
 // Writes of saved views, within a change of the store.
+import { readFirst } from "../database/pages.ts";
 import { ownedBy, viewOf, viewRow } from "./kysely-views.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
 import { StoreError } from "../store-error.ts";
@@ -40,14 +41,9 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
       noted(work, "create", null, view);
     },
     async changeView(id, owner, change) {
-      const row = await tx
-        .selectFrom("console_views")
-        .selectAll()
-        .where("id", "=", id)
-        .where(ownedBy(owner))
-        .executeTakeFirst();
-      if (row === undefined) return null;
-      const before = viewOf(row);
+      const found = tx.selectFrom("console_views").selectAll().where("id", "=", id).where(ownedBy(owner));
+      const before = await readFirst(found, viewOf);
+      if (before === null) return null;
       const after = { ...before, ...change(before) };
       await makeRoom(after);
       await tx.updateTable("console_views").set(viewRow(after)).where("id", "=", id).execute();
@@ -55,14 +51,10 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
       return after;
     },
     async removeView(id, owner) {
-      const row = await tx
-        .deleteFrom("console_views")
-        .where("id", "=", id)
-        .where(ownedBy(owner))
-        .returningAll()
-        .executeTakeFirst();
-      if (row !== undefined) noted(work, "remove", viewOf(row), null);
-      return row !== undefined;
+      const removing = tx.deleteFrom("console_views").where("id", "=", id).where(ownedBy(owner)).returningAll();
+      const removed = await readFirst(removing, viewOf);
+      if (removed !== null) noted(work, "remove", removed, null);
+      return removed !== null;
     },
   };
 }

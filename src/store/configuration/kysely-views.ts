@@ -1,6 +1,6 @@
 // Reads of saved views over any database that Kysely supports, and the conversion of their rows.
 import type { Kysely } from "kysely";
-import { exactly, type ListKey, pageOf, having, onPage } from "../database/pages.ts";
+import { exactly, having, type ListKey, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf } from "../columns.ts";
 import type { Schema } from "../schema.ts";
@@ -27,14 +27,8 @@ export async function listViews(
   page: PageRequest,
   { owner, screen }: { readonly owner: ViewOwner; readonly screen?: string | undefined },
 ): Promise<Page<SavedView>> {
-  const rows = await db
-    .selectFrom("console_views")
-    .selectAll()
-    .where(ownedBy(owner))
-    .where(having<Row>({ screen }))
-    .$call(onPage(page, BY_NAME))
-    .execute();
-  return pageOf(rows, page, BY_NAME, (row) => [row.screen, row.name, row.id], viewOf);
+  const query = db.selectFrom("console_views").selectAll().where(ownedBy(owner)).where(having<Row>({ screen }));
+  return await readPage(query, page, BY_NAME, viewOf);
 }
 
 /** A tenant with more projects than this begins some of them without a view. */

@@ -7,6 +7,7 @@ import { VERSION } from "../../core/version.ts";
 import { fromInteger, toInteger } from "../columns.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
+import { readFirst } from "./pages.ts";
 import { beginWriting } from "./write-transaction.ts";
 
 type Db = Kysely<Schema>;
@@ -47,13 +48,12 @@ export function refusalOf(databaseName: string, oldest: Program | null, history:
 
 /** `null` when nothing was contracted yet. */
 export async function oldestProgram(db: Db): Promise<Program | null> {
-  const row = await db
+  const oldest = db
     .selectFrom("schema_contraction")
     .select(["oldest_step", "oldest_version"])
     .orderBy("oldest_step", "desc")
-    .limit(1)
-    .executeTakeFirst();
-  return row === undefined ? null : { step: fromInteger(row.oldest_step), version: row.oldest_version };
+    .limit(1);
+  return await readFirst(oldest, (row) => ({ step: fromInteger(row.oldest_step), version: row.oldest_version }));
 }
 
 /**

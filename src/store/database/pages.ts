@@ -9,21 +9,34 @@ const MOST_ROWS = 1000;
 /** The condition that every row meets. */
 const ANY = sql<boolean>`1 = 1`;
 
-/** The key of a list: SQL expressions that are never null, each with its type. */
+/** The key of a list: columns, or SQL expressions, each with its type. An absent text counts as an empty one. */
 export interface ListKey {
   /** Part of the cursor, so that the cursor of another list is refused. */
   readonly list: string;
-  readonly columns: readonly (readonly [expression: string, type: "text" | "integer"])[];
+  readonly columns: readonly (readonly [column: string, type: "text" | "text or null" | "integer"])[];
   readonly newestFirst: boolean;
 }
 
 export type KeyPart = string | bigint;
 
+/** The key of a list by the time in a column, and by the id. */
+export const byNewest = (list: string, time: string, id = "id"): ListKey => ({
+  list,
+  columns: [
+    [time, "integer"],
+    [id, "text"],
+  ],
+  newestFirst: true,
+});
+
+const expressionsOf = ({ columns }: ListKey): readonly string[] =>
+  columns.map(([column, type]) => (type === "text or null" ? `coalesce(${column}, '')` : column));
+
 /** The condition for rows after the cursor. Throws StoreError `invalid`. */
 export function afterCursor(page: PageRequest, key: ListKey): RawBuilder<boolean> {
   if (page.cursor == null) return ANY;
   const parts = parsedCursor(page.cursor, key);
-  const columns = sql.raw(key.columns.map(([expression]) => expression).join(", "));
+  const columns = sql.raw(expressionsOf(key).join(", "));
   return sql<boolean>`(${columns}) ${sql.raw(key.newestFirst ? "<" : ">")} (${sql.join(parts)})`;
 }
 
@@ -33,8 +46,12 @@ export const onPage =
   <DB, TB extends keyof DB, O>(query: SelectQueryBuilder<DB, TB, O>): SelectQueryBuilder<DB, TB, O> =>
     query.where(afterCursor(page, key)).orderBy(inOrderOf(key)).limit(rowLimit(page));
 
-export function inOrderOf({ columns, newestFirst }: ListKey): RawBuilder<unknown> {
-  return sql.raw(columns.map(([expression]) => `${expression}${newestFirst ? " desc" : ""}`).join(", "));
+export function inOrderOf(key: ListKey): RawBuilder<unknown> {
+  return sql.raw(
+    expressionsOf(key)
+      .map((expression) => `${expression}${key.newestFirst ? " desc" : ""}`)
+      .join(", "),
+  );
 }
 
 /** How many rows to query: one more than the page has, which shows whether there is another page. */
@@ -53,17 +70,42 @@ export function cursorAt({ list }: ListKey, parts: readonly KeyPart[]): string {
   return Buffer.from(JSON.stringify([list, ...parts.map(String)])).toString("base64url");
 }
 
-export function pageOf<Row, T>(
+/** The page with these rows, which were queried with `onPage`. `keyOf` is for keys that are made of other columns. */
+export function pageOf<Row extends object, T>(
   rows: readonly Row[],
   { limit }: PageRequest,
   key: ListKey,
-  keyOf: (row: Row) => readonly KeyPart[],
   valueOf: (row: Row) => T,
+  keyOf: (row: Row) => readonly KeyPart[] = (row) => keyIn(key, row),
 ): Page<T> {
   const shown = rows.slice(0, limit);
   const last = rows.length > limit ? shown.at(-1) : undefined;
   const nextCursor = last === undefined ? null : cursorAt(key, keyOf(last));
   return { data: shown.map(valueOf), nextCursor };
+}
+
+function keyIn({ columns }: ListKey, row: object): readonly KeyPart[] {
+  const values = row as Readonly<Record<string, KeyPart | null>>;
+  return columns.map(([column]) => values[column.slice(column.indexOf(".") + 1)] ?? "");
+}
+
+/** The page of a query. */
+export async function readPage<DB, TB extends keyof DB, Row extends object, T>(
+  query: SelectQueryBuilder<DB, TB, Row>,
+  page: PageRequest,
+  key: ListKey,
+  valueOf: (row: Row) => T,
+): Promise<Page<T>> {
+  return pageOf<Row, T>(await query.$call(onPage(page, key)).execute(), page, key, valueOf);
+}
+
+/** The value of the first row of a query; `null` where it has none. */
+export async function readFirst<Row, T>(
+  query: { executeTakeFirst(): Promise<Row | undefined> },
+  valueOf: (row: Row) => T,
+): Promise<T | null> {
+  const row = await query.executeTakeFirst();
+  return row === undefined ? null : valueOf(row);
 }
 
 function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
@@ -79,7 +121,7 @@ function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
   return key.columns.map(([, type], index) => {
     const part: unknown = parts[index + 1];
     if (typeof part !== "string" || (type === "integer" && !/^-?\d{1,19}$/.test(part))) throw refused;
-    if (type === "text") return part;
+    if (type !== "integer") return part;
     const number = BigInt(part);
     if (BigInt.asIntN(64, number) !== number) throw refused;
     return number;

@@ -3,7 +3,7 @@ import type { Kysely, Selectable } from "kysely";
 import type { GatewayEvent } from "../../core/record/event.ts";
 import { DELIVERY, EVENT, type EventSchema } from "./event-schema.ts";
 import type { Delivery, DeliveryFilter, Recipient } from "./events.ts";
-import { type ListKey, pageOf, during, having, onPage } from "../database/pages.ts";
+import { byNewest, during, having, readFirst, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf, type RowOf } from "../columns.ts";
 
@@ -54,14 +54,7 @@ function deliveryOf(row: JoinedRow): Delivery {
   };
 }
 
-const DELIVERIES: ListKey = {
-  list: "webhook deliveries",
-  columns: [
-    ["webhook_delivery.created_at_ms", "integer"],
-    ["webhook_delivery.id", "text"],
-  ],
-  newestFirst: true,
-};
+const DELIVERIES = byNewest("webhook deliveries", "webhook_delivery.created_at_ms", "webhook_delivery.id");
 
 function joined(db: Db) {
   return db
@@ -90,12 +83,10 @@ export async function listDeliveries(db: Db, page: PageRequest, filter: Delivery
         "event.type": filter.type,
       }),
     )
-    .where(during("webhook_delivery.created_at_ms", filter))
-    .$call(onPage(page, DELIVERIES));
-  return pageOf(await query.execute(), page, DELIVERIES, (row) => [row.created_at_ms, row.id], deliveryOf);
+    .where(during("webhook_delivery.created_at_ms", filter));
+  return await readPage(query, page, DELIVERIES, deliveryOf);
 }
 
-export async function findDelivery(db: Db, id: string): Promise<Delivery | null> {
-  const row = await joined(db).where("webhook_delivery.id", "=", id).executeTakeFirst();
-  return row === undefined ? null : deliveryOf(row);
+export function findDelivery(db: Db, id: string): Promise<Delivery | null> {
+  return readFirst(joined(db).where("webhook_delivery.id", "=", id), deliveryOf);
 }

@@ -2,7 +2,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { CLAIM, type StoredClaim } from "./claims.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
-import { exactly } from "../database/pages.ts";
+import { exactly, readFirst } from "../database/pages.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import type { Writer } from "../writer.ts";
@@ -34,10 +34,10 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim
       await tx.insertInto("token_claims").values(rowOf(CLAIM, claim)).execute();
       noted("create", claim, { after: claim.request });
     },
-    async findClaim(codeHash) {
-      const row = await tx.selectFrom("token_claims").selectAll().where("code_hash", "=", codeHash).executeTakeFirst();
-      return row === undefined ? null : keptIn(CLAIM, row);
-    },
+    findClaim: (codeHash) =>
+      readFirst(tx.selectFrom("token_claims").selectAll().where("code_hash", "=", codeHash), (row) =>
+        keptIn(CLAIM, row),
+      ),
     async redeemedClaim(claim, tokenId) {
       await tx
         .updateTable("token_claims")
@@ -51,15 +51,14 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim
       });
     },
     async revokeClaim(id, { tenantId, projectId }) {
-      const row = await tx
+      const revoking = tx
         .updateTable("token_claims")
         .set({ revoked_at_ms: toInteger(nowMs) })
         .where(exactly<Row>({ id, tenant_id: tenantId, project_id: projectId }))
         .where(exactly<Row>({ redeemed_at_ms: null, revoked_at_ms: null }))
-        .returningAll()
-        .executeTakeFirst();
-      if (row === undefined) return false;
-      const claim = keptIn(CLAIM, row);
+        .returningAll();
+      const claim = await readFirst(revoking, (row) => keptIn(CLAIM, row));
+      if (claim === null) return false;
       noted("revoke", claim, { before: claim.request, after: { ...claim.request, revoked: true } });
       return true;
     },

@@ -1,6 +1,6 @@
 // Sessions of the web console over any database that Kysely supports.
 import { type Kysely, sql } from "kysely";
-import { having, type ListKey, pageOf, onPage } from "../database/pages.ts";
+import { byNewest, having, readFirst, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf, toInteger } from "../columns.ts";
 import type { Schema } from "../schema.ts";
@@ -12,14 +12,8 @@ type Db = Kysely<Schema>;
 const FAILURES_KEPT_MS = 86_400_000;
 const REMOVED_AT_ONCE = 200;
 
-const NEWEST: ListKey = {
-  list: "sessions",
-  columns: [
-    ["started_at_ms", "integer"],
-    ["id", "text"],
-  ],
-  newestFirst: true,
-};
+const NEWEST = byNewest("sessions", "started_at_ms");
+const sessionOf = (row: Schema["console_sessions"]): StoredSession => keptIn(SESSION, row);
 
 export function sessionTable(db: Db): SessionTable {
   return {
@@ -27,14 +21,8 @@ export function sessionTable(db: Db): SessionTable {
       await removeEnded(db, session.startedAtMs);
       await db.insertInto("console_sessions").values(rowOf(SESSION, session)).execute();
     },
-    async findSession(secretHash) {
-      const row = await db
-        .selectFrom("console_sessions")
-        .selectAll()
-        .where("secret_hash", "=", secretHash)
-        .executeTakeFirst();
-      return row === undefined ? null : keptIn(SESSION, row);
-    },
+    findSession: (secretHash) =>
+      readFirst(db.selectFrom("console_sessions").selectAll().where("secret_hash", "=", secretHash), sessionOf),
     async sessionSeen(secretHash, atMs) {
       await db
         .updateTable("console_sessions")
@@ -49,12 +37,8 @@ export function sessionTable(db: Db): SessionTable {
     },
     async takeCode(codeHash, nowMs) {
       await db.deleteFrom("console_codes").where("expires_at_ms", "<=", toInteger(nowMs)).execute();
-      const row = await db
-        .deleteFrom("console_codes")
-        .where("code_hash", "=", codeHash)
-        .returningAll()
-        .executeTakeFirst();
-      return row === undefined ? null : keptIn(CODE, row);
+      const taking = db.deleteFrom("console_codes").where("code_hash", "=", codeHash).returningAll();
+      return await readFirst(taking, (row) => keptIn(CODE, row));
     },
     async loginFailures(keys, sinceMs) {
       const rows = await db
@@ -74,26 +58,14 @@ export function sessionTable(db: Db): SessionTable {
   };
 }
 
-export async function listSessions(db: Db, page: PageRequest, filter: SessionFilter): Promise<Page<StoredSession>> {
-  const query = db.selectFrom("console_sessions").selectAll().where(among(filter)).$call(onPage(page, NEWEST));
-  return pageOf(
-    await query.execute(),
-    page,
-    NEWEST,
-    (row) => [row.started_at_ms, row.id],
-    (row) => keptIn(SESSION, row),
-  );
+export function listSessions(db: Db, page: PageRequest, filter: SessionFilter): Promise<Page<StoredSession>> {
+  return readPage(db.selectFrom("console_sessions").selectAll().where(among(filter)), page, NEWEST, sessionOf);
 }
 
 /** Ends a session in a change of the store, and returns it; `null` when there is no such session. */
-export async function takeSession(db: Db, id: string, filter: SessionFilter): Promise<StoredSession | null> {
-  const row = await db
-    .deleteFrom("console_sessions")
-    .where("id", "=", id)
-    .where(among(filter))
-    .returningAll()
-    .executeTakeFirst();
-  return row === undefined ? null : keptIn(SESSION, row);
+export function takeSession(db: Db, id: string, filter: SessionFilter): Promise<StoredSession | null> {
+  const taking = db.deleteFrom("console_sessions").where("id", "=", id).where(among(filter)).returningAll();
+  return readFirst(taking, sessionOf);
 }
 
 const among = ({ tenantId, userId, tokenId }: SessionFilter) =>

@@ -168,11 +168,11 @@ async function ranked(
     rows,
     page,
     key,
-    (row) => valuesOf(row, "value").map((value) => (typeof value === "number" ? BigInt(value) : value)),
     (row): RankedGroup => ({
       values: valuesOf(row, "group"),
       shown: valuesOf(row, "value").map((value, index) => shownValue(query.by[index]!, value)),
     }),
+    (row) => valuesOf(row, "value").map((value) => (typeof value === "number" ? BigInt(value) : value)),
   );
   return query.order === "group" ? given : { ...given, nextCursor: null };
 }
