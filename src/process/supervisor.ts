@@ -199,6 +199,5 @@ function serveCounts(channel: WorkerChannel, { counting }: Records): void {
   channel.handle("limits_kept", async () => {
     const isKept = counting.kept?.() ?? (() => true);
     while (!isKept() && !channel.isClosed) await Bun.sleep(KEPT_POLL_MS);
-    return null;
   });
 }

@@ -3,7 +3,6 @@
 import type { WorkerIdentity, Environment } from "../config/environment.ts";
 import type { ServerOptions } from "../snapshot/server-options.ts";
 import { systemClock } from "../core/clock.ts";
-import { within } from "../core/concurrency/timeout.ts";
 import type { Machine, SharedPort } from "./parts/machine.ts";
 import { openCallRecords } from "./parts/open-records.ts";
 import type { ProcessParts } from "./parts/process-parts.ts";
@@ -66,20 +65,11 @@ export async function runWorker(
   let port = 0;
   let isStarting = false;
   // Messages may come as soon as the worker listens.
-  channel.handle("steer", ({ weights }) => {
-    (socket ??= findListenerSocket(port)).steer(weights);
-    return null;
-  });
+  channel.handle("steer", ({ weights }) => (socket ??= findListenerSocket(port)).steer(weights));
   channel.handle("started", () => void (isStarting = false));
   const opened = Promise.withResolvers<ServingGateway>();
-  channel.handle("reload", async () => {
-    await (await opened.promise).reload();
-    return null;
-  });
-  channel.handle("follow", async () => {
-    await (await opened.promise).follow();
-    return null;
-  });
+  channel.handle("reload", async () => await (await opened.promise).reload());
+  channel.handle("follow", async () => await (await opened.promise).follow());
   const ended = whenEnded(channel, opened.promise);
   const sharedPort: SharedPort = {
     async turn(ledgerFolder) {
@@ -192,10 +182,7 @@ function machineOf(channel: SupervisorChannel, slots: Slots): Machine {
       return figures;
     },
     async follow() {
-      await within(
-        channel.request("follow_all", null).catch(() => null),
-        RELOADED_MS,
-      );
+      await channel.requestWithin(RELOADED_MS, "follow_all", null);
     },
     kept: openWorkerKept(channel, () => systemClock.now()),
     slots,

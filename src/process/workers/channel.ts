@@ -1,6 +1,7 @@
 // The channel between the supervisor and one worker: a connection on a Unix socket over which both sides send messages and
 // ask each other. Messages that are sent in one turn of the event loop leave in one write, as one frame (frames.ts).
 // The messages that each side takes are in messages.ts.
+import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { FrameReader, frameOf, type Message } from "./frames.ts";
 
@@ -16,7 +17,8 @@ export interface WithBytes<Body> {
   readonly bytes: Uint8Array;
 }
 
-type Answer<Reply> = Reply | WithBytes<Reply>;
+/** A handler may return nothing where the reply says only that all is done. */
+type Answer<Reply> = ([Reply] extends [null] ? Reply | void : Reply) | WithBytes<Reply>;
 
 export type Handler<Body, Reply> = (body: Body, bytes: Uint8Array) => MaybePromise<Answer<Reply>>;
 
@@ -129,6 +131,20 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
       this.#waiting.set(id, { resolve, reject });
       this.#send({ kind, id, body, bytes });
     });
+  }
+
+  /** As `requestBytes`. Returns `null` when the other side does not answer within that time, or not with a reply. */
+  async requestWithin<Kind extends keyof Sent & string>(
+    timeoutMs: number,
+    kind: Kind,
+    body: Sent[Kind]["body"],
+    bytes?: Uint8Array,
+  ): Promise<WithBytes<Sent[Kind]["reply"]> | null> {
+    const answer = await within(
+      this.requestBytes(kind, body, bytes).catch(() => null),
+      timeoutMs,
+    );
+    return answer === LATE ? null : answer;
   }
 
   /** Writes what was sent and ends the connection. */

@@ -1,7 +1,6 @@
 // The figures of all processes of a gateway, for the worker that is asked for them: how each process stands, and what it
 // has counted. The supervisor asks the workers; of one that does not answer in time, and of those that have ended, it has
 // what they had counted before.
-import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { retryLater } from "../../core/errors.ts";
 import { machineStanding, type ProcessStanding, type Standing } from "../../http/standing.ts";
 import { countsOf, type MetricSamples } from "../../observe/metrics/machine-metrics.ts";
@@ -51,9 +50,8 @@ export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) =>
   };
   /** `null` when the worker does not answer in time. */
   const ask = async (channel: WorkerChannel, withMetrics: boolean): Promise<ProcessStanding | null> => {
-    const asked = channel.requestBytes("figures", { withMetrics }).catch(() => null);
-    const answer = await within(asked, ANSWER_MS);
-    if (answer === LATE || answer === null) return null;
+    const answer = await channel.requestWithin(ANSWER_MS, "figures", { withMetrics });
+    if (answer === null) return null;
     if (withMetrics && samples.has(channel)) samples.set(channel, decoder.decode(answer.bytes));
     return answer.body;
   };
@@ -85,10 +83,7 @@ export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) =>
   return {
     join(channel) {
       channel.handle("machine_figures", ({ withMetrics }) => machine(channel, withMetrics));
-      channel.handle("last_metrics", (_, bytes) => {
-        samples.set(channel, decoder.decode(bytes));
-        return null;
-      });
+      channel.handle("last_metrics", (_, bytes) => void samples.set(channel, decoder.decode(bytes)));
       channel.handle("serves_figures", () => void samples.set(channel, "[]"));
       channel.whenClosed(() => ended(channel));
     },
@@ -116,9 +111,8 @@ export function openWorkerFigures(channel: SupervisorChannel, own: OwnFigures): 
   });
   channel.notify("serves_figures", null);
   const machine = async (withMetrics: boolean): Promise<WithBytes<MachineFiguresWire>> => {
-    const asked = channel.requestBytes("machine_figures", { withMetrics }).catch(() => null);
-    const answer = await within(asked, MACHINE_MS);
-    if (answer !== LATE && answer !== null) return answer;
+    const answer = await channel.requestWithin(MACHINE_MS, "machine_figures", { withMetrics });
+    if (answer !== null) return answer;
     throw retryLater("gateway_overloaded", "The supervisor of the workers does not answer.", 1);
   };
   const standingOf = ({ supervisor, others, workers }: MachineFiguresWire): Standing =>

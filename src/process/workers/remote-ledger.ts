@@ -21,10 +21,7 @@ export function remoteLedgerSink(channel: SupervisorChannel): LedgerSink {
 
 /** Takes the rows of a worker into the supervisor's sink. */
 export function serveLedger(channel: WorkerChannel, sink: LedgerSink): void {
-  channel.handle("ledger_rows", async ({ rows, place }, bytes) => {
-    await sink.ingest(rowsIn(rows, bytes), place);
-    return null;
-  });
+  channel.handle("ledger_rows", ({ rows, place }, bytes) => sink.ingest(rowsIn(rows, bytes), place));
   channel.handle("ledger_places", ({ journals, runs }) => sink.places(journals, runs));
 }
 

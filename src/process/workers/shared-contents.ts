@@ -3,9 +3,7 @@
 import type { ContentLog } from "../../observe/content-log.ts";
 import type { StoredContent } from "../../store/calls/calls.ts";
 import type { ContentWriter } from "../../store/calls/content-store.ts";
-import type { ConfigurationScope } from "../../store/records.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
-import { LATE, within } from "../../core/concurrency/timeout.ts";
 
 /** A worker that hangs must not delay a removal for longer. */
 const FORGET_MS = 2000;
@@ -28,14 +26,8 @@ export function serveContents(
     );
   });
   channel.handle("forget_content", async (place) => {
-    await Promise.all(everyWorker().map((worker) => forgotten(worker, place)));
-    return null;
+    await Promise.all(everyWorker().map((worker) => worker.requestWithin(FORGET_MS, "forget_content", place)));
   });
-}
-
-async function forgotten(worker: WorkerChannel, place: ConfigurationScope): Promise<void> {
-  const asked = worker.request("forget_content", place).catch(() => null);
-  if ((await within(asked, FORGET_MS)) === LATE) return;
 }
 
 /** In a worker: how its contents are written. */
@@ -53,10 +45,7 @@ export function contentWriter(channel: SupervisorChannel): ContentWriter {
 
 /** In a worker: its content log, whose `forget` is for all workers. */
 export function workerContentLog(channel: SupervisorChannel, own: ContentLog): ContentLog {
-  channel.handle("forget_content", async (place) => {
-    await own.forget(place);
-    return null;
-  });
+  channel.handle("forget_content", (place) => own.forget(place));
   return {
     publish: (record, content) => own.publish(record, content),
     figures: () => own.figures(),

@@ -16,7 +16,6 @@ export function serveEvents(channel: WorkerChannel, events: OpenEvents): void {
   });
   channel.handle("refusals", (refusals) => {
     for (const refused of refusals) events.refused(refused);
-    return null;
   });
 }
 

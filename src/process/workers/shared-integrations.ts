@@ -20,7 +20,6 @@ export function serveIntegrations(channel: WorkerChannel, integrations: Deliveri
   channel.handle("integration_lines", ({ thread }, bytes) => {
     for (const line of Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8").split("\n"))
       integrations?.take(thread, readLine(line).mask, line);
-    return null;
   });
 }
 

@@ -20,14 +20,8 @@ export function serveKept(channel: WorkerChannel, store: KeptStore<Uint8Array>):
       ? { body: null, bytes: NONE }
       : { body: { ids: found.ids, untilMs: found.untilMs }, bytes: found.value };
   });
-  channel.handle("remove_object", async ({ tenantId, id }) => {
-    await store.remove(tenantId, id);
-    return null;
-  });
-  channel.handle("remove_all_objects", async ({ tenantId, projectId }) => {
-    await store.removeAll(tenantId, projectId);
-    return null;
-  });
+  channel.handle("remove_object", ({ tenantId, id }) => store.remove(tenantId, id));
+  channel.handle("remove_all_objects", ({ tenantId, projectId }) => store.removeAll(tenantId, projectId));
 }
 
 const NONE = new Uint8Array(0);

@@ -57,7 +57,6 @@ export function openSharedParts(options: SharedPartsOptions): SharedParts {
       channel.handle("follow_all", async () => {
         const others = everyWorker().filter((other) => other !== channel);
         await Promise.all([follow(), ...others.map((other) => other.request("follow", null).catch(onFault))]);
-        return null;
       });
     },
     close() {

@@ -102,7 +102,6 @@ export class WorkerPool {
         );
       }
       this.#connected(worker, channel);
-      return null;
     });
   }
 

@@ -85,6 +85,18 @@ describe("[d13.2] the channel between supervisor and workers", () => {
     ).toEqual(["first done", "second done", 42]);
   });
 
+  test("a question with a time limit gets null where the reply is late, is an error, or cannot come", async () => {
+    const { worker, supervisor } = await connected();
+    const never = Promise.withResolvers<string>();
+    supervisor.handle("turned", () => {});
+    supervisor.handle("later", () => never.promise);
+    expect(await worker.requestWithin(60_000, "turned", null)).toMatchObject({ body: null });
+    expect(await worker.requestWithin(1, "later", "a name")).toBeNull();
+    expect(await worker.requestWithin(60_000, "unknown", null)).toBeNull();
+    worker.close();
+    expect(await worker.requestWithin(60_000, "turned", null)).toBeNull();
+  });
+
   test("both sides may ask and tell, and messages keep their order", async () => {
     const { worker, supervisor } = await connected();
     const said: unknown[] = [];
