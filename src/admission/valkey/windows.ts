@@ -1,6 +1,5 @@
 // Computes which bucket a moment falls into, and when a bucket has left the window; the store's script computes the
-// same. Windows slide over 60 buckets; calendar periods are UTC days, weeks from Monday, and months. Months:
-// https://howardhinnant.github.io/date_algorithms.html
+// same. Windows slide over 60 buckets; calendar periods are UTC days, weeks from Monday, and months.
 import { BUCKETS } from "../windows.ts";
 import { type AccountKind, MIN_LEASED_WINDOW_MS } from "./protocol.ts";
 
@@ -18,7 +17,7 @@ export function bucketAt({ kind, windowMs }: WindowShape, nowMs: number): number
   if (kind === "slide") return Math.floor((nowMs * BUCKETS) / windowMs);
   if (kind === "day") return day;
   if (kind === "week") return Math.floor((day + 3) / 7);
-  if (kind === "month") return monthOf(day);
+  if (kind === "month") return new Date(nowMs).getUTCFullYear() * MONTHS + new Date(nowMs).getUTCMonth();
   return 0;
 }
 
@@ -33,35 +32,6 @@ export function leavesAtMs({ kind, windowMs }: WindowShape, bucket: number, leas
     );
   if (kind === "day") return (bucket + 1) * DAY_MS;
   if (kind === "week") return ((bucket + 1) * 7 - 3) * DAY_MS;
-  if (kind === "month") return firstDayOf(bucket + 1) * DAY_MS;
+  if (kind === "month") return Date.UTC(Math.floor(bucket / MONTHS), (bucket % MONTHS) + 1);
   return null;
-}
-
-/** Months since the year 0. */
-function monthOf(day: number): number {
-  const z = day + 719_468;
-  const era = Math.floor(z / 146_097);
-  const dayOfEra = z - era * 146_097;
-  const yearOfEra = Math.floor(
-    (dayOfEra - Math.floor(dayOfEra / 1460) + Math.floor(dayOfEra / 36_524) - Math.floor(dayOfEra / 146_096)) / 365,
-  );
-  const dayOfYear = dayOfEra - (365 * yearOfEra + Math.floor(yearOfEra / 4) - Math.floor(yearOfEra / 100));
-  const fromMarch = Math.floor((5 * dayOfYear + 2) / 153);
-  const month = fromMarch < 10 ? fromMarch + 2 : fromMarch - 10;
-  return (yearOfEra + era * 400 + (month <= 1 ? 1 : 0)) * MONTHS + month;
-}
-
-function firstDayOf(months: number): number {
-  const month = months % MONTHS;
-  const year = Math.floor(months / MONTHS) - (month <= 1 ? 1 : 0);
-  const era = Math.floor(year / 400);
-  const yearOfEra = year - era * 400;
-  return (
-    era * 146_097 +
-    yearOfEra * 365 +
-    Math.floor(yearOfEra / 4) -
-    Math.floor(yearOfEra / 100) +
-    Math.floor((153 * ((month + 10) % MONTHS) + 2) / 5) -
-    719_468
-  );
 }
