@@ -43,6 +43,18 @@ export function jsonIn(text: string): Json | undefined {
 }
 
 /** A RawNumber is the only object in a parsed body without a prototype. */
+/** The value with each of its texts replaced. `path` is where a text stands, such as `a.b[0]`. */
+export function withTexts(value: Json, replaced: (text: string, path: string) => string, path = ""): Json {
+  if (typeof value === "string") return replaced(value, path);
+  if (Array.isArray(value)) return value.map((item: Json, index) => withTexts(item, replaced, `${path}[${index}]`));
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).map(([name, member]) => [
+    name,
+    member === undefined ? undefined : withTexts(member, replaced, path === "" ? name : `${path}.${name}`),
+  ]);
+  return Object.fromEntries(members) as JsonObject;
+}
+
 export function isRawNumber(value: unknown): value is RawNumber {
   return (
     typeof value === "object" &&

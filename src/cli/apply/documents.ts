@@ -7,7 +7,7 @@ import { type Variables, expand } from "../../config/expansion.ts";
 import { readConfigText } from "../../config/file.ts";
 import { readSecretFile } from "../../config/secret-file.ts";
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, withTexts } from "../../core/json.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 
 /** In the order in which resources are created: each may refer to kinds before it. */
@@ -131,21 +131,17 @@ function desiredStateOf(value: Json, from: string, variables: Variables): Desire
     tenant: kind === "tenant" || project !== undefined ? null : ((tenant as string | undefined) ?? DEFAULT_TENANT),
     project: (project as string | undefined) ?? null,
     name: own,
-    spec: expanded(spec, variables, fail) as JsonObject,
+    spec: expanded(spec, variables, fail),
     from,
   };
 }
 
 /** Replaces `${NAME}` and `${file:/path}` by their values, so that a document need not contain secrets. */
-function expanded(value: Json | undefined, variables: Variables, fail: (message: string) => never): Json | undefined {
-  if (typeof value === "string") {
-    const { text, problems } = expand(value, variables, readSecretFile);
+function expanded(spec: JsonObject, variables: Variables, fail: (message: string) => never): JsonObject {
+  return withTexts(spec, (given) => {
+    const { text, problems } = expand(given, variables, readSecretFile);
     return problems.length > 0 ? fail(`${problems.join("; ")}.`) : text;
-  }
-  if (Array.isArray(value)) return value.map((one: Json) => expanded(one, variables, fail) ?? null);
-  return isObject(value)
-    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, expanded(one, variables, fail)]))
-    : value;
+  }) as JsonObject;
 }
 
 type Named = Pick<DesiredState, "kind" | "tenant" | "project" | "name">;

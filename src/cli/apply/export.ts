@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { literalText } from "../../config/expansion.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { withTexts } from "../../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
 import { printJson, printLine } from "../output.ts";
@@ -66,17 +66,9 @@ function documentOf({ kind, tenant, project, name, spec }: ActualState): object 
     ...(tenant !== null && { tenant }),
     ...(project !== null && { project }),
     ...(kind !== "settings" && { name }),
-    spec: asWritten(spec),
+    // a text stands for itself, not for what `apply` would read from the environment or a file for it
+    spec: withTexts(spec, literalText),
   };
-}
-
-/** A text stands for itself, not for what `apply` would read from the environment or a file for it. */
-function asWritten(value: Json): Json {
-  if (typeof value === "string") return literalText(value);
-  if (Array.isArray(value)) return value.map(asWritten);
-  return isObject(value)
-    ? Object.fromEntries(Object.entries(value).map(([name, one]) => [name, asWritten(one ?? null)]))
-    : value;
 }
 
 /** Writes one file for each kind. */

@@ -6,7 +6,7 @@
 // key file at the first start, and is refused where the key of stored secrets is missing; PostgreSQL is refused without a key.
 import { handleOf, DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, withTexts } from "../../core/json.ts";
 import { StoreError } from "../store-error.ts";
 
 /**
@@ -142,16 +142,7 @@ function rewrittenAt(
     const at = isSecretField(kind, `${path}?`) ? queryAt(value) : 0;
     return at === 0 || at === value.length ? value : value.slice(0, at) + change(value.slice(at), `${path}?`);
   };
-  const walk = (value: Json | undefined, path: string): Json | undefined => {
-    if (typeof value === "string") return ofText(value, path);
-    if (Array.isArray(value)) return value.map((entry: Json, index) => walk(entry, `${path}[${index}]`) ?? null);
-    if (isObject(value))
-      return Object.fromEntries(
-        Object.entries(value).map(([name, member]) => [name, walk(member, path === "" ? name : `${path}.${name}`)]),
-      );
-    return value;
-  };
-  return SECRET_FIELDS[kind].length === 0 ? found : walk(found, place);
+  return found === undefined || SECRET_FIELDS[kind].length === 0 ? found : withTexts(found, ofText, place);
 }
 
 /** What is shown in place of a secret that a document has. */

@@ -1,7 +1,7 @@
 // The document that a request asks for: its form, the fields that cannot change, and the rules of its noun.
 import { z } from "zod";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, withTexts } from "../../../core/json.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
 import type { Resource } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -77,17 +77,8 @@ export function checkedDocument(
   before: Resource | null,
 ): JsonObject {
   // A masked secret is checked as a placeholder: it stands for the stored secret.
-  checked(schema, before === null ? sent : unmasked(sent, kept));
+  checked(schema, before === null ? sent : withTexts(sent, (text) => withoutMasks(text, kept)));
   return sent;
-}
-
-function unmasked(value: JsonObject, kept: string): JsonObject {
-  const open = (one: Json | undefined): Json | undefined => {
-    if (typeof one === "string") return withoutMasks(one, kept);
-    if (Array.isArray(one)) return one.map((each) => open(each as Json) ?? null);
-    return isObject(one) ? Object.fromEntries(Object.entries(one).map(([key, each]) => [key, open(each)])) : one;
-  };
-  return open(value) as JsonObject;
 }
 
 /** Applies a JSON merge patch (RFC 7396). */
