@@ -24,6 +24,7 @@ import type { Policy, PolicyTarget } from "../core/configured/policy.ts";
 import type { PolicyOutcome } from "../core/record/record.ts";
 import { FORMS } from "../operations/forms.ts";
 import { splitName } from "../routing/compile-routes.ts";
+import { documentsOfFile } from "../snapshot/file-entries.ts";
 import { guardCost } from "../guards/guard-search.ts";
 import { compileGuard } from "../guards/compile-guard.ts";
 import { printJson, printLine } from "./output.ts";
@@ -136,16 +137,7 @@ function readPolicies(file: string, environment: Environment): PlacedPolicies {
   const of = (
     documents: Readonly<Record<string, PolicyDocument>>,
     place: Pick<Configured<unknown>, "tenantId" | "projectId">,
-  ): readonly Configured<PolicyDocument>[] =>
-    Object.entries(documents).map(([name, document]) => ({
-      id: name,
-      name,
-      origin: "file",
-      setBy: null,
-      version: 0,
-      ...place,
-      document,
-    }));
+  ) => documentsOfFile<PolicyDocument>("", Object.entries(documents), place);
   return {
     policies: [
       ...of(policies, { tenantId: null, projectId: null }),

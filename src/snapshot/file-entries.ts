@@ -24,7 +24,8 @@ export function entriesOfFile<T>(
     entries: Readonly<Record<string, T>>,
     tenantId: string | null,
     projectId: string | null,
-  ): readonly Configured<T>[] => documentsOfFile(`${path}.${section}.`, entries, { tenantId, projectId });
+  ): readonly Configured<T>[] =>
+    documentsOfFile(`${path}.${section}.`, Object.entries(entries), { tenantId, projectId });
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
   return [
     ...at("file", global, null, null),
@@ -38,10 +39,10 @@ export function entriesOfFile<T>(
 /** Documents of one place in the file, each with an id that begins with `prefix` and ends with its name. */
 export function documentsOfFile<T>(
   prefix: string,
-  documents: Readonly<Record<string, T>>,
+  documents: readonly (readonly [name: string, document: T])[],
   place: Pick<Configured<T>, "tenantId" | "projectId">,
 ): readonly Configured<T>[] {
-  return Object.entries(documents).map(([name, document]) => ({
+  return documents.map(([name, document]) => ({
     id: `${prefix}${name}`,
     name,
     ...place,

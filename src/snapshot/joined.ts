@@ -272,12 +272,15 @@ function pricesOfFile(
 ): readonly Configured<PriceDocument>[] {
   const tenantOf = new Map(identities.projects.map(({ id, tenantId }) => [id, tenantId]));
   return [
-    ...documentsOfFile("prices.", prices, { tenantId: null, projectId: null }),
+    ...documentsOfFile("prices.", Object.entries(prices), { tenantId: null, projectId: null }),
     ...[...tenants].flatMap(([id, scope]) =>
-      documentsOfFile(`tenants.${id}.prices.`, scope.prices, { tenantId: id, projectId: null }),
+      documentsOfFile(`tenants.${id}.prices.`, Object.entries(scope.prices), { tenantId: id, projectId: null }),
     ),
     ...[...projects].flatMap(([id, scope]) =>
-      documentsOfFile(`projects.${id}.prices.`, scope.prices, { tenantId: tenantOf.get(id) ?? null, projectId: id }),
+      documentsOfFile(`projects.${id}.prices.`, Object.entries(scope.prices), {
+        tenantId: tenantOf.get(id) ?? null,
+        projectId: id,
+      }),
     ),
   ];
 }

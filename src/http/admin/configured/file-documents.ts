@@ -9,6 +9,7 @@ import type { WebhookDocument } from "../../../observe/webhooks/webhook-settings
 import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { ProviderEntry } from "../../../providers/settings.ts";
 import type { Configuration } from "../../../snapshot/configuration.ts";
+import { documentsOfFile } from "../../../snapshot/file-entries.ts";
 import type { ScopeConfiguration } from "../../../snapshot/scopes.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 
@@ -56,15 +57,7 @@ function filed(
   documents: Documents,
 ): readonly Configured<JsonObject>[] {
   const section = SECTIONS[kind] ?? `${kind}s`;
-  return documents.map(([name, document]) => ({
-    id: kind === "setting" ? `${path}.settings` : `${path}.${section}.${name}`,
-    name,
-    ...scope,
-    origin: "file",
-    setBy: null,
-    version: 0,
-    document,
-  }));
+  return documentsOfFile(kind === "setting" ? `${path}.` : `${path}.${section}.`, documents, scope);
 }
 
 function ofScope(kind: ConfiguredKind, scope: ScopeConfiguration): Documents {
