@@ -6,6 +6,7 @@
 // servers with the same settings of OAuth share it, also those of two tenants.
 import { openTokenCache, type TokenMaker } from "../credentials/token-cache.ts";
 import { exchange } from "../credentials/token-exchange.ts";
+import { BoundedCache } from "../core/bounded-cache.ts";
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
@@ -33,7 +34,7 @@ export interface ServerTokens {
 
 export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTokens {
   const cache = openTokenCache(clock, MAX_TOKENS);
-  const refusals = new Map<string, number>();
+  const refusals = new BoundedCache<string, number>(MAX_TOKENS);
   return {
     of(oauth, pinned) {
       const key = digestOf(oauth);
@@ -71,9 +72,7 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
           const nowMs = clock.monotonic();
           if (given === null || nowMs - (refusals.get(key) ?? Number.NEGATIVE_INFINITY) < REFUSAL_PAUSE_MS) return;
           cache.forget(key, given);
-          refusals.delete(key);
           refusals.set(key, nowMs);
-          if (refusals.size > MAX_TOKENS) refusals.delete(refusals.keys().next().value!);
         },
       };
     },
