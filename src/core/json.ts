@@ -42,7 +42,6 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/** A RawNumber is the only object in a parsed body without a prototype. */
 /** The value with each of its texts replaced. `path` is where a text stands, such as `a.b[0]`. */
 export function withTexts(value: Json, replaced: (text: string, path: string) => string, path = ""): Json {
   if (typeof value === "string") return replaced(value, path);
@@ -55,6 +54,7 @@ export function withTexts(value: Json, replaced: (text: string, path: string) =>
   return Object.fromEntries(members) as JsonObject;
 }
 
+/** A RawNumber is the only object in a parsed body without a prototype. */
 export function isRawNumber(value: unknown): value is RawNumber {
   return (
     typeof value === "object" &&

@@ -85,8 +85,12 @@ export function pageOf<Row extends object, T>(
 }
 
 function keyIn({ columns }: ListKey, row: object): readonly KeyPart[] {
-  const values = row as Readonly<Record<string, KeyPart | null>>;
-  return columns.map(([column]) => values[column.slice(column.indexOf(".") + 1)] ?? "");
+  const values = row as Readonly<Record<string, KeyPart | null | undefined>>;
+  return columns.map(([column, type]) => {
+    const value = values[column.slice(column.indexOf(".") + 1)];
+    if (value == null && type !== "text or null") throw new Error(`the rows of this list have no ${column}`);
+    return value ?? "";
+  });
 }
 
 /** The page of a query. */
