@@ -17,6 +17,9 @@ import { digestOf } from "./compile-servers.ts";
 const MAX_TOKENS = 1000;
 /** A server that refuses every token must not cause a token request with every call. */
 const REFUSAL_PAUSE_MS = 10_000;
+/** The longest `timeout_s`: so long after a token was replaced, the answer to a call with it may arrive. */
+const REPLACED_MS = 600_000;
+const MOST_REPLACED = 64;
 
 export interface OauthTokens {
   /** The tokens of one server. `pinned` returns the checked address of a URL, or undefined when it needs none. */
@@ -28,7 +31,7 @@ export interface ServerTokens {
   take(signal: CancelSignal): Promise<string>;
   /** Called when the server refused the token that was returned last. */
   refused(): void;
-  /** The token that was returned last, if there was one. */
+  /** The token that was returned last, if there was one, and those before it with which a call may still be running. */
   given(): readonly string[];
 }
 
@@ -62,12 +65,18 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTo
         toCredential: ({ secret }) => ({ kind: "token", secret, fromCaller: false }),
       };
       let given: Credential | null = null;
+      let replaced: readonly { readonly secret: string; readonly atMs: number }[] = [];
+      const lately = (): typeof replaced =>
+        replaced.filter(({ atMs }) => clock.monotonic() - atMs <= REPLACED_MS).slice(-MOST_REPLACED);
       return {
         async take(signal) {
-          given = await cache.take(key, maker, signal);
-          return given.secret;
+          const taken = await cache.take(key, maker, signal);
+          if (given !== null && given.secret !== taken.secret)
+            replaced = [...lately(), { secret: given.secret, atMs: clock.monotonic() }];
+          given = taken;
+          return taken.secret;
         },
-        given: () => (given === null ? [] : [given.secret]),
+        given: () => (given === null ? [] : [given.secret, ...lately().map(({ secret }) => secret)]),
         refused() {
           const nowMs = clock.monotonic();
           if (given === null || nowMs - (refusals.get(key) ?? Number.NEGATIVE_INFINITY) < REFUSAL_PAUSE_MS) return;

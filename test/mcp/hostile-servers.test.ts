@@ -1,10 +1,18 @@
 // Hostile tool servers: they attack other calls, the gateway's time and memory, and its secrets. Each belongs to one
 // tenant of a gateway that serves all.
 import { afterEach, describe, expect, test } from "bun:test";
+import { systemClock } from "../../src/core/clock.ts";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
-import type { ToolServer } from "../../src/core/configured/tool.ts";
+import type { ToolOauth, ToolServer } from "../../src/core/configured/tool.ts";
 import { closeFaultyTools, failure, openFaultyTools, tool } from "../harness/tools/faulty-tools.ts";
-import { ASKER, openToolServer, said, type Answer, type ServedCall } from "../harness/tools/tool-server.ts";
+import {
+  ASKER,
+  openToolServer,
+  said,
+  type Answer,
+  type ServedCall,
+  type ToolServerEnd,
+} from "../harness/tools/tool-server.ts";
 import { until } from "../harness/time/until.ts";
 
 const closing: (() => Promise<unknown>)[] = [];
@@ -13,6 +21,14 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
+const oauthAt = ({ url }: ToolServerEnd): ToolOauth => ({
+  tokenUrl: url.replace("/mcp", "/token"),
+  clientId: "gateway",
+  clientSecret: "s3cret-of-client",
+  clientAuth: "post",
+  scope: null,
+  audience: null,
+});
 const EVENTS = { headers: { "content-type": "text/event-stream" } };
 /** The id of the call that is answered by hand. */
 const idOf = ({ server }: ServedCall): number => server.sent.at(-1)!.message["id"] as number;
@@ -101,6 +117,45 @@ test("[d2.9] a tool that repeats what its server was called with shows neither m
     expect(words).not.toContain(spelled);
   expect(words).toContain("platform");
   expect(await call("plain")).toBe("nothing of the kind");
+});
+
+test("[d2.9, d16.3] a tool that repeats the access token of its call does not show it, also where the token was replaced while the tool ran", async () => {
+  const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const tokenOf = ({ server: { sent } }: ServedCall): string => sent.at(-1)!.headers.get("authorization")!;
+  let passedMs = 0;
+  const { servers, server, end } = openFaultyTools(
+    {
+      secret: "s3cret-of-client",
+      tools: [
+        tool("slow", async (served) => {
+          const token = tokenOf(served);
+          begun.resolve();
+          await ended.promise;
+          return said(token);
+        }),
+        tool("quick", (served) => said(tokenOf(served))),
+      ],
+    },
+    {},
+    {},
+    { clock: { ...systemClock, monotonic: () => systemClock.monotonic() + passedMs } },
+  );
+  const oauth = oauthAt(end);
+  const known = { ...server, transport: { ...server.transport, oauth } } as ToolServer;
+  const words = async (name: string): Promise<unknown> =>
+    (await servers.call(known, name, {}, new Cancellation(), ASKER)).parts;
+  const clean = [{ kind: "text", text: "Bearer [credential]" }];
+  const slow = words("slow");
+  await begun.promise;
+  for (const issued of [2, 3]) {
+    end.refuseTokens();
+    // a refused token is replaced at once, and the next one after a pause
+    passedMs += 11_000;
+    expect(await words("quick")).toEqual(clean);
+    expect(end.tokensIssued).toBe(issued);
+  }
+  ended.resolve();
+  expect(await slow).toEqual(clean);
 });
 
 describe("a server cannot take unlimited time and memory: it is cut off when it", () => {
@@ -268,15 +323,7 @@ test("a server that refuses every token does not cause a token request with ever
         ? null
         : new Response("no", { status: 401, headers: { "www-authenticate": "Bearer" } }),
   });
-  const oauth = {
-    tokenUrl: end.url.replace("/mcp", "/token"),
-    clientId: "gateway",
-    clientSecret: "s3cret-of-client",
-    clientAuth: "post",
-    scope: null,
-    audience: null,
-  } as const;
-  const refusing = { ...server, transport: { ...server.transport, oauth } } as ToolServer;
+  const refusing = { ...server, transport: { ...server.transport, oauth: oauthAt(end) } } as ToolServer;
   const beganMs = performance.now();
   for (let count = 0; count < 8; count++)
     expect((await failure(servers.call(refusing, "echo", {}, new Cancellation(), ASKER))).code).toBe(

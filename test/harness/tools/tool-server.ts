@@ -245,7 +245,7 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
       form.get("client_secret") ??
       new URLSearchParams(`secret=${Buffer.from(basic, "base64").toString().split(":")[1] ?? ""}`).get("secret");
     if (secret !== options.secret) return json({ error: "invalid_client" }, { status: 401 });
-    const text = `token-by-name-${++tokensIssued}`;
+    const text = `token-by-name-and-number-${++tokensIssued}`;
     tokens.add(text);
     return json({ access_token: text, token_type: "Bearer", expires_in: 3600 });
   };
