@@ -19,6 +19,7 @@ import { withClientHead } from "../fit/caller-headers.ts";
 import { estimateAttempt } from "../metering/attempt-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
 import { isOn } from "../call/header-switch.ts";
+import { reasonAgainst } from "../mirror/copy-call.ts";
 import type { PlannedCopy, Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
@@ -100,7 +101,13 @@ export async function replyExplained(
     if (one.refusal === null) for (const secret of knownSecrets(one, http, call)) secrets.add(secret);
   }
   const masker = openMasker(secrets);
-  const explained = await explanation(first, planned, masker, call, session, copy);
+  const explained = await explanation(first, planned, masker, call, {
+    session,
+    mirror:
+      copy === null
+        ? null
+        : explainedCopy(copy, reasonAgainst(copy, { call, request: sent, principal }, first.resolved.target)),
+  });
   await yieldToLoop();
   const body = JSON.stringify(explained, null, 2);
   call.recorder.explained();
@@ -192,13 +199,18 @@ function reasonFor(
   return `${before}One of ${among}, chosen by ${strategy}: order ${order}, weight ${weight}.`;
 }
 
+/** What else a call needs; `null` where it needs none. */
+interface Beside {
+  readonly session: ToolSession | null;
+  readonly mirror: JsonObject | null;
+}
+
 async function explanation(
   planned: PlannedTarget,
   all: readonly (PlannedTarget | Passed)[],
   masker: Masker,
   call: Call,
-  session: ToolSession | null,
-  copy: PlannedCopy | null,
+  { session, mirror }: Beside,
 ): Promise<JsonObject> {
   const {
     principal,
@@ -227,7 +239,7 @@ async function explanation(
       disable_stop_sequence_limit: { value: settings.disableStopSequenceLimit, from: origins.disableStopSequenceLimit },
     },
     targets: await explainedTargets(all, masker, call),
-    ...(copy !== null && { mirror: explainedCopy(copy) }),
+    ...(mirror !== null && { mirror }),
     ...(session !== null && { tool_servers: session.servers.map((server) => explainedToolServer(server, masker)) }),
     limits: await explainedLimits(planned, call),
     policies: (call.policies?.all ?? []).map(explainedPolicy),
@@ -235,7 +247,7 @@ async function explanation(
   };
 }
 
-function explainedCopy({ mirror: { target }, verdict: { passedOver: why } }: PlannedCopy): JsonObject {
+function explainedCopy({ mirror: { target } }: PlannedCopy, why: string | null): JsonObject {
   return { target: target.name, copies: why === null, why };
 }
 

@@ -56,7 +56,7 @@ function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
   const { copies } = call.context;
   if (copies === null || (verdict.passedOver !== null && !verdict.hasFailed)) return;
   call.copiedBy((target) => {
-    const against = verdict.passedOver ?? reasonAgainst(planned, copied, target);
+    const against = reasonAgainst(planned, copied, target);
     const leave = against === null ? copies.begin(routeKey(planned.route, call), mirror) : null;
     const dropped = against ?? (leave === null ? "too many copies are in flight" : null);
     const traceId = leave === null ? null : begin(planned, copied, copies, leave);
@@ -64,12 +64,13 @@ function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
   });
 }
 
-/** Returns why a call must not be copied; `null` when it may. */
-function reasonAgainst(
-  { mirror, route }: PlannedCopy,
-  { call, request, principal }: CopiedCall,
+/** Returns why a call that goes to `target` first is not copied; `null` when it is, as far as the mirror has room. */
+export function reasonAgainst(
+  { mirror, route, verdict }: PlannedCopy,
+  { call, request, principal }: Pick<CopiedCall, "call" | "request" | "principal">,
   target: Target,
 ): string | null {
+  if (verdict.passedOver !== null) return verdict.passedOver;
   const { restrictions } = principal;
   const { options, source, written, held } = request;
   const { lifetime, objects, snapshot } = call;

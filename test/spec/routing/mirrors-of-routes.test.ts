@@ -9,6 +9,7 @@ import { type Fault, OK, status } from "../../harness/faults.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
+import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { type Routed, routedGateway, routeOf, type RouteParts } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { until } from "../../harness/time/until.ts";
@@ -336,5 +337,19 @@ describe("[d16.1] a mirror", () => {
     expect(JSON.parse(text).mirror).toEqual({ target: "up1:copy", copies: false, why: "`when` is false" });
     const gold = await asked(gateway, {}, { "x-gateway-explain": "true", "x-tier": "gold" });
     expect(JSON.parse(gold.text).mirror).toEqual({ target: "up1:copy", copies: true, why: null });
+  });
+
+  test.each([
+    ["with a key of the caller", {}, { model: "up0:m", api_key: "sk-own" }],
+    ["with tool servers", {}, { tools: [{ type: "mcp", server_label: "desk" }] }],
+    ["whose content is not kept", { toOtherVendors: false }, {}],
+  ])("[d9.4] is not said to copy a call %s, which it does not copy", async (_, mirror, body) => {
+    const tools = fakeToolServers({ desk: { find: { run: () => says("one") } } });
+    const gateway = gatewayOf(mirror, {}, {}, { tools });
+    const { text } = await asked(gateway, body, { "x-gateway-explain": "true" });
+    const { traceId } = await asked(gateway, body);
+    const { dropped } = recordOf(gateway, traceId).mirror!;
+    expect(JSON.parse(text).mirror).toEqual({ target: "up1:copy", copies: false, why: dropped });
+    expect(dropped).toBeString();
   });
 });
