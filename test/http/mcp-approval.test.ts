@@ -67,7 +67,7 @@ function mcp(limits: StubOptions["limits"] = {}, run: (called: Called) => Promis
 
 async function approvedCall({ body }: Called): Promise<JsonObject> {
   return body["approved"] === true
-    ? { result: { content: [{ type: "text", text: "the door is open" }] }, code: null }
+    ? { result: { content: [{ type: "text", text: "the door is open" }] }, code: null, output_schema: null }
     : { needs_approval: { server_label: "office", tool: "open_door" } };
 }
 

@@ -10,17 +10,22 @@ import { createMcpApp } from "../../src/http/mcp/mcp-app.ts";
 import { fakeToolServers } from "../harness/tools/fake-tools.ts";
 import { projectToken, stubGateway } from "../harness/in-process.ts";
 
-const result = (blocks: readonly Json[]): ToolResult => ({
+const result = (blocks: readonly Json[], structured?: Json): ToolResult => ({
   parts: [],
   blocks,
-  structured: undefined,
+  structured,
   isError: false,
   bytes: 100,
 });
 
-async function asked(message: JsonObject, tools: readonly JsonObject[], blocks: readonly Json[] = []): Promise<any> {
+async function asked(
+  message: JsonObject,
+  tools: readonly JsonObject[],
+  blocks: readonly Json[] = [],
+  structured?: Json,
+): Promise<any> {
   const { token } = projectToken();
-  const servers = fakeToolServers({ files: { look: { run: () => result(blocks) } } });
+  const servers = fakeToolServers({ files: { look: { run: () => result(blocks, structured) } } });
   const listed = tools.map(
     (one): ToolDefinition =>
       ({ title: null, description: null, inputSchema: { type: "object" }, ...one }) as unknown as ToolDefinition,
@@ -96,3 +101,23 @@ describe("[d16.3] a tool server that breaks the protocol", () => {
     expect(said.content).toEqual([good, ...odd.map((block) => ({ type: "text", text: JSON.stringify(block) }))]);
   });
 });
+
+test.each([
+  ["a list", ["a", "b"], { type: "array", items: { type: "string" } }],
+  ["a list without a schema", ["a", "b"], undefined],
+  ["a number", 5, { type: "number" }],
+  ["an object whose schema names no type", { a: 1 }, { anyOf: [{ type: "object" }, { type: "null" }] }],
+] as const)(
+  "[d16.3] a client of an earlier version gets structured content that is %s as an object, as its schema is listed",
+  async (_, structured, outputSchema) => {
+    const tools = [{ name: "look", ...(outputSchema !== undefined && { outputSchema }) }];
+    const list = await asked({ method: "tools/list" }, tools);
+    expect(list.tools[0].outputSchema).toEqual(
+      outputSchema && { type: "object", properties: { result: outputSchema }, required: ["result"] },
+    );
+    const call = { method: "tools/call", params: { name: "files__look", arguments: {} } };
+    const said = await asked(call, tools, [], structured);
+    expect(CallToolResultSchema.safeParse(said).success).toBe(true);
+    expect([said.structuredContent, said.isError]).toEqual([{ result: structured }, undefined]);
+  },
+);

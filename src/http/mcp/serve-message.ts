@@ -98,13 +98,13 @@ async function called(
   serving: Serving,
 ): Promise<CallToolResult | InputRequiredResult> {
   const { library, request, answers } = serving;
-  const { mcpReq, signal } = calling;
+  const { mcpReq } = calling;
   const given = mcpReq.inputResponses?.[APPROVAL];
   if (given !== undefined) return await ranIf(isApproval(given), params, calling, serving);
   const capabilities = (mcpReq.envelope as JsonObject | undefined)?.[library.CLIENT_CAPABILITIES_META_KEY];
   const canRepeat = isObject(capabilities) && capabilities["elicitation"] !== undefined;
   const canAsk = canRepeat || (answers !== null && isAskingSession(request.http.headers.get(SESSION)));
-  const first = await ran({ params, approved: false, canAsk }, signal, serving);
+  const first = await ran({ params, approved: false, canAsk }, calling, serving);
   if ("result" in first) return first.result;
   const question = questionAbout(params, first.needs_approval);
   if (canRepeat)
@@ -161,11 +161,11 @@ async function askedInTime(
 async function ranIf(
   isApproved: boolean,
   params: CallToolRequest["params"],
-  { signal }: Calling,
+  calling: Calling,
   serving: Serving,
 ): Promise<CallToolResult> {
   if (!isApproved) return failed("The call was not approved, so the tool did not run.", {});
-  const end = await ran({ params, approved: true, canAsk: false }, signal, serving);
+  const end = await ran({ params, approved: true, canAsk: false }, calling, serving);
   return "result" in end ? end.result : failed("The tool waits for an approval that it had.", {});
 }
 
@@ -180,7 +180,7 @@ type Ran = { readonly result: CallToolResult } | Extract<ToolCallAnswer, { reado
 /** Returns the result, or which tool needs approval. Throws for what is an error of the protocol. */
 async function ran(
   { params: { name, arguments: args = {}, _meta: sent }, approved, canAsk }: AskedCall,
-  signal: AbortSignal,
+  { served, signal }: Pick<Calling, "served" | "signal">,
   serving: Serving,
 ): Promise<Ran> {
   const asked: ToolCallRequest = {
@@ -203,9 +203,11 @@ async function ran(
   const body = (await response.json()) as ToolCallAnswer | { readonly error: JsonObject };
   if ("error" in body) return { result: failedCall(body.error, told, serving) };
   if (!("result" in body)) return body;
-  const { result, code } = body;
+  const { result, code, output_schema: schema } = body;
   const meta = code === null ? told : { ...told, [ERROR_CODE]: code };
-  return { result: { ...strictResult(result, serving.library), _meta: meta } };
+  // clients of earlier versions know structured content that is an object, and the library lists schemas accordingly
+  const known = served.server.projectCallToolResult(strictResult(result, serving.library), schema ?? undefined);
+  return { result: { ...known, _meta: meta } };
 }
 
 /** Headers of the client that concern the call. The others concern the protocol. */

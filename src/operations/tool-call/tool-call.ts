@@ -14,9 +14,12 @@ import type { JsonObject } from "../../core/json.ts";
 import { TOOL_CALL_FORM, type ToolCallMemo } from "./parse-tool-call.ts";
 import { clientResult, resultForClient } from "./tool-result.ts";
 
-/** The answer: a result as the protocol has it, with the code of what failed other than in the tool itself; or the tool that a person has to approve first. */
+/**
+ * The answer: a result as the protocol has it, with the code of what failed other than in the tool itself, and the schema
+ * that the tool's server gives for such results; or the tool that a person has to approve first.
+ */
 export type ToolCallAnswer =
-  | { readonly result: JsonObject; readonly code: ErrorCode | null }
+  | { readonly result: JsonObject; readonly code: ErrorCode | null; readonly output_schema: JsonObject | null }
   | { readonly needs_approval: { readonly server_label: string; readonly tool: string } };
 
 export const TOOL_CALL: Operation = {
@@ -72,7 +75,7 @@ async function ran(offered: OfferedTool, request: ChatRequest, call: Call): Prom
   const [outcome] = await new ToolRuns(session, call).run(messages[0]!.tool_calls!, 1, () => {});
   const { shown, isError, code } = outcome!;
   call.content?.answered({ choices: [{ index: 0, message: { role: "assistant", content: JSON.stringify(shown) } }] });
-  return { result: clientResult(shown, isError), code };
+  return { result: clientResult(shown, isError), code, output_schema: offered.tool.outputSchema ?? null };
 }
 
 function sent(answer: ToolCallAnswer, call: Call): Response {
