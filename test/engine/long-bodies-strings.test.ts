@@ -1,4 +1,4 @@
-// Long strings of providers, which are read in pieces, against the runtime's own reading in one.
+// Long strings of providers, which are read apart from the rest and in pieces, against the runtime's own reading in one.
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { LONG_TEXT, valueInTurns } from "../../src/engine/long-bodies/read-in-turns.ts";
@@ -45,9 +45,31 @@ test("[d5.8] a long string that is read in pieces is the one that the runtime re
   );
 });
 
+test("[d5.8] many strings that are read apart stand where they stood, between others that are not", async () => {
+  const strings = fc.array(
+    fc.tuple(UNIT, fc.integer({ min: 1, max: 3_000 })).map(([unit, count]) => unit.repeat(count)),
+    { minLength: 1, maxLength: 40 },
+  );
+  await fc.assert(
+    fc.asyncProperty(strings, async (all) => {
+      const items = all.map((one, index) => (index % 3 === 0 ? `{"i":${index},"t":"${one}"}` : `"${one}"`));
+      const text = `[${items.join(",")},12345678901234567890,"${"z".repeat(LONG_TEXT)}"]`;
+      const expected = JSON.parse(text.replace("12345678901234567890", "0")) as readonly Json[];
+      const read = (await valueInTurns(text, "The text")) as readonly Json[];
+      expect(JSON.stringify(read.toSpliced(-2, 1)) === JSON.stringify(expected.toSpliced(-2, 1))).toBe(true);
+      expect(JSON.stringify(read.at(-2))).toBe("12345678901234567890");
+    }),
+    { numRuns: 25 },
+  );
+});
+
 test("[d5.8] a text with a long string that is no JSON is left to the decoder", async () => {
   const long = `${"word \\n".repeat(50_000)}${"x".repeat(LONG_TEXT)}`;
+  const shorter = "word \\n".repeat(2_000);
   for (const text of [
+    `["${"x".repeat(LONG_TEXT)}","${shorter}\\q"]`,
+    `["${"x".repeat(LONG_TEXT)}","${shorter}\n"]`,
+    `["${"x".repeat(LONG_TEXT)}","${shorter}`,
     `"${long}`,
     `{"a":"${long}`,
     `{"a":"${long}\\"`,

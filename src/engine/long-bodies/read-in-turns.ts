@@ -26,8 +26,8 @@ const BOUNDS = {
    * guard three times that.
    */
   maxChangedNumbers: 10_000,
-  /** From this length on, a string is read in pieces of as many characters, as they are written. */
-  longString: LONG_TEXT,
+  /** From this length on, a string is read apart from the text around it, in characters as they are written. */
+  longString: 8_192,
 };
 /** `\u00e9`, in characters. */
 const LONGEST_ESCAPE = 6;
@@ -78,12 +78,7 @@ export async function valueInTurns(text: string, sent: string): Promise<Json | u
   if (spans === null) return undefined;
   try {
     const { changedNumbers, longStrings } = spans;
-    const values: string[] = [];
-    for (let index = 0; index < longStrings.length; index += 2) {
-      const [start, end] = [longStrings[index]!, longStrings[index + 1]!];
-      if (text[end - 1] !== '"') return undefined;
-      values.push(await stringInTurns(text.slice(start + 1, end - 1)));
-    }
+    const values = await stringsInTurns(text, longStrings);
     return parseScanned(text, changedNumbers, { spans: longStrings, values });
   } catch (thrown) {
     if (!(thrown instanceof JsonError) && !(thrown instanceof SyntaxError)) throw thrown;
@@ -91,16 +86,38 @@ export async function valueInTurns(text: string, sent: string): Promise<Json | u
   }
 }
 
+/** Reads the strings at these spans, which have starts and ends in turns. Throws SyntaxError. */
+async function stringsInTurns(text: string, spans: readonly number[]): Promise<readonly string[]> {
+  const values: string[] = [];
+  let sinceTurn = 0;
+  for (let index = 0; index < spans.length; index += 2) {
+    const [start, end] = [spans[index]!, spans[index + 1]!];
+    if (text[end - 1] !== '"') throw new SyntaxError("a string has no end");
+    const written = text.slice(start + 1, end - 1);
+    values.push(written.length <= LONG_TEXT ? stringIn(written) : await stringInTurns(written));
+    sinceTurn += written.length;
+    if (sinceTurn < LONG_TEXT) continue;
+    await yieldToLoop();
+    sinceTurn = 0;
+  }
+  return values;
+}
+
+/** Reads what stands between the quotes of a string. Throws SyntaxError. */
+function stringIn(written: string): string {
+  return JSON.parse(`"${written}"`) as string;
+}
+
 /**
- * Reads what stands between the quotes of a long string. The runtime reads a string in which anything is escaped
- * character by character to its end, some 2 ms for each piece. Throws SyntaxError.
+ * Does the same in pieces. The runtime reads a string in which anything is escaped character by character to its end,
+ * some 2 ms for each piece. Throws SyntaxError.
  */
 async function stringInTurns(written: string): Promise<string> {
   const read: string[] = [];
   for (let at = 0; at < written.length;) {
     const piece = written.slice(at, at + LONG_TEXT + LONGEST_ESCAPE);
     const end = pieceEnd(piece);
-    read.push(JSON.parse(`"${piece.slice(0, end)}"`) as string);
+    read.push(stringIn(piece.slice(0, end)));
     at += end;
     await yieldToLoop();
   }

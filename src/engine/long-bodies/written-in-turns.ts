@@ -22,7 +22,7 @@ export async function jsonInTurns(value: Json): Promise<Uint8Array> {
   const mark = crypto.randomUUID();
   const texts: string[] = [];
   await yieldToLoop();
-  const outline = withTexts(value, (text) => {
+  const outline = outlineOf(value, (text) => {
     if (text.length < OWN_TEXT) return text;
     texts.push(text);
     return mark;
@@ -69,16 +69,19 @@ class TurnWriter {
   }
 }
 
-/** Returns the value with its texts replaced. Objects in which no text changes keep their identity. */
-function withTexts(value: Json, replaced: (text: string) => string): Json {
+/**
+ * Returns the value with its texts replaced. Other than with `withTexts` of core/json.ts, no path is made for each, and
+ * objects in which no text changes keep their identity: a long value has some hundred thousand.
+ */
+function outlineOf(value: Json, replaced: (text: string) => string): Json {
   if (typeof value === "string") return replaced(value);
-  if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => withTexts(item, replaced));
+  if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => outlineOf(item, replaced));
   if (!isObject(value)) return value;
   let changed: Record<string, Json | undefined> | null = null;
   for (const name in value) {
     const member = value[name];
     if (member === undefined) continue;
-    const other = withTexts(member, replaced);
+    const other = outlineOf(member, replaced);
     if (other !== member) (changed ??= { ...value })[name] = other;
   }
   return changed ?? value;
