@@ -58,10 +58,13 @@ export async function moveDatabase(options: MoveOptions): Promise<Move> {
   const columns = await columnsOf(source.db);
   if (state === "done") return { wasDone: true, tables: [] };
   if (state === "copying") {
+    let before = Number.POSITIVE_INFINITY;
     for (let round = 1; round <= MOST_ROUNDS; round++) {
       const copied = await copyLarge(options, columns, async () => {});
       onProgress(`Copied ${counted(copied, "row")} while the database is in use.`);
-      if (copied < FEW_ROWS) break;
+      // another round would find as much as this one where rows come as fast as they are copied
+      if (copied < FEW_ROWS || copied > before / 2) break;
+      before = copied;
     }
     await copyRest(options, columns, id);
   }

@@ -1,9 +1,10 @@
 // Makes the rows of a table in one database equal to those in another one. Tables are compared in parts, by counts and
 // sums that each database works out itself, and only parts that differ are copied: what was copied before an
 // interruption, or has not changed since, is not copied again.
-import { type Kysely, sql } from "kysely";
+import { type Kysely, type RawBuilder, sql } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
 import { inParts } from "../database/in-parts.ts";
+import { ANY } from "../database/pages.ts";
 import { CallPartitions } from "../calls/call-partitions.ts";
 import type { Schema } from "../schema.ts";
 import type { PartedTable, StoredTable } from "./stored-tables.ts";
@@ -19,6 +20,9 @@ export type Row = Readonly<Record<string, unknown>>;
 const PAGE = 500;
 /** Rows of parts that are copied in one transaction. */
 const ROWS_TOGETHER = 20_000;
+/** A part with more rows than this that differs is compared in so many smaller ones, so that few rows are copied again. */
+const DIVIDED_FROM = 2_000;
+const DIVISIONS = 16;
 /** Values of one statement; both databases take more than twice as many. */
 const VALUES_AT_ONCE = 12_000;
 /** So large that a sum of them over all rows is a number that both databases can hold. */
@@ -57,17 +61,42 @@ const kindOf = (dataType: string): Column["kind"] => {
   return /char|text/i.test(dataType) ? "text" : "number";
 };
 
-/** By parts; a table that has none is one part with the number 0. */
-export async function digestsOf(db: Db, columns: Columns, table: StoredTable | PartedTable): Promise<Digests> {
+/** Rows of which the column of their table's parts has a value from `from` on and below `to`. */
+interface Range {
+  readonly from: bigint;
+  readonly to: bigint;
+}
+
+/** Parts of a part, counted from its start. */
+interface SmallerParts extends Range {
+  readonly size: number;
+}
+
+const isWithin = ({ part }: PartedTable, { from, to }: Range): RawBuilder<boolean> =>
+  sql<boolean>`${sql.ref(part.column)} >= ${from} and ${sql.ref(part.column)} < ${to}`;
+
+/** By parts. */
+export function digestsOf(db: Db, columns: Columns, table: StoredTable | PartedTable): Promise<Digests> {
+  // a table without parts is one with the number 0
+  return digestsBy(db, columns, table, "part" in table ? `${table.part.column} / ${table.part.size}` : "0", ANY);
+}
+
+/** By a whole number, of the rows that meet the condition. */
+async function digestsBy(
+  db: Db,
+  columns: Columns,
+  table: StoredTable,
+  part: string,
+  condition: RawBuilder<boolean>,
+): Promise<Digests> {
   const of = columns.get(table.name) ?? [];
-  const part = "part" in table ? `${table.part.column} / ${table.part.size}` : "0";
   const sums = of.map(({ name, kind }) => {
     const value = kind === "number" ? `("${name}" % ${MODULUS})` : `length("${name}")`;
     return `coalesce(sum(cast(${value} as bigint)), 0) as "${name}", count("${name}") as "count_${name}"`;
   });
-  const { rows } = await sql
-    .raw<Row>(`select ${part} as part_number, count(*) as part_rows, ${sums.join(", ")} from ${table.name} group by 1`)
-    .execute(db);
+  const selected = sql.raw(`${part} as part_number, count(*) as part_rows, ${sums.join(", ")}`);
+  const { rows } =
+    await sql<Row>`select ${selected} from ${sql.table(table.name)} where ${condition} group by 1`.execute(db);
   return new Map(
     rows.map(({ part_number: number, part_rows: count, ...rest }) => [
       Number(number),
@@ -100,13 +129,11 @@ export async function copyParts(
   table: PartedTable,
   onStep: () => Promise<void>,
 ): Promise<number> {
-  const there = await digestsOf(source, columns, table);
-  const here = await digestsOf(target, columns, table);
   let copied = 0;
-  for (const { from, to } of rangesOf(differingParts(there, here), there)) {
-    const { column, size } = table.part;
-    const bounds = sql<boolean>`${sql.ref(column)} >= ${BigInt(from) * BigInt(size)} and ${sql.ref(column)} < ${BigInt(to + 1) * BigInt(size)}`;
-    if (table.isByDay && usesPostgres(target)) await provideDays(target, from, to);
+  for (const range of rangesOf(await differences(source, target, columns, table))) {
+    const bounds = isWithin(table, range);
+    if (table.isByDay && usesPostgres(target))
+      await provideDays(target, hourOf(table, range.from), hourOf(table, range.to - 1n));
     copied += await target.transaction().execute(async (tx) => {
       await sql`delete from ${sql.table(table.name)} where ${bounds}`.execute(tx);
       let rows = 0;
@@ -119,6 +146,49 @@ export async function copyParts(
     await onStep();
   }
   return copied;
+}
+
+/** Of a table whose parts are hours. */
+const hourOf = ({ part }: PartedTable, value: bigint): number => Number(value / BigInt(part.size));
+
+/** A part that differs, and how many rows it has in the source. */
+interface Difference extends Range {
+  readonly rows: number;
+}
+
+/** Returns what differs, in ascending order. A part of which both databases have rows, and many, is compared in smaller ones. */
+async function differences(
+  source: Db,
+  target: Db,
+  columns: Columns,
+  table: PartedTable,
+  smaller?: SmallerParts,
+): Promise<readonly Difference[]> {
+  const digests = (db: Db): Promise<Digests> =>
+    smaller === undefined
+      ? digestsOf(db, columns, table)
+      : digestsBy(
+          db,
+          columns,
+          table,
+          `(${table.part.column} - ${smaller.from}) / ${smaller.size}`,
+          isWithin(table, smaller),
+        );
+  const there = await digests(source);
+  const here = await digests(target);
+  const size = smaller?.size ?? table.part.size;
+  const found: Difference[] = [];
+  for (const number of differingParts(there, here)) {
+    const from = (smaller?.from ?? 0n) + BigInt(number) * BigInt(size);
+    const end = from + BigInt(size);
+    const to = smaller !== undefined && smaller.to < end ? smaller.to : end;
+    const rows = there.get(number)?.rows ?? 0;
+    if (size > DIVISIONS && rows > DIVIDED_FROM && here.has(number)) {
+      const next = { from, to, size: Math.ceil(size / DIVISIONS) };
+      found.push(...(await differences(source, target, columns, table, next)));
+    } else found.push({ from, to, rows });
+  }
+  return found;
 }
 
 /** Replaces all rows of these tables in one transaction. */
@@ -152,7 +222,7 @@ export async function hasRows(db: Db, table: string): Promise<boolean> {
 export async function* pagesOf(
   db: Db,
   { name, key, page = PAGE }: StoredTable,
-  bounds = sql<boolean>`1 = 1`,
+  bounds = ANY,
 ): AsyncIterable<readonly Row[]> {
   const order = key.map((column) => sql.ref(column));
   let after = bounds;
@@ -189,18 +259,14 @@ async function insertCopied(db: Db, table: StoredTable, rows: readonly Row[]): P
 export const hasUnstorableText = (error: unknown): boolean => ["22021", "22P05"].includes(codeOf(error));
 
 /** Neighbouring parts together, as long as they have few rows. */
-function rangesOf(
-  parts: readonly number[],
-  digests: Digests,
-): readonly { readonly from: number; readonly to: number }[] {
-  const ranges: { from: number; to: number; rows: number }[] = [];
-  for (const part of parts) {
-    const rows = digests.get(part)?.rows ?? 0;
+function rangesOf(parts: readonly Difference[]): readonly Range[] {
+  const ranges: { from: bigint; to: bigint; rows: number }[] = [];
+  for (const { from, to, rows } of parts) {
     const last = ranges.at(-1);
-    if (last !== undefined && last.to === part - 1 && last.rows + rows <= ROWS_TOGETHER) {
-      last.to = part;
+    if (last !== undefined && last.to === from && last.rows + rows <= ROWS_TOGETHER) {
+      last.to = to;
       last.rows += rows;
-    } else ranges.push({ from: part, to: part, rows });
+    } else ranges.push({ from, to, rows });
   }
   return ranges;
 }

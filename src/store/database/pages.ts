@@ -7,7 +7,7 @@ import { StoreError } from "../store-error.ts";
 
 const MOST_ROWS = 1000;
 /** The condition that every row meets. */
-const ANY = sql<boolean>`1 = 1`;
+export const ANY = sql<boolean>`1 = 1`;
 
 /** The key of a list: columns, or SQL expressions, each with its type. An absent text counts as an empty one. */
 export interface ListKey {
