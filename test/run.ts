@@ -16,7 +16,7 @@ import { POSTGRES_VARIABLE, postgresPrograms, startPostgres } from "./harness/se
 import { endMarked } from "./runner/marked-processes.ts";
 import { mayTryAgain, planOf, type PlannedProcess } from "./runner/plan.ts";
 import { printFailed, printFlaky, printOutcome, printSkipped, titleOf } from "./runner/report.ts";
-import { filesOfRun, overDatabases, type TestFile } from "./runner/test-file.ts";
+import { filesOfRun, type Lane, LANES, overDatabases, type TestFile } from "./runner/test-file.ts";
 import { type Outcome, runProcess, type Surroundings } from "./runner/test-process.ts";
 import { readTimes, recordTimes } from "./runner/times.ts";
 
@@ -41,7 +41,13 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.exit(130);
   });
 
-/** Those that share the machine first, then one after the other those that have it alone. */
+/** How many processes run at a time. Each of those that draw pages has a browser and a gateway. */
+const AT_ONCE: Readonly<Record<Lane, number>> = {
+  together: availableParallelism() + 1,
+  pages: availableParallelism(),
+  alone: 1,
+};
+
 async function runAll(planned: readonly PlannedProcess[], surroundings: Surroundings): Promise<readonly Outcome[]> {
   const outcomes: Outcome[] = [];
   const run = async (waiting: PlannedProcess[]): Promise<void> => {
@@ -51,9 +57,10 @@ async function runAll(planned: readonly PlannedProcess[], surroundings: Surround
       outcomes.push(outcome);
     }
   };
-  const together = planned.filter(({ isAlone }) => !isAlone);
-  await Promise.all(Array.from({ length: availableParallelism() + 1 }, () => run(together)));
-  await run(planned.filter(({ isAlone }) => isAlone));
+  for (const lane of LANES) {
+    const waiting = planned.filter((process) => process.lane === lane);
+    await Promise.all(Array.from({ length: AT_ONCE[lane] }, () => run(waiting)));
+  }
   return outcomes;
 }
 

@@ -1,4 +1,4 @@
-// The plan of a run: which files share a process, which run alone, and what may be tried again.
+// The plan of a run: which files share a process, beside what they run, and what may be tried again.
 import { describe, expect, test } from "bun:test";
 import { mayTryAgain, planOf } from "./plan.ts";
 import { filesOfRun, isQuick, keyOf, kindOf, overDatabases, type TestFile } from "./test-file.ts";
@@ -27,16 +27,16 @@ const TIMES: Times = {
 };
 const named = (isWholeRun: boolean, times = TIMES): readonly string[] =>
   planOf(FILES, times, isWholeRun).map(
-    ({ files, isAlone }) =>
-      `${files.map(({ path }) => path.slice("test/".length, -".test.ts".length)).join("+")}${isAlone ? " alone" : ""}`,
+    ({ files, lane }) =>
+      `${files.map(({ path }) => path.slice("test/".length, -".test.ts".length)).join("+")}${lane === "together" ? "" : ` ${lane}`}`,
   );
 
 describe("planOf", () => {
-  test("begins with what took longest, lets small files of a folder share a process, and keeps browsers and drills alone", () => {
+  test("begins with what took longest, lets small files of a folder share a process, and keeps pages among themselves and drills alone", () => {
     expect(named(true)).toEqual([
       "wire/long",
       "e2e/drills/x alone",
-      "e2e/console/x alone",
+      "e2e/console/x pages",
       "wire/a+wire/b",
       "e2e/d",
       "core/c",
@@ -46,7 +46,7 @@ describe("planOf", () => {
   test("gives each of the files that were asked for a process of its own", () => {
     expect(named(false).toSorted()).toEqual([
       "core/c",
-      "e2e/console/x alone",
+      "e2e/console/x pages",
       "e2e/d",
       "e2e/drills/x alone",
       "wire/a",

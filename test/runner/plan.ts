@@ -1,11 +1,11 @@
 // Which test files of a run share a process, and in which order the processes start. All of this follows from the path and the text of a file and from the
 // figures of the last recorded run, so that no list of files is kept by hand.
-import { isAlone, keyOf, startsProcesses, type TestFile } from "./test-file.ts";
+import { keyOf, type Lane, laneOf, startsProcesses, type TestFile } from "./test-file.ts";
 import type { Times } from "./times.ts";
 
 export interface PlannedProcess {
   readonly files: readonly TestFile[];
-  readonly isAlone: boolean;
+  readonly lane: Lane;
 }
 
 /** In seconds of CPU time: files that take less share a process, up to about so much for a process. */
@@ -18,7 +18,7 @@ const UNKNOWN_CPU_S = 5;
 export function planOf(files: readonly TestFile[], times: Times, isWholeRun: boolean): readonly PlannedProcess[] {
   const cpuS = (file: TestFile): number => times[keyOf(file)]?.cpuS ?? UNKNOWN_CPU_S;
   const isShared = (file: TestFile): boolean =>
-    isWholeRun && !isAlone(file) && !startsProcesses(file) && cpuS(file) < SMALL_CPU_S;
+    isWholeRun && laneOf(file) === "together" && !startsProcesses(file) && cpuS(file) < SMALL_CPU_S;
   const folders = Object.values(Object.groupBy(files.filter(isShared), groupOf)).map((folder) => folder!);
   const groups = [
     ...files.filter((file) => !isShared(file)).map((file) => [file]),
@@ -27,7 +27,7 @@ export function planOf(files: readonly TestFile[], times: Times, isWholeRun: boo
   const whole = (group: readonly TestFile[]): number => group.reduce((total, file) => total + cpuS(file), 0);
   return groups
     .toSorted((one, other) => whole(other) - whole(one))
-    .map((group) => ({ files: group, isAlone: group.some(isAlone) }));
+    .map((group) => ({ files: group, lane: laneOf(group[0]!) }));
 }
 
 const groupOf = ({ path, database }: TestFile): string => `${path.split("/")[1]!} ${database}`;

@@ -42,8 +42,17 @@ export function kindOf({ path, text }: TestFile): Kind {
 
 const drawsPages = ({ text }: Pick<TestFile, "text">): boolean => DRAWS_PAGES.test(text);
 
-/** Nothing runs beside it: it draws pages, burdens a gateway, or measures. */
-export const isAlone = (file: TestFile): boolean => drawsPages(file) || kindOf(file) === "drill";
+/**
+ * Beside what a file may run, in the order in which a run takes them: beside any other, beside others that draw pages, or
+ * beside none, because it burdens a gateway or measures.
+ */
+export const LANES = ["together", "pages", "alone"] as const;
+export type Lane = (typeof LANES)[number];
+
+export function laneOf(file: TestFile): Lane {
+  if (drawsPages(file)) return "pages";
+  return kindOf(file) === "drill" ? "alone" : "together";
+}
 
 /** Small files of other kinds may share a process. */
 export const startsProcesses = ({ path }: TestFile): boolean => STARTS_PROCESSES.test(path);
