@@ -27,6 +27,28 @@ describe("[d9.1] what is known of a model", () => {
     const { prompt } = ratesAt(of("gemini", "gemini-2.5-pro").price!, NOW);
     expect(prompt!.tiers).toEqual([{ above: 200_000, rate: prompt!.base * 2 }]);
   });
+  test("[d4.7] writing Claude's prompt to a cache for an hour costs twice the prompt, wherever it is served", () => {
+    for (const [provider, model] of [
+      ["anthropic", "claude-sonnet-4-5"],
+      ["bedrock", "global.anthropic.claude-sonnet-4-5-20250929-v1:0"],
+      ["bedrock", "us.anthropic.claude-opus-4-5-20251101-v1:0"],
+      ["bedrock", "anthropic.claude-opus-5-5"],
+      ["vertex", "claude-sonnet-4-5@20250929"],
+      ["vertex", "claude-opus-4-8"],
+      ["openrouter", "anthropic/claude-sonnet-4.5"],
+    ] as const) {
+      const { prompt, cacheWriteHour } = ratesAt(of(provider, model).price!, NOW);
+      expect([provider, model, cacheWriteHour]).toEqual([
+        provider,
+        model,
+        {
+          base: 2 * prompt!.base,
+          tiers: prompt!.tiers.map(({ above, rate }) => ({ above, rate: 2 * rate })),
+        },
+      ]);
+    }
+    expect(ratesAt(of("gemini", "gemini-2.5-pro").price!, NOW).cacheWriteHour).toBeNull();
+  });
   test("the provider's own table, where it has one", () => {
     expect(of("anthropic", "claude-opus-4-20250514").facts.maxOutputTokens).toBe(32_000);
     expect(of("openai", "gpt-5").facts.maxOutputTokens).toBeNull();
