@@ -19,9 +19,12 @@ const CACHED_NAMES = [
 /** Used by Perplexity and Together. */
 const REASONING_NAMES = ["reasoning_tokens"] as const;
 /** Used by hosts of Claude, which report Anthropic's figures beside OpenAI's. */
-const WRITTEN_NAMES = ["cache_creation_input_tokens"] as const;
+const WRITTEN_NAMES = ["cache_creation_input_tokens", "cache_created_input_tokens" /* DigitalOcean */] as const;
 /** Names of the same figure inside the details, used by DashScope and hosts of Claude. */
 const WRITTEN_DETAILS = ["cache_creation_input_tokens", "cache_creation_tokens"] as const;
+/** Where they say how long what was written stays. The second name is LiteLLM's. */
+const WRITTEN_BY_TIME = ["cache_creation", "cache_creation_token_details"] as const;
+const BY_TIME: KnownFigures = { ephemeral_5m_input_tokens: "figure", ephemeral_1h_input_tokens: "figure" };
 
 /**
  * Details of prompt tokens and of completion tokens, under the names of all vendors:
@@ -39,7 +42,8 @@ const OF_PROMPTS: KnownFigures = {
   multimodal_tokens: "figure",
   cache_creation_input_tokens: "figure",
   cache_creation_tokens: "figure",
-  cache_creation: "all",
+  cache_creation: BY_TIME,
+  cache_creation_token_details: BY_TIME,
   cache_type: "figure",
 };
 const OF_ANSWERS: KnownFigures = {
@@ -75,7 +79,8 @@ const KNOWN: KnownFigures = {
   /* Inception */ cached_input_tokens: "figure",
   /* Venice, Databricks */ cache_read_input_tokens: "figure",
   cache_creation_input_tokens: "figure",
-  cache_creation: "all",
+  cache_creation: BY_TIME,
+  /* DigitalOcean */ cache_created_input_tokens: "figure",
   /* OpenRouter, xAI, Perplexity */ cost: "all",
   cost_details: "all",
   is_byok: "figure",
@@ -183,8 +188,18 @@ function withOpenAINames(usage: OwnObject): JsonObject {
   const written = isObject(details) ? WRITTEN_DETAILS.find((name) => typeof details[name] === "number") : undefined;
   if (written !== undefined && isObject(details) && details["cache_write_tokens"] === undefined)
     usage["prompt_tokens_details"] = { ...details, cache_write_tokens: details[written] };
+  addHour(usage);
   addDetail(usage, "completion_tokens_details", "reasoning_tokens", REASONING_NAMES);
   return usage;
+}
+
+/** Adds how much of what was written to a cache stays for an hour, which costs more than the rest. */
+function addHour(usage: OwnObject): void {
+  const details = usage["prompt_tokens_details"];
+  if (!isObject(details) || details["cache_write_1h_tokens"] !== undefined) return;
+  const byTime = [usage, details].flatMap((place) => WRITTEN_BY_TIME.map((name) => place[name])).find(isObject);
+  const hour = tokenCount(byTime?.["ephemeral_1h_input_tokens"]);
+  if (hour > 0) usage["prompt_tokens_details"] = { ...details, cache_write_1h_tokens: hour };
 }
 
 function addDetail(usage: OwnObject, group: string, name: string, from: readonly string[]): void {

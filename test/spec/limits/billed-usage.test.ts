@@ -469,6 +469,35 @@ describe("parts and total", () => {
     expect(record.unnamedUsage).toEqual({ num_search_queries: 18 });
   });
 
+  const BY_TIME = { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 30 };
+  test.each([
+    ["DigitalOcean", { cache_created_input_tokens: 40, cache_creation: BY_TIME }],
+    ["Doubleword", { cache_creation_input_tokens: 40, cache_creation: BY_TIME }],
+    ["DashScope", { prompt_tokens_details: { cache_creation_input_tokens: 40, cache_creation: BY_TIME } }],
+    ["LiteLLM", { prompt_tokens_details: { cache_creation_tokens: 40, cache_creation_token_details: BY_TIME } }],
+  ])(
+    "[d8.9 d4.2] what %s writes to a cache for an hour, in OpenAI's form, has the price of that",
+    async (_, written) => {
+      const usage = { prompt_tokens: 100, completion_tokens: 7, total_tokens: 107, ...written };
+      for (const stream of [false, true]) {
+        const body = stream
+          ? `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: "Hi" }, finish_reason: "stop" }], usage })}\n\ndata: [DONE]\n\n`
+          : JSON.stringify({ ...openaiAnswer(), usage });
+        const headers = { "content-type": stream ? "text/event-stream" : "application/json" };
+        const rates = { prompt: "1", completion: "1", cache_write: "10", cache_write_1h: "100" };
+        const prices = compilePrices([ownPrice(rates)]);
+        const stub = stubGateway({ upstream: cannedUpstream({ body, headers }), snapshot: { prices } });
+        const { usage: said, record } = await told(stub, stream, "openai:gpt-4o");
+        expect(said.prompt_tokens_details).toMatchObject({ cache_write_tokens: 40, cache_write_1h_tokens: 30 });
+        expect([stream, record.cost!.nanoUsd, record.unnamedUsage]).toEqual([
+          stream,
+          (60 + 10 * 10 + 30 * 100 + 7) * 1_000,
+          null,
+        ]);
+      }
+    },
+  );
+
   test("[d8.9] images that Gemini generated, and audio that it read from its cache, are reported by modality", async () => {
     const usageMetadata = {
       promptTokenCount: 500,
