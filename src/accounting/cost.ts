@@ -2,7 +2,7 @@
 // of its own kind, and the sum of all parts is rounded up once to a whole nano-dollar (promise 4.7). docs/prices.md
 // describes the rules.
 import type { Usage } from "../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, isWholeNumber, type Json, type JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/configured/price.ts";
 import { MILLION, rateFor } from "./price.ts";
 
@@ -179,7 +179,8 @@ const MOST_MILLIONTHS = 1e15;
  * the total has beyond prompt and answer was used as well: it is reasoning (xAI) or audio (Mistral) that the figures
  * leave out, and what no detail names was generated (Gemini's thinking in OpenAI's form).
  */
-function partsOf(usage: Usage): Parts {
+function partsOf(used: Usage): Parts {
+  const usage = used.billed_units === undefined ? used : billedOf(used, used.billed_units);
   const { prompt_tokens: prompt, completion_tokens: completion } = usage;
   const given = usage.prompt_tokens_details;
   const made = usage.completion_tokens_details;
@@ -219,6 +220,13 @@ function partsOf(usage: Usage): Parts {
   };
 }
 
+/** Cohere does not bill the preamble that it adds to a prompt itself, and which it counts among the tokens. */
+function billedOf(usage: Usage, { input_tokens: input, output_tokens: output }: JsonObject): Usage {
+  const prompt = isCount(input) ? input : usage.prompt_tokens;
+  const completion = isCount(output) ? output : usage.completion_tokens;
+  return { ...usage, prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
+}
+
 const NO_PARTS: Parts = {
   text: 0,
   cacheRead: 0,
@@ -244,5 +252,9 @@ function part(value: Json | undefined, left: number): number {
 
 /** A provider may send any value as a figure. */
 function count(value: Json | undefined): number {
-  return typeof value === "number" && Number.isSafeInteger(value) && value > 0 ? value : 0;
+  return isCount(value) ? value : 0;
+}
+
+function isCount(value: Json | undefined): value is number {
+  return isWholeNumber(value, 0, Number.MAX_SAFE_INTEGER);
 }

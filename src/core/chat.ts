@@ -553,6 +553,8 @@ export interface Usage extends JsonObject {
   readonly completion_tokens_details?: JsonObject & { readonly reasoning_tokens?: number };
   /** What the provider bills in place of tokens for a ranking. */
   readonly search_units?: number;
+  /** What the provider bills of the tokens of prompt and answer, where it does not bill all of them. */
+  readonly billed_units?: JsonObject;
   /** How often the provider ran each of its own tools. */
   readonly hosted_tools?: Readonly<Record<string, number>>;
   /** What other models used within the call. It is part of the figures above, at the prices of those models. */

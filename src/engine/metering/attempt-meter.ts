@@ -246,11 +246,13 @@ export function streamUsage(request: ChatRequest, stream: StreamFigures): Attemp
 function withUnseen(reported: Usage, generated: number): AttemptUsage {
   const unseen = generated - reported.completion_tokens;
   if (unseen <= 0) return { usage: reported, isEstimated: false };
+  const { billed_units: billed } = reported;
   return {
     usage: {
       ...reported,
       completion_tokens: generated,
       total_tokens: reported.total_tokens + unseen,
+      ...(billed !== undefined && { billed_units: { ...billed, output_tokens: generated } }),
     },
     isEstimated: true,
   };

@@ -135,7 +135,12 @@ const NO_USAGE: Usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 
  * Figures that the decoders of other forms add to OpenAI's, and that are priced. Servers of this form have none of these
  * names: what one sends under them is a figure that the gateway does not know, of any type, which is not counted.
  */
-const NAMES_OF_OURS = ["search_units", "hosted_tools", "other_models"] as const satisfies readonly (keyof Usage)[];
+const NAMES_OF_OURS = [
+  "search_units",
+  "billed_units",
+  "hosted_tools",
+  "other_models",
+] as const satisfies readonly (keyof Usage)[];
 
 function withoutNamesOfOurs(usage: OwnObject): OwnObject {
   if (!NAMES_OF_OURS.some((name) => usage[name] !== undefined)) return usage;

@@ -290,8 +290,9 @@ describe.each([
     const others = [{ model: "gpt-4o", ...FIGURES, prompt_tokens: 1_000_000 }];
     const prices = compilePrices([ownPrice({ prompt: "1", completion: "1", search_unit: "1" })]);
     const limitRules = limitSet({ limits: { atOnce: { metric: "concurrency", limit: 1 } } });
-    for (const name of ["other_models", "hosted_tools", "search_units"])
-      for (const figure of [...IMPOSSIBLE, others, { web_search: -3, code_interpreter: "x" }, 1_000]) {
+    const billed = { input_tokens: 1, output_tokens: 1 };
+    for (const name of ["other_models", "hosted_tools", "search_units", "billed_units"])
+      for (const figure of [...IMPOSSIBLE, others, { web_search: -3, code_interpreter: "x" }, billed, 1_000]) {
         const upstream = ofOpenAI({ ...FIGURES, [name]: figure });
         const stub = stubGateway({ upstream, snapshot: { prices, limitRules } });
         // a second call has room only where the first one has settled
@@ -495,6 +496,46 @@ describe("parts and total", () => {
           null,
         ]);
       }
+    },
+  );
+
+  test.each([false, true])(
+    "[d4.2 d8.9] of Cohere's tokens only those cost that it bills, and limits count all of them: streamed %p",
+    async (stream) => {
+      const answerOf = async (billed: object) => {
+        const used = { tokens: { input_tokens: 500, output_tokens: 9 }, billed_units: billed, cached_tokens: 4 };
+        const text = { type: "text", text: "Hello" };
+        const events = [
+          { type: "message-start", delta: { message: { role: "assistant" } } },
+          { type: "content-start", index: 0, delta: { message: { content: text } } },
+          { type: "content-end", index: 0 },
+          { type: "message-end", delta: { finish_reason: "COMPLETE", usage: used } },
+        ];
+        const upstream = cannedUpstream({
+          headers: { "content-type": stream ? "text/event-stream" : "application/json" },
+          body: stream
+            ? events.map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")
+            : JSON.stringify({
+                id: "c",
+                message: { role: "assistant", content: [text] },
+                finish_reason: "COMPLETE",
+                usage: used,
+              }),
+        });
+        const prices = compilePrices([ownPrice({ prompt: "1", completion: "10" })]);
+        const limitRules = limitSet({
+          limits: { tokens: { metric: "tokens", window: "day", limit: 150_000 } },
+          budgets: { money: { usd: "1", window: "day" } },
+        });
+        const stub = stubGateway({ upstream, snapshot: { prices, limitRules } });
+        const { usage, record } = await told(stub, stream, "cohere:command-a-03-2025");
+        expect(usage).toMatchObject({ prompt_tokens: 500, completion_tokens: 9, total_tokens: 509 });
+        return { cost: record.cost!.nanoUsd, settled: record.limits.map((limit) => limit.settled) };
+      };
+      expect(await answerOf({ input_tokens: 6, output_tokens: 5 })).toEqual({ cost: 56_000, settled: [509, 56_000] });
+      // what it does not say, and what cannot be, is not believed
+      expect((await answerOf({ search_units: 1 })).cost).toBe(590_000);
+      expect((await answerOf({ input_tokens: -6, output_tokens: "5" })).cost).toBe(590_000);
     },
   );
 
