@@ -63,7 +63,12 @@ const KNOWN: KnownFigures = {
     image_tokens: "figure",
     audio_tokens: "figure",
   },
-  output_tokens_details: { reasoning_tokens: "figure", text_tokens: "figure", image_tokens: "figure" },
+  output_tokens_details: {
+    reasoning_tokens: "figure",
+    text_tokens: "figure",
+    image_tokens: "figure",
+    audio_tokens: "figure",
+  },
   context_details: "all",
   cost: "all",
   cost_details: "all",
@@ -76,30 +81,29 @@ export function usageOf(native: JsonObject): Usage {
   const input = mainTokenCount(native["input_tokens"]);
   const output = mainTokenCount(native["output_tokens"]);
   const total = native["total_tokens"];
-  const read = detail(native["input_tokens_details"], "cached_tokens");
-  const written = detail(native["input_tokens_details"], "cache_write_tokens");
-  const reasoned = detail(native["output_tokens_details"], "reasoning_tokens");
+  const given = detailsOf(native["input_tokens_details"], OF_PROMPTS);
+  const made = detailsOf(native["output_tokens_details"], OF_ANSWERS);
   return withUnnamed(
     {
       prompt_tokens: input,
       completion_tokens: output,
       total_tokens: isCount(total) ? total : input + output,
-      ...((read !== null || written !== null) && {
-        prompt_tokens_details: {
-          ...(read !== null && { cached_tokens: read }),
-          ...(written !== null && { cache_write_tokens: written }),
-        },
-      }),
-      ...(reasoned !== null && { completion_tokens_details: { reasoning_tokens: reasoned } }),
+      ...(given !== null && { prompt_tokens_details: given }),
+      ...(made !== null && { completion_tokens_details: made }),
     },
     native,
     KNOWN,
   );
 }
 
-function detail(details: Json | undefined, name: string): number | null {
-  const count = isObject(details) ? details[name] : undefined;
-  return isCount(count) ? count : null;
+/** The details that are priced, which have the same names in both forms. */
+const OF_PROMPTS = ["cached_tokens", "cache_write_tokens", "audio_tokens", "image_tokens"];
+const OF_ANSWERS = ["reasoning_tokens", "audio_tokens", "image_tokens"];
+
+function detailsOf(details: Json | undefined, names: readonly string[]): Readonly<Record<string, number>> | null {
+  if (!isObject(details)) return null;
+  const counts = names.flatMap((name) => (isCount(details[name]) ? [[name, details[name]] as const] : []));
+  return counts.length === 0 ? null : Object.fromEntries(counts);
 }
 
 /** Types of items that are uses of the vendor's own tools: https://platform.openai.com/docs/guides/tools */

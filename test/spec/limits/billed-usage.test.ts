@@ -500,6 +500,37 @@ describe("parts and total", () => {
   );
 
   test.each([false, true])(
+    "[d12.7 d4.2] audio and images of an answer of the Responses form have their own prices: streamed %p",
+    async (stream) => {
+      const response = {
+        id: "resp_1",
+        object: "response",
+        status: "completed",
+        output: [
+          { type: "message", role: "assistant", content: [{ type: "output_text", text: "Hi", annotations: [] }] },
+        ],
+        usage: {
+          input_tokens: 100,
+          output_tokens: 50,
+          total_tokens: 150,
+          input_tokens_details: { cached_tokens: 10, text_tokens: 40, image_tokens: 30, audio_tokens: 20 },
+          output_tokens_details: { reasoning_tokens: 5, image_tokens: 20, audio_tokens: 10 },
+        },
+      };
+      const upstream = cannedUpstream({
+        headers: { "content-type": stream ? "text/event-stream" : "application/json" },
+        body: stream ? event("response.completed", { response }) : JSON.stringify(response),
+      });
+      const audio = { audio_prompt: "100", audio_completion: "1000" };
+      const image = { image_prompt: "20", image_completion: "200" };
+      const prices = compilePrices([ownPrice({ prompt: "1", completion: "2", ...audio, ...image })]);
+      const { record } = await told(stubGateway({ upstream, snapshot: { prices } }), stream, "openai:gpt-5-pro");
+      expect(record.cost!.nanoUsd).toBe((50 + 30 * 20 + 20 * 100 + 20 * 2 + 20 * 200 + 10 * 1_000) * 1_000);
+      expect(record.unnamedUsage).toBeNull();
+    },
+  );
+
+  test.each([false, true])(
     "[d4.2 d8.9] of Cohere's tokens only those cost that it bills, and limits count all of them: streamed %p",
     async (stream) => {
       const answerOf = async (billed: object) => {
