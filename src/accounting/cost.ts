@@ -21,10 +21,23 @@ interface Parts {
   readonly imageCompletion: number;
 }
 
-/** Returns nano-dollars, at most the largest safe integer; `null` when something was used whose price is not known. */
-export function costOf(usage: Usage, rates: Rates): number | null {
+/** What was used at a price. */
+export interface PricedUsage {
+  readonly usage: Usage;
+  readonly rates: Rates;
+}
+
+/**
+ * Returns nano-dollars, at most the largest safe integer; `null` when something was used whose price is not known.
+ * `others` is what other models used within the same request.
+ */
+export function costOf(usage: Usage, rates: Rates, others: readonly PricedUsage[] = []): number | null {
   const sum = new Sum(usage.prompt_tokens);
   addUp(usage, rates, sum);
+  for (const other of others) {
+    sum.promptTokens = other.usage.prompt_tokens;
+    addUp(other.usage, { ...other.rates, request: null }, sum);
+  }
   return sum.nanoUsd();
 }
 
@@ -135,14 +148,15 @@ function dearer(one: Rate | null, other: Rate | null, promptTokens: number): Rat
 
 /** An exact sum of tokens times rates: whole nano-dollars and millionths of them are kept apart. */
 class Sum {
-  readonly #promptTokens: number;
+  /** Of what is added next, which selects the tier. */
+  promptTokens: number;
   #whole = 0;
   #millionths = 0;
   #exact: bigint | null = null;
   #isKnown = true;
 
   constructor(promptTokens: number) {
-    this.#promptTokens = promptTokens;
+    this.promptTokens = promptTokens;
   }
 
   add(units: number, rate: Rate | null): void {
@@ -151,7 +165,7 @@ class Sum {
       this.#isKnown = false;
       return;
     }
-    const perMillion = rate.tiers.length === 0 ? rate.base : rateFor(rate, this.#promptTokens);
+    const perMillion = rate.tiers.length === 0 ? rate.base : rateFor(rate, this.promptTokens);
     const whole = units * Math.floor(perMillion / MILLION);
     const millionths = units * (perMillion % MILLION);
     if (this.#whole + whole > Number.MAX_SAFE_INTEGER || this.#millionths + millionths > MOST_MILLIONTHS)

@@ -1,5 +1,5 @@
 // The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8).
-import { costOf, promptCacheSaving } from "../../accounting/cost.ts";
+import { costOf, type PricedUsage, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { usageWithout } from "../../accounting/summed-usage.ts";
 import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
@@ -76,15 +76,17 @@ export class CallPrices {
   }
 
   #costOfTokens(usage: Usage, price: CurrentPrice | null, at: PricedTarget): CallCost | null {
-    const others = price === null || price.id === REQUEST_PRICE ? [] : (usage.other_models ?? []);
+    if (price === null || price.id === REQUEST_PRICE) return costAt(usage, price);
+    const { other_models: others = [] } = usage;
     if (others.length === 0) return costAt(usage, price);
-    const costs = [
-      costAt(usageWithout(usage, others), price),
-      ...others.map((other) =>
-        costAt(other, this.known({ ...at, target: { ...at.target, model: other.model } }) ?? price),
-      ),
-    ];
-    return costs.reduce((sum, cost) => sumOfCosts(sum, cost), null);
+    return costAt(
+      usageWithout(usage, others),
+      price,
+      others.map((other) => ({
+        usage: other,
+        rates: (this.known({ ...at, target: { ...at.target, model: other.model } }) ?? price).rates,
+      })),
+    );
   }
 
   /**
@@ -112,11 +114,16 @@ function savedBy(before: number | undefined, more: number | undefined): Pick<Cal
   return before === undefined && more === undefined ? {} : { promptCacheSavedNanoUsd: (before ?? 0) + (more ?? 0) };
 }
 
-function costAt(usage: Usage, price: CurrentPrice | null): CallCost | null {
-  const nanoUsd = price === null ? null : costOf(usage, price.rates);
+function costAt(usage: Usage, price: CurrentPrice | null, others: readonly PricedUsage[] = []): CallCost | null {
+  const nanoUsd = price === null ? null : costOf(usage, price.rates, others);
   if (nanoUsd === null) return null;
-  const saved = promptCacheSaving(usage, price!.rates);
-  return { nanoUsd, priceId: price!.id, ...(saved !== null && { promptCacheSavedNanoUsd: saved }) };
+  const saved = [{ usage, rates: price!.rates }, ...others].map((one) => promptCacheSaving(one.usage, one.rates));
+  const known = saved.filter((one) => one !== null);
+  return {
+    nanoUsd,
+    priceId: price!.id,
+    ...(known.length > 0 && { promptCacheSavedNanoUsd: known.reduce((sum, one) => sum + one, 0) }),
+  };
 }
 
 /**

@@ -403,6 +403,23 @@ describe.each([
     expect(record.cost!.nanoUsd).toBe(100 * 5_000 + 10 * 25_000 + 1_000 * 3_000 + 200 * 15_000);
   });
 
+  test("[d4.7 d11.1] an advisor adds no price of a request, is rounded with the rest, and leaves the price's name", async () => {
+    const one = { input_tokens: 1, output_tokens: 1 };
+    const advised = {
+      ...one,
+      iterations: [
+        { type: "message", ...one },
+        { type: "advisor_message", model: "claude-sonnet-4-5", ...one },
+      ],
+    };
+    const own = ownPrice({ model: CLAUDE, prompt: "0.0001", completion: "0.0001", request: "0.001" });
+    const advisor = { ...own, id: "advisor", document: { ...own.document, model: "anthropic:claude-sonnet-4-5" } };
+    const snapshot = { prices: compilePrices([own, advisor]) };
+    const { record } = await told(stubGateway({ upstream: claudeSaying(advised), snapshot }), stream);
+    // a tenth of a nano-dollar for each of four tokens, and a thousandth of a dollar for the request
+    expect(record.cost).toEqual({ nanoUsd: 1_000_001, priceId: "own@1" });
+  });
+
   test("[d8.9] iterations that report less than the total subtract nothing", async () => {
     const { usage } = await told(
       stubGateway({
