@@ -188,17 +188,17 @@ function catalogued(source: KnowledgeSource, model: string): Catalogued | null {
 
 function priceOf({ id, prices }: ModelInfo, providerId: string): ModelPrice | null {
   const stated = Array.isArray(prices) ? prices.map(periodOf) : [{ from: null, daily: null, rates: ratesOf(prices) }];
-  const periods = /claude/.test(id) ? stated.map(withHourOfClaude) : stated;
+  const periods = stated.map(withHour);
   if (!isFilled(periods) || periods.every(({ rates }) => isUnpriced(rates))) return null;
   return { id: `genai-prices@${manifest.dependencies["@pydantic/genai-prices"]}:${providerId}/${id}`, periods };
 }
 
 /**
- * The catalogue has Claude's price of a cache that lasts an hour at its maker, and at few of the others that serve Claude.
- * It is twice the price of the prompt at all of them: https://platform.claude.com/docs/en/about-claude/pricing,
- * https://aws.amazon.com/bedrock/pricing/
+ * The catalogue has the price of a cache that lasts an hour at the vendor of the models that have one, and at few of the
+ * others that serve them. It is twice the price of the prompt at all of them:
+ * https://platform.claude.com/docs/en/about-claude/pricing, https://aws.amazon.com/bedrock/pricing/
  */
-function withHourOfClaude(period: PricePeriod): PricePeriod {
+function withHour(period: PricePeriod): PricePeriod {
   const { prompt, cacheWriteHour } = period.rates;
   if (prompt === null || cacheWriteHour !== null) return period;
   const tiers = prompt.tiers.map(({ above, rate }) => ({ above, rate: 2 * rate }));
