@@ -1,5 +1,5 @@
 // The tables of what vendors bill by use and whose price the gateway knows: of the tools that they run, for
-// docs/native-operations.md, and of search units, for docs/prices.md.
+// docs/native-operations.md, and of search units, for docs/prices.md, which also has the tiers of service.
 import { providers } from "../src/providers/registry.ts";
 import { code, codeList, table } from "./markdown.ts";
 
@@ -14,6 +14,21 @@ export function hostedTools(): string {
         codeList(types),
         code(kind),
         `${nanoUsd / NANO} USD`,
+        `<${source}>`,
+      ]),
+    ),
+  );
+}
+
+export function priceFactors(): string {
+  return table(
+    ["provider", "the answer says", "models", "times the price", "source"],
+    [...providers.values()].flatMap(({ id, priceFactors: factors = [] }) =>
+      factors.map(({ told, values, models, times: [numerator, denominator], leavesCacheReads, source }) => [
+        code(id),
+        codeList(values.map((value) => `${told}: ${value}`)),
+        models === undefined ? "all" : code(models.source),
+        `${numerator}/${denominator}${leavesCacheReads === true ? ", but for reading from the cache" : ""}`,
         `<${source}>`,
       ]),
     ),

@@ -7,7 +7,7 @@ import { PROVIDER_FAMILIES } from "../src/process/parts/provider-families.ts";
 import { adminReference } from "./generate-admin.ts";
 import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
 import { errorsPage } from "./generate-errors.ts";
-import { hostedTools, searchUnitPrices } from "./generate-hosted-tools.ts";
+import { hostedTools, priceFactors, searchUnitPrices } from "./generate-hosted-tools.ts";
 import { integrationsList, integrationsTable } from "./generate-integrations.ts";
 import { metricsPage } from "./generate-metrics.ts";
 import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
@@ -47,7 +47,14 @@ export function generatedFiles(projectFolder: string): ReadonlyMap<string, strin
     ],
     ["docs/metrics.md", metricsPage()],
     ["docs/native-operations.md", withGeneratedPart(read("docs/native-operations.md"), "hosted tools", hostedTools())],
-    ["docs/prices.md", withGeneratedPart(read("docs/prices.md"), "search units", searchUnitPrices())],
+    [
+      "docs/prices.md",
+      withGeneratedPart(
+        withGeneratedPart(read("docs/prices.md"), "search units", searchUnitPrices()),
+        "price factors",
+        priceFactors(),
+      ),
+    ],
     ["docs/providers.md", providersPage(PROVIDER_FAMILIES)],
     ["docs/rerank.md", withGeneratedPart(read("docs/rerank.md"), "providers", rerankProviders())],
     ["docs/sizing.md", sizingPage(JSON.parse(read("bench/sizing/sizing.json")) as Sizing)],

@@ -190,7 +190,8 @@ function priceOf({ id, prices }: ModelInfo, providerId: string): ModelPrice | nu
   const stated = Array.isArray(prices) ? prices.map(periodOf) : [{ from: null, daily: null, rates: ratesOf(prices) }];
   const periods = stated.map(withHour);
   if (!isFilled(periods) || periods.every(({ rates }) => isUnpriced(rates))) return null;
-  return { id: `genai-prices@${manifest.dependencies["@pydantic/genai-prices"]}:${providerId}/${id}`, periods };
+  const source = `genai-prices@${manifest.dependencies["@pydantic/genai-prices"]}`;
+  return { id: `${source}:${providerId}/${id}`, isBundled: true, periods };
 }
 
 /**

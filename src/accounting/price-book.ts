@@ -21,6 +21,8 @@ export interface PriceScope {
 export interface CurrentPrice {
   readonly id: string;
   readonly rates: Rates;
+  /** From the list that comes with the gateway, which has the vendor's prices of its default tier. */
+  readonly isBundled?: true;
 }
 
 /** Returns `null` when no price of the model is known. */
@@ -42,7 +44,8 @@ export function priceAt(
     if (configured !== null) return configured;
   }
   const { price } = modelKnowledge(settings, source, model);
-  return price === null ? null : { id: price.id, rates: ratesAt(price, nowMs) };
+  if (price === null) return null;
+  return { id: price.id, rates: ratesAt(price, nowMs), ...(price.isBundled === true && { isBundled: true }) };
 }
 
 function priceOf(list: PriceList | null | undefined, name: string, nowMs: number): CurrentPrice | null {

@@ -555,6 +555,10 @@ export interface Usage extends JsonObject {
   readonly search_units?: number;
   /** What the provider bills of the tokens of prompt and answer, where it does not bill all of them. */
   readonly billed_units?: JsonObject;
+  /** How the provider says it served the call, where that is not as by default (`PriceFactor`). */
+  readonly service_tier?: string;
+  readonly inference_geo?: string;
+  readonly speed?: string;
   /** How often the provider ran each of its own tools. */
   readonly hosted_tools?: Readonly<Record<string, number>>;
   /** What other models used within the call. It is part of the figures above, at the prices of those models. */

@@ -6,7 +6,7 @@ import type { CredentialForm } from "../core/configured/credential.ts";
 import type { ModelFacts, Target } from "../core/target.ts";
 import type { CacheMarks } from "../core/configured/prompt-cache.ts";
 import type { PricedTool } from "../core/configured/hosted-tool.ts";
-import type { SearchUnitPrice } from "../core/configured/price.ts";
+import type { PriceFactor, SearchUnitPrice } from "../core/configured/price.ts";
 import type { ConversationMembers } from "./conversation/conversation-members.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Framing } from "./stream-decoder.ts";
@@ -114,6 +114,9 @@ export interface ProviderDeclaration {
 
   /** Tools that it runs itself at a price for each use; absent where there are none. */
   readonly hostedTools?: readonly PricedTool[];
+
+  /** What tiers of service and regions cost beside the bundled prices; absent where that is nothing. */
+  readonly priceFactors?: readonly PriceFactor[];
 
   /** Set where it has no conversations. */
   readonly hasOnlyTasks?: true;

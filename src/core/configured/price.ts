@@ -56,6 +56,21 @@ export interface SearchUnitPrice {
   readonly read: string;
 }
 
+/** What a vendor charges for a faster or slower tier of service, or for a region, as a multiple of its list of prices. */
+export interface PriceFactor {
+  /** The member of the usage that says how the call was served, and its values. */
+  readonly told: "service_tier" | "inference_geo" | "speed";
+  readonly values: readonly string[];
+  /** The models whose price it multiplies; absent where that is every model. Of several that match, the first applies. */
+  readonly models?: RegExp;
+  /** A fraction: numerator and denominator. */
+  readonly times: readonly [number, number];
+  /** Set where reading from the cache costs what it always does. */
+  readonly leavesCacheReads?: true;
+  /** The vendor's page with the price. */
+  readonly source: string;
+}
+
 export interface PricePeriod {
   /** The moment from which the period applies; `null` when it always has. */
   readonly from: number | null;
@@ -67,6 +82,7 @@ export interface PricePeriod {
 export interface ModelPrice {
   /** The source of the figures, with its version. */
   readonly id: string;
+  readonly isBundled?: true;
   /** The last period that applies decides; when none applies, the first one does. */
   readonly periods: readonly [PricePeriod, ...PricePeriod[]];
 }

@@ -12,6 +12,16 @@ export function countedTokens({
   return Math.max(total, prompt + completion);
 }
 
+/** Tiers of service that no request has to ask for. */
+const DEFAULT_TIERS: ReadonlySet<unknown> = new Set(["default", "auto", "standard", "standard_only", "on_demand"]);
+const MAX_TIER = 64;
+
+/** Returns the usage with the tier that the provider says has served the call, where that is not the default one. */
+export function withTier(usage: Usage, tier: Json | undefined): Usage {
+  if (typeof tier !== "string" || tier.length > MAX_TIER || DEFAULT_TIERS.has(tier)) return usage;
+  return { ...usage, service_tier: tier };
+}
+
 /**
  * The names of a vendor's usage object that its decoder reads, or that are known to be irrelevant for billing. `all`
  * marks an object or a list of which everything is known. For a list, the names are those of its entries.

@@ -71,7 +71,7 @@ export function nonStreamingAnswer(
   const choices = answer.choices.map((choice, position) => wholeChoice(choice, position, frame));
   if (choices.length > 1 && denseIndexes(answer.choices))
     choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
-  const reported = strictUsage(answer.usage);
+  const reported = strictUsage(answer.usage, answer["service_tier"]);
   const usage = reported ?? estimate(generatedBy(choices));
   const body: Record<string, Json> = {
     id: answerId(answer.id, frame),

@@ -156,8 +156,8 @@ async function allRead(
   return { answers, length };
 }
 
-function toldUsage({ usage }: ChatAnswer): AttemptUsage | null {
-  const told = strictUsage(usage);
+function toldUsage({ usage, service_tier: tier }: ChatAnswer): AttemptUsage | null {
+  const told = strictUsage(usage, tier);
   return told === null ? null : { usage: told, isEstimated: false };
 }
 

@@ -7,6 +7,8 @@ import { amountOf, costBound } from "../../accounting/cost.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
+import { isDearer, ratesFor } from "../../accounting/price-factors.ts";
+import type { Rates } from "../../core/configured/price.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
@@ -108,7 +110,9 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
     // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
     const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
     const cost =
-      price === null ? null : costBound(promptTokens(request), outputOf(assumed), price.rates, units, requests);
+      price === null
+        ? null
+        : costBound(promptTokens(request), outputOf(assumed), expectedRates(price, request, at), units, requests);
     return cost === null ? null : { nanoUsd: Math.min(cost * n, Number.MAX_SAFE_INTEGER), priceId: price!.id };
   };
   return {
@@ -135,6 +139,16 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
       };
     },
   };
+}
+
+/** Returns the rates of the tier of service that the request asks for, where they are higher. */
+function expectedRates(
+  price: CurrentPrice,
+  { params: { service_tier: tier } }: ChatRequest,
+  { provider: { priceFactors }, target: { model } }: PricedTarget,
+): Rates {
+  if (tier === undefined || !isDearer({ service_tier: tier }, model, priceFactors)) return price.rates;
+  return ratesFor(price, { service_tier: tier }, model, priceFactors);
 }
 
 /** Returns the bound that the request sets for its answer; a task generates nothing. */

@@ -12,7 +12,8 @@ import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimat
 import { DEFAULT_OUTPUT_TOKENS } from "../../admission/settings.ts";
 import type { ChatRequest, Usage } from "../../core/chat.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
-import { countedTokens } from "../../core/record/usage.ts";
+import { countedTokens, withTier } from "../../core/record/usage.ts";
+import type { Json } from "../../core/json.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder, AttemptUsage } from "../call/call-recorder.ts";
 import { type AttemptEstimate, promptTokens } from "./attempt-estimate.ts";
@@ -223,6 +224,8 @@ export class AttemptMeter {
 export interface StreamFigures {
   /** As the provider reported it so far; `null` when it has not. */
   readonly reportedUsage: Usage | null;
+  /** The tier of service that it reported. */
+  readonly reportedTier: Json | undefined;
   readonly hasGenerated: boolean;
   readonly generated: TokenTally;
   /** Whether the stream ended as it should. */
@@ -238,7 +241,7 @@ export function streamUsage(request: ChatRequest, stream: StreamFigures): Attemp
   if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!stream.hasGenerated) return null;
   const estimated = estimatedUsage(promptTokens(request), stream.generated);
-  if (reported === null) return { usage: estimated, isEstimated: true };
+  if (reported === null) return { usage: withTier(estimated, stream.reportedTier), isEstimated: true };
   return withUnseen(reported, estimated.completion_tokens);
 }
 

@@ -1,6 +1,7 @@
 // The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8).
 import { costOf, type PricedUsage, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
+import { ratesFor } from "../../accounting/price-factors.ts";
 import { usageWithout } from "../../accounting/summed-usage.ts";
 import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
 import { hostedToolPrice } from "../../core/configured/hosted-tool.ts";
@@ -57,7 +58,11 @@ export class CallPrices {
    * the call costs what those models cost, where that is known.
    */
   cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
-    const price = this.counted(request, at);
+    const counted = this.counted(request, at);
+    const price =
+      counted === null
+        ? null
+        : { ...counted, rates: ratesFor(counted, usage, at.target.model, at.provider.priceFactors) };
     // a price for each request is that of an answer
     if (request.form.counts === true) return price === null ? null : { nanoUsd: 0, priceId: price.id };
     const tools = price === null || price.id === REQUEST_PRICE ? 0 : this.#hostedTools(usage, at);

@@ -3,8 +3,9 @@
 // sum, and `x-gateway-warnings: n_emulated` says that each choice was paid for as a request of its own.
 import { newTally, tokensOf } from "../../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../../core/chat.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
+import { withTier } from "../../core/record/usage.ts";
 import { strictUsage } from "../../providers/answers/strict-usage.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 
@@ -16,6 +17,7 @@ export class ChoiceWriter implements ChunkWriter {
   readonly generated = newTally();
   #finished = false;
   #usage: Usage | null = null;
+  reportedTier: Json | undefined;
 
   constructor(normalizer: StreamNormalizer, index: number) {
     this.#normalizer = normalizer;
@@ -30,10 +32,11 @@ export class ChoiceWriter implements ChunkWriter {
   }
   /** The provider's latest figures for this choice; `null` when it reported none. */
   get reportedUsage(): Usage | null {
-    return this.#usage;
+    return this.#usage === null ? null : withTier(this.#usage, this.reportedTier);
   }
 
   repair(chunk: ChatChunk): ChatChunk {
+    if (chunk["service_tier"] !== undefined) this.reportedTier = chunk["service_tier"];
     if (isObject(chunk.usage)) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     const given: readonly ChunkChoice[] = Array.isArray(chunk.choices)
       ? chunk.choices.filter((choice) => isObject(choice))

@@ -4,7 +4,7 @@
 // (docs/design/stream-normalizer.md).
 import type { ChatChunk, FinishReason, Usage, ChunkChoice, ToolCallDelta } from "../../core/chat.ts";
 import type { TokenTally } from "../../accounting/estimate.ts";
-import type { JsonObject } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import { type AnswerFrame, isNothing } from "../answer/non-streaming-answer.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
@@ -153,6 +153,10 @@ export class StreamNormalizer {
   /** The provider's latest figures; `null` when it reported none. */
   get reportedUsage(): Usage | null {
     return this.#repair.reportedUsage;
+  }
+  /** The tier of service, as the provider reports it. */
+  get reportedTier(): Json | undefined {
+    return this.#repair.reportedTier;
   }
   /** The model that answered, as the provider reports it; `null` when it has reported none. */
   get reportedModel(): string | null {

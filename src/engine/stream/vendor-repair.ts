@@ -17,6 +17,7 @@ import {
   type Usage,
 } from "../../core/chat.ts";
 import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { withTier } from "../../core/record/usage.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs } from "../answer/strict-fields.ts";
@@ -62,6 +63,7 @@ export class VendorRepair implements StreamStage {
   #model: string | null = null;
   #heldArguments = 0;
   #usage: Usage | null = null;
+  #tier: Json | undefined;
 
   constructor(frame: AnswerFrame, isRound: boolean) {
     this.#frame = frame;
@@ -94,13 +96,19 @@ export class VendorRepair implements StreamStage {
   get reportedUsage(): Usage | null {
     return this.#usage;
   }
+  /** The tier of service, as the provider reports it. */
+  get reportedTier(): Json | undefined {
+    return this.#tier;
+  }
   /** The model that answered, as the provider reports it; `null` when it has reported none. */
   get reportedModel(): string | null {
     return this.#model;
   }
 
   write(chunk: ChatChunk): ChatChunk {
-    if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
+    if (chunk["service_tier"] !== undefined) this.#servedIn(chunk["service_tier"]);
+    if (chunk.usage !== null && chunk.usage !== undefined)
+      this.#usage = strictUsage(chunk.usage, this.#tier) ?? this.#usage;
     if (this.#model === null && isText(chunk["model"])) this.#model = chunk["model"];
     const given: unknown = chunk.choices;
     if (!Array.isArray(given)) return { ...chunk, choices: [] };
@@ -108,6 +116,12 @@ export class VendorRepair implements StreamStage {
     // most chunks are strict already: one piece of a text or of arguments, and nothing else
     if (choices.length === 1 && this.#addStrict(choices[0]!)) return chunk;
     return { ...chunk, choices: choices.flatMap((choice) => (isObject(choice) ? this.#repaired(choice) : [])) };
+  }
+
+  /** The tier may come after the usage. */
+  #servedIn(tier: Json): void {
+    this.#tier = tier;
+    if (this.#usage !== null) this.#usage = withTier(this.#usage, tier);
   }
 
   /** Returns the events that end the choices. `isCut` means that a bound of the gateway has cut the answer. */

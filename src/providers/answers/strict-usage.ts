@@ -1,14 +1,14 @@
 // The usage of an answer as a client gets it and as it is charged, whatever the provider sent (promise 8.9).
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { withUnnamedOf } from "../../core/record/usage.ts";
+import { withTier, withUnnamedOf } from "../../core/record/usage.ts";
 import { isCount } from "./token-count.ts";
 
 /**
  * Returns the provider's figures in complete form: nulls are removed, and a missing total is the sum. Returns `null`
- * when there are no figures.
+ * when there are no figures. `tier` is the tier of service of the answer.
  */
-export function strictUsage(usage: JsonObject | null | undefined): Usage | null {
+export function strictUsage(usage: JsonObject | null | undefined, tier?: Json): Usage | null {
   if (!isObject(usage)) return null;
   const prompt = usage["prompt_tokens"];
   const completion = usage["completion_tokens"];
@@ -29,7 +29,7 @@ export function strictUsage(usage: JsonObject | null | undefined): Usage | null 
     if (name in whole || value === null || value === undefined) continue;
     whole[name] = isObject(value) ? withoutNulls(value) : value;
   }
-  return withUnnamedOf(whole as Usage, usage);
+  return withTier(withUnnamedOf(whole as Usage, usage), tier);
 }
 
 /** Returns the same object when it has none, as is usual. */

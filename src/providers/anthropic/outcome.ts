@@ -42,6 +42,7 @@ const KNOWN: KnownFigures = {
   server_tool_use: "all",
   service_tier: "figure",
   inference_geo: "figure",
+  speed: "figure",
 };
 
 /** Iterations that another model makes. The vendor bills them at that model's price. */
@@ -85,16 +86,23 @@ export function usageOf(native: JsonObject): Usage {
         })),
       }),
       ...hostedTools(native["server_tool_use"]),
-      ...placeOf(native),
+      ...servedHow(native),
     },
     native,
     KNOWN,
   );
 }
 
-/** Where the model ran, which can change the price: https://platform.claude.com/docs/en/build-with-claude/data-residency */
-function placeOf({ inference_geo: place }: JsonObject): { readonly inference_geo?: string } {
-  return typeof place === "string" && place !== "" && place !== "not_available" ? { inference_geo: place } : {};
+/**
+ * Where the model ran, and in which mode, which can change the price:
+ * https://platform.claude.com/docs/en/manage-claude/data-residency,
+ * https://platform.claude.com/docs/en/build-with-claude/fast-mode
+ */
+function servedHow({ inference_geo: place, speed }: JsonObject): Pick<Usage, "inference_geo" | "speed"> {
+  return {
+    ...(typeof place === "string" && place !== "" && place !== "not_available" && { inference_geo: place }),
+    ...(speed === "fast" && { speed }),
+  };
 }
 
 /** `web_search_requests` counts uses of `web_search`. */

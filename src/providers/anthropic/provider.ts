@@ -13,6 +13,7 @@ import { MESSAGES_FORM, NATIVE_MESSAGES } from "./native-messages.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { factsOf } from "../claude/models.ts";
 import type { PricedTool } from "../../core/configured/hosted-tool.ts";
+import type { PriceFactor } from "../../core/configured/price.ts";
 import { GATEWAY } from "../../core/params.ts";
 
 /** The prices of tools that the vendor runs. Running code is billed by the hour and has none here. */
@@ -21,6 +22,11 @@ const SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing";
 const HOSTED_TOOLS: readonly PricedTool[] = [
   { kind: "web_search", types: ["web_search_20250305", "web_search_20260209"], nanoUsd: 10_000_000, source: SOURCE },
   { kind: "web_fetch", types: ["web_fetch_20250910", "web_fetch_20260209"], nanoUsd: 0, source: SOURCE },
+];
+
+const PRICE_FACTORS: readonly PriceFactor[] = [
+  { told: "inference_geo", values: ["us"], times: [11, 10], source: SOURCE },
+  { told: "speed", values: ["fast"], times: [2, 1], source: SOURCE },
 ];
 
 export const anthropic: Provider = {
@@ -53,6 +59,7 @@ export const anthropic: Provider = {
   clientHeaders: ["anthropic-beta"],
   encodeRequest,
   hostedTools: HOSTED_TOOLS,
+  priceFactors: PRICE_FACTORS,
   // every address of this form speaks the operation, because it is the provider's only form
   native: (operation) =>
     operation === "messages" ? NATIVE_MESSAGES : operation === "messages.count_tokens" ? NATIVE_COUNT : null,

@@ -15,6 +15,7 @@ import { rerank } from "./rerank.ts";
 import { encodeRequest, RESERVED } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { nativeMessagesOf } from "./native-messages.ts";
+import type { PriceFactor } from "../../core/configured/price.ts";
 import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 
@@ -25,8 +26,15 @@ const SCOPE: SigningScope = {
 /** Everything except text, because Converse accepts only bytes and objects in S3. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url", "video_url", "file", "document"]);
 
+const PRICING = "https://aws.amazon.com/bedrock/pricing/";
+const PRICE_FACTORS: readonly PriceFactor[] = [
+  { told: "service_tier", values: ["flex"], times: [1, 2], source: PRICING },
+  { told: "service_tier", values: ["priority"], times: [7, 4], source: PRICING },
+];
+
 export const bedrock: Provider = {
   ...PLAIN_PROVIDER,
+  priceFactors: PRICE_FACTORS,
   requestIds: ["x-amzn-requestid"],
   leavesOutEmpty: () => LEFT_OUT_EMPTY,
   id: "bedrock",

@@ -1,6 +1,7 @@
 // The differences between the two platforms that serve generateContent. Each is a value of this type: AI Studio here,
 // and Vertex AI in ../vertex/gemini-models.ts. https://ai.google.dev/gemini-api/docs/file-input-methods,
 // https://ai.google.dev/api/caching#Tool
+import type { PriceFactor } from "../../core/configured/price.ts";
 
 export interface GeminiPlatform {
   /** Types of tools that Google runs itself, each with the field under which it is sent. */
@@ -32,3 +33,17 @@ export const AI_STUDIO: GeminiPlatform = {
   demandsMediaType: false,
   serviceTier: { place: "member", name: "serviceTier" },
 };
+
+const PRICING = "https://ai.google.dev/gemini-api/docs/pricing";
+export const GEMINI_PRICE_FACTORS: readonly PriceFactor[] = [
+  {
+    told: "service_tier",
+    values: ["flex"],
+    models: /gemini-(?:2\.5|3-flash-preview|3\.1-pro-preview)/,
+    times: [1, 2],
+    leavesCacheReads: true,
+    source: PRICING,
+  },
+  { told: "service_tier", values: ["flex"], models: /gemini-/, times: [1, 2], source: PRICING },
+  { told: "service_tier", values: ["priority"], models: /gemini-/, times: [9, 5], source: PRICING },
+];

@@ -17,7 +17,7 @@ import { renamedFunctions } from "./encode-tools.ts";
 import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
 import { GEMINI_2_0 } from "./models.ts";
-import { AI_STUDIO, GEMINI_GUARDS } from "./platform.ts";
+import { AI_STUDIO, GEMINI_GUARDS, GEMINI_PRICE_FACTORS } from "./platform.ts";
 
 const DEFAULT_VERSION = "v1beta";
 
@@ -44,6 +44,7 @@ const FETCHED_FOR_GEMINI_2_0: ReadonlySet<BlockType> = new Set(["image_url", "do
 
 export const gemini: Provider = {
   ...PLAIN_PROVIDER,
+  priceFactors: GEMINI_PRICE_FACTORS,
   leavesOutEmpty: () => LEFT_OUT_EMPTY,
   id: "gemini",
   vendor: "gcp.gemini",

@@ -78,6 +78,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...(row.guards !== undefined && { guards: row.guards }),
     clientHeaders: row.clientHeaders ?? [],
     ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
+    ...(row.priceFactors !== undefined && { priceFactors: row.priceFactors }),
     native: nativeOperations(
       row.native ?? {},
       (parsed, text) => rules.errors.classifyParsed(200, parsed, text),

@@ -23,7 +23,16 @@ export interface OpenAICompatibleRow
     RowDifferences,
     Pick<
       ProviderDeclaration,
-      "id" | "label" | "vendor" | "docs" | "catalogue" | "listed" | "baseUrl" | "keyVariables" | "hostedTools"
+      | "id"
+      | "label"
+      | "vendor"
+      | "docs"
+      | "catalogue"
+      | "listed"
+      | "baseUrl"
+      | "keyVariables"
+      | "hostedTools"
+      | "priceFactors"
     >,
     Partial<Pick<ProviderDeclaration, "baseUrlVariables" | "clientHeaders">> {
   /** Values in the address or in requests beside the model: region, account, version. */

@@ -5,7 +5,7 @@ import type { MessageRole } from "../../core/chat.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { gemini } from "../gemini/provider.ts";
-import { GEMINI_GUARDS } from "../gemini/platform.ts";
+import { GEMINI_GUARDS, GEMINI_PRICE_FACTORS } from "../gemini/platform.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import type { Dialect } from "../dialect.ts";
 import { MISTRAL_GUARDS } from "../openai-compatible/rows/mistral.ts";
@@ -56,6 +56,7 @@ const NO_ROLE: ReadonlySet<MessageRole> = new Set();
 export const vertex: Provider = {
   ...PLAIN_PROVIDER,
   requestIds: ["request-id", "x-request-id"],
+  priceFactors: GEMINI_PRICE_FACTORS,
   leavesOutEmpty: (model) => modelsLike(model).leavesOutEmpty?.(model) ?? NO_ROLE,
   id: "vertex",
   vendor: "gcp.vertex_ai",

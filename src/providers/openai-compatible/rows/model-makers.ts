@@ -21,6 +21,7 @@ import {
 } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { mistral } from "./mistral.ts";
+import { OPENAI_PRICE_FACTORS } from "./openai-tiers.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
 
@@ -116,6 +117,7 @@ export const openai: OpenAICompatibleRow = {
       source: "https://platform.openai.com/docs/pricing",
     },
   ],
+  priceFactors: OPENAI_PRICE_FACTORS,
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
   moderations: { docs: "https://platform.openai.com/docs/api-reference/moderations" },
