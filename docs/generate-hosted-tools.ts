@@ -22,13 +22,14 @@ export function hostedTools(): string {
 
 export function priceFactors(): string {
   return table(
-    ["provider", "the answer says", "models", "times the price", "source"],
+    ["provider", "the answer says", "models", "the price of", "times", "source"],
     [...providers.values()].flatMap(({ id, priceFactors: factors = [] }) =>
-      factors.map(({ told, values, models, times: [numerator, denominator], leavesCacheReads, source }) => [
+      factors.map(({ told, values, models, times: [numerator, denominator], of = "tokens", source }) => [
         code(id),
         codeList(values.map((value) => `${told}: ${value}`)),
         models === undefined ? "all" : code(models.source),
-        `${numerator}/${denominator}${leavesCacheReads === true ? ", but for reading from the cache" : ""}`,
+        of === "tokens_not_read" ? "tokens that are not read from the cache" : of,
+        `${numerator}/${denominator}`,
         `<${source}>`,
       ]),
     ),

@@ -1,4 +1,4 @@
-// The prices of tiers of service and of regions, as multiples of the bundled prices.
+// The prices of tiers of service, regions and depths of search, as multiples of the bundled prices.
 
 // Decides (money and limits): Does a tier of service change the price? By: `ratesFor`. Rule: As the vendor publishes it,
 // by the tier with which the answer says it was served; a configured price is charged as it is.
@@ -32,18 +32,17 @@ function factorsOf(served: Served, model: string, factors: readonly PriceFactor[
   return found.filter((one, index) => found.findIndex(({ told }) => told === one.told) === index);
 }
 
-function multiplied(rates: Rates, { times, leavesCacheReads }: PriceFactor): Rates {
+function multiplied(rates: Rates, { times, of = "tokens" }: PriceFactor): Rates {
   const all = Object.entries(rates) as readonly (readonly [keyof Rates, Rate | null])[];
   return Object.fromEntries(
-    all.map(([name, rate]) => {
-      const isLeft = UNITS.has(name) || (leavesCacheReads === true && CACHE_READS.has(name));
-      return [name, isLeft || rate === null ? rate : timesRate(rate, times)];
-    }),
+    all.map(([name, rate]) => [name, rate === null || !isPartOf(of, name) ? rate : timesRate(rate, times)]),
   ) as unknown as Rates;
 }
-/** What is priced by the piece costs the same in every tier. */
-const UNITS: ReadonlySet<keyof Rates> = new Set(["request", "searchUnit"]);
-const CACHE_READS: ReadonlySet<keyof Rates> = new Set(["cacheRead", "audioCacheRead"]);
+
+function isPartOf(of: NonNullable<PriceFactor["of"]>, name: keyof Rates): boolean {
+  if (name === "request" || name === "searchUnit") return of === "requests" && name === "request";
+  return of === "tokens" || (of === "tokens_not_read" && name !== "cacheRead" && name !== "audioCacheRead");
+}
 
 function timesRate({ base, tiers }: Rate, [numerator, denominator]: PriceFactor["times"]): Rate {
   const times = (rate: number): number => Math.ceil((rate * numerator) / denominator);

@@ -559,6 +559,7 @@ export interface Usage extends JsonObject {
   readonly service_tier?: string;
   readonly inference_geo?: string;
   readonly speed?: string;
+  readonly search_context_size?: string;
   /** How often the provider ran each of its own tools. */
   readonly hosted_tools?: Readonly<Record<string, number>>;
   /** What other models used within the call. It is part of the figures above, at the prices of those models. */

@@ -56,17 +56,17 @@ export interface SearchUnitPrice {
   readonly read: string;
 }
 
-/** What a vendor charges for a faster or slower tier of service, or for a region, as a multiple of its list of prices. */
+/** What a vendor charges for a tier of service, a region or a depth of search, as a multiple of its list of prices. */
 export interface PriceFactor {
   /** The member of the usage that says how the call was served, and its values. */
-  readonly told: "service_tier" | "inference_geo" | "speed";
+  readonly told: "service_tier" | "inference_geo" | "speed" | "search_context_size";
   readonly values: readonly string[];
   /** The models whose price it multiplies; absent where that is every model. Of several that match, the first applies. */
   readonly models?: RegExp;
   /** A fraction: numerator and denominator. */
   readonly times: readonly [number, number];
-  /** Set where reading from the cache costs what it always does. */
-  readonly leavesCacheReads?: true;
+  /** The prices that are multiplied; those of all tokens where absent. */
+  readonly of?: "tokens" | "tokens_not_read" | "requests";
   /** The vendor's page with the price. */
   readonly source: string;
 }

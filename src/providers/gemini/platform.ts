@@ -41,7 +41,7 @@ export const GEMINI_PRICE_FACTORS: readonly PriceFactor[] = [
     values: ["flex"],
     models: /gemini-(?:2\.5|3-flash-preview|3\.1-pro-preview)/,
     times: [1, 2],
-    leavesCacheReads: true,
+    of: "tokens_not_read",
     source: PRICING,
   },
   { told: "service_tier", values: ["flex"], models: /gemini-/, times: [1, 2], source: PRICING },

@@ -152,6 +152,21 @@ describe.each([
     }
   });
 
+  test.each([
+    ["sonar", "low", 0.005, 1, 1],
+    ["sonar", "medium", 0.008, 1, 1],
+    ["sonar", "high", 0.012, 1, 1],
+    ["sonar-pro", "low", 0.006, 3, 15],
+    ["sonar-reasoning-pro", "medium", 0.01, 2, 8],
+  ] as const)("[d4.7] of Perplexity's searches: %s, %s", async (model, size, request, prompt, completion) => {
+    const usage = { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100, search_context_size: size };
+    const answer = stream
+      ? data({ choices: [{ index: 0, delta: { content: "Hello" }, finish_reason: "stop" }], usage })
+      : JSON.stringify({ ...openaiAnswer(), usage });
+    const record = await asked(CHAT_COMPLETIONS, { model: `perplexity:${model}`, messages: HELLO, stream }, answer);
+    expect(record.cost!.nanoUsd).toBe(Math.round(request * 1e9) + (1_000 * prompt + 100 * completion) * 1_000);
+  });
+
   test("[d4.2] that a request asks for is reserved, and what the answer says is charged", async () => {
     const limitRules = limitSet({ budgets: { money: { usd: "1", window: "day" } } });
     const body = { model: "openai:gpt-5", messages: HELLO, stream, max_completion_tokens: 1_000 };

@@ -20,6 +20,7 @@ import {
   toolChoiceByOffer,
 } from "../quirks.ts";
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
+import type { PriceFactor } from "../../../core/configured/price.ts";
 import { mistral } from "./mistral.ts";
 import { OPENAI_PRICE_FACTORS } from "./openai-tiers.ts";
 
@@ -278,6 +279,23 @@ const perplexityDocument = documentAs("sent as a file_url block", (source, path)
   return { type: "file_url", file_url: { url: base64Of(source, path).data } };
 });
 
+/** The bundled price of a request is that of the largest search: https://docs.perplexity.ai/docs/getting-started/pricing */
+const PERPLEXITY_SEARCHES: readonly PriceFactor[] = (
+  [
+    ["low", /^sonar(?:-reasoning)?$/, [5, 12]],
+    ["medium", /^sonar(?:-reasoning)?$/, [8, 12]],
+    ["low", /^sonar(?:-reasoning)?-pro$/, [6, 14]],
+    ["medium", /^sonar(?:-reasoning)?-pro$/, [10, 14]],
+  ] as const
+).map(([value, models, times]) => ({
+  told: "search_context_size",
+  values: [value],
+  models,
+  of: "requests",
+  times,
+  source: "https://docs.perplexity.ai/docs/getting-started/pricing",
+}));
+
 const perplexity: OpenAICompatibleRow = {
   id: "perplexity",
   label: "Perplexity",
@@ -286,6 +304,7 @@ const perplexity: OpenAICompatibleRow = {
   // Deep research bills what it reads and thinks at separate prices:
   // https://docs.perplexity.ai/docs/getting-started/pricing
   billedBeside: { prompt: ["citation_tokens"], completion: ["reasoning_tokens"] },
+  priceFactors: PERPLEXITY_SEARCHES,
   keyVariables: ["PERPLEXITY_API_KEY", "PERPLEXITYAI_API_KEY", "PPLX_API_KEY"],
   verified: { date: "2026-11-20" },
   embeddings: {
