@@ -44,6 +44,8 @@ export interface StreamDecoder {
   readonly padding?: string;
   /** Returns the piece of text in the JSON of an event. Absent in the form of chat completions. */
   pieceIn?(event: Json): Json | undefined;
+  /** How often the provider has run each of its own tools so far. Absent where the events do not say it. */
+  toolUses?(): Readonly<Record<string, number>>;
   /** Throws StreamError when the event carries an error of the provider. */
   push(event: SseEvent): readonly ChatChunk[];
   /**
@@ -67,6 +69,7 @@ export function decoderAround(
     ...(inner.growth !== undefined && { growth: () => inner.growth!() }),
     ...(inner.padding !== undefined && { padding: inner.padding }),
     ...(inner.pieceIn !== undefined && { pieceIn: (event: Json) => inner.pieceIn!(event) }),
+    ...(inner.toolUses !== undefined && { toolUses: () => inner.toolUses!() }),
     ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
   };
   // Whether the form has a terminator is known from the start; whether the terminator has come changes.

@@ -141,6 +141,42 @@ describe("uses", () => {
     }
   });
 
+  test("[d12.3 d4.2] are counted and priced in a stream that breaks off before its usage", async () => {
+    const found = {
+      type: "web_search_tool_result",
+      tool_use_id: "srvtoolu_1",
+      content: [{ type: "web_search_result" }],
+    };
+    const failed = { ...found, content: { type: "web_search_tool_result_error", error_code: "unavailable" } };
+    const blocks = [found, failed, found].flatMap((content_block, index) => [
+      { type: "content_block_start", index, content_block },
+      { type: "content_block_stop", index },
+    ]);
+    const began = { ...MESSAGE, content: [], stop_reason: null, usage: USAGE };
+    const claude = (content: readonly JsonObject[]) =>
+      events(
+        { type: "message_start", message: { ...began, content } },
+        ...blocks,
+        { type: "content_block_start", index: 3, content_block: { type: "text", text: "" } },
+        { type: "content_block_delta", index: 3, delta: { type: "text_delta", text: "Hi" } },
+      );
+    const cutResponse = streamedResponse.slice(0, streamedResponse.indexOf("event: response.completed"));
+    const claudes = { web_search: 2 };
+    for (const [what, operation, body, answer, used, price] of [
+      ["native", MESSAGES, HELLO, claude([]), claudes, 20_000_000],
+      ["of a turn that is continued", MESSAGES, HELLO, claude([found]), claudes, 20_000_000],
+      ["translated", CHAT_COMPLETIONS, HELLO, claude([]), claudes, 20_000_000],
+      ["native", RESPONSES, INPUT, cutResponse, { web_search: 1, file_search: 1 }, 12_500_000],
+    ] as const) {
+      const hosted = { hostedToolPrices: { web_search: 0, file_search: 0 } };
+      const asks = { body: { ...body, stream: true }, answer };
+      const { record } = await asked(operation, asks);
+      const { record: free } = await asked(operation, { ...asks, settings: hosted });
+      expect([what, record.code, record.usage!.hosted_tools]).toEqual([what, "upstream_incomplete", used]);
+      expect(record.cost!.nanoUsd - free.cost!.nanoUsd).toBe(price);
+    }
+  });
+
   test("[d12.3] have the operator's price, and none where nobody says one", async () => {
     const searched = JSON.stringify({
       ...MESSAGE,

@@ -233,10 +233,22 @@ export interface StreamFigures {
 }
 
 /**
- * Returns what a stream has used so far; `null` when nothing is known. Figures that came before its end need not
- * contain all that was generated since.
+ * Returns what a stream has used so far; `null` when nothing is known. `uses` says how often the provider has run its own
+ * tools, which only the figures at its end tell otherwise.
  */
-export function streamUsage(request: ChatRequest, stream: StreamFigures): AttemptUsage | null {
+export function streamUsage(
+  request: ChatRequest,
+  stream: StreamFigures,
+  uses: Readonly<Record<string, number>> = {},
+): AttemptUsage | null {
+  const tokens = streamedTokens(request, stream);
+  if (stream.isComplete || Object.keys(uses).length === 0) return tokens;
+  const used = tokens ?? { usage: estimatedUsage(promptTokens(request), stream.generated), isEstimated: true };
+  return { ...used, usage: { hosted_tools: uses, ...used.usage } };
+}
+
+/** Figures that came before the end of a stream need not contain all that was generated since. */
+function streamedTokens(request: ChatRequest, stream: StreamFigures): AttemptUsage | null {
   const { reportedUsage: reported } = stream;
   if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!stream.hasGenerated) return null;

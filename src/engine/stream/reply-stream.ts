@@ -26,6 +26,7 @@ import {
   reportedModel,
 } from "../attempt/upstream-requests.ts";
 import type { AttemptLifetime } from "../attempt/attempt-lifetime.ts";
+import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { streamUsage } from "../metering/attempt-meter.ts";
@@ -94,16 +95,17 @@ async function tryStream(
       : new NativePassing(native!.stream(sealingAt(attempt, call), frame.isRepeated), fitted.native, resolved.target);
   const normalizer = new StreamNormalizer(frame, passing?.writer(translating) ?? translating, accumulator);
   const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
-  attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer));
+  const decoders = new Map<AttemptRecorder, StreamDecoder>();
+  const usesOf = (index: number) => decoders.get(requests[index]!)?.toolUses?.();
+  attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer, usesOf(0)));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
     const { maxEventBytes } = call.snapshot.limits;
     const eventStream = ({ body }: UpstreamResponse): AnswerStream => {
       const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
-      const decoder = watched(
-        decoderWithoutKeys(resolved.provider.openStream(open.decode), resolved.target.credential),
-        attempt,
-      );
+      const opened = resolved.provider.openStream(open.decode);
+      decoders.set(open.request, opened);
+      const decoder = watched(decoderWithoutKeys(opened, resolved.target.credential), attempt);
       const parts = { body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
       const withoutKeys = eventsWithoutKeys(resolved.target.credential);
       const fast = writer === normalizer ? normalizer : null;
@@ -123,7 +125,7 @@ async function tryStream(
       ? streamOf(answers[0]!, (open) =>
           openStream(open, accumulator === null ? normalizer : listening(normalizer, lifetime)),
         )
-      : fannedStream(answers, openStream, normalizer, attempt, call);
+      : fannedStream(answers, openStream, normalizer, attempt, call, usesOf);
   try {
     let held = "";
     while ((!normalizer.hasContent || normalizer.isEmpty) && held.length < MAX_HELD) {
@@ -226,10 +228,11 @@ function fannedStream(
   normalizer: StreamNormalizer,
   attempt: OpenAttempt,
   call: Call,
+  usesOf: (index: number) => Readonly<Record<string, number>> | undefined,
 ): AnswerStream {
   const { fitted, meter } = attempt;
   const writers = answers.map((_, index) => new ChoiceWriter(normalizer, index));
-  meter.readFrom((index) => streamUsage(fitted.request, writers[index]!));
+  meter.readFrom((index) => streamUsage(fitted.request, writers[index]!, usesOf(index)));
   const streams = answers.map((answer, index) =>
     streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
   );

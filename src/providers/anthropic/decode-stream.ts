@@ -79,6 +79,7 @@ class MessageStream implements StreamDecoder {
   #stopReason: string | null = null;
   #stopSequence: ReturnType<typeof stopSequenceOf> = {};
   #container: Json | undefined;
+  #searches = 0;
   readonly passes = true;
   isTerminated = false;
 
@@ -126,6 +127,10 @@ class MessageStream implements StreamDecoder {
     return isObject(event) && isObject(event["delta"]) ? pieceOf(event["delta"]) : undefined;
   }
 
+  toolUses(): Readonly<Record<string, number>> {
+    return this.#searches === 0 ? {} : { web_search: this.#searches };
+  }
+
   growth(): (piece: string) => void {
     return this.#grown.push;
   }
@@ -146,7 +151,10 @@ class MessageStream implements StreamDecoder {
       ...(isObject(message["usage"]) && { usage: usageOf(this.#usage), ...serviceTierOf(this.#usage) }),
     };
     // A turn that is continued after code ran at the vendor begins with blocks that are already complete.
-    return [first, ...objectsIn(content).flatMap((block) => this.#wholeBlock(block))];
+    const chunks = [first, ...objectsIn(content).flatMap((block) => this.#wholeBlock(block))];
+    // their searches were billed with the answer in which they ran
+    this.#searches = 0;
+    return chunks;
   }
 
   #wholeBlock(block: JsonObject): readonly ChatChunk[] {
@@ -181,6 +189,11 @@ class MessageStream implements StreamDecoder {
         return this.#chunks.detail((index) => redactedDetail(textOrEmpty(start["data"]), index));
       case "tool_use":
         return this.#openCall(start);
+      case "web_search_tool_result":
+        // a search that failed has an error in place of the list, and is not billed
+        if (Array.isArray(start["content"])) this.#searches += 1;
+        this.#block = OTHER;
+        return NO_CHUNKS;
       default:
         this.#block = OTHER;
         return NO_CHUNKS;

@@ -10,7 +10,7 @@ import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, requireNoChunk, requireSentObject, textOrEmpty, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { matchedItems, placeOf } from "./item-places.ts";
-import { besideChoices, finishOf, frameOf, requireEnded } from "./outcome.ts";
+import { besideChoices, finishOf, frameOf, requireEnded, toolUses } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
 import type { ResponsesRules } from "./rules.ts";
 import { ANNOTATION_ADDED, formOfEvent, ITEM_ADDED, ITEM_DONE, type PartForm } from "./stream-grammar.ts";
@@ -70,6 +70,15 @@ class ResponseStream implements StreamDecoder {
 
   end(): readonly ChatChunk[] {
     return NO_CHUNKS;
+  }
+
+  /** The items that have come as a whole. */
+  get #whole(): readonly JsonObject[] {
+    return this.#items.map(({ whole }) => whole).filter((whole) => whole !== null);
+  }
+
+  toolUses(): Readonly<Record<string, number>> {
+    return toolUses(this.#whole);
   }
 
   growth(): (piece: string) => void {
@@ -174,7 +183,7 @@ class ResponseStream implements StreamDecoder {
     const chunks = [...this.#missingOf(output), ...this.#unnamedCalls()];
     this.#items.forEach(requireMended);
     const finish = finishOf(ended, this.#chunks.hasCalls);
-    const whole = output.length > 0 ? output : this.#items.map(({ whole: one }) => one).filter((one) => one !== null);
+    const whole = output.length > 0 ? output : this.#whole;
     this.isTerminated = true;
     return [
       ...chunks,

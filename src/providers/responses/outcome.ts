@@ -117,13 +117,18 @@ const HOSTED: ReadonlyMap<Json | undefined, string> = new Map<Json | undefined, 
 const FREE_ACTIONS: ReadonlySet<unknown> = new Set(["open_page", "find_in_page", "find"]);
 
 /** Returns how often the vendor ran its own tools. */
-function hostedTools(items: readonly JsonObject[]): Pick<Usage, "hosted_tools"> {
+export function toolUses(items: readonly JsonObject[]): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
   for (const { type, action } of items) {
     const kind = HOSTED.get(type);
     if (kind === undefined || (isObject(action) && FREE_ACTIONS.has(action["type"]))) continue;
     counts[kind] = (counts[kind] ?? 0) + 1;
   }
+  return counts;
+}
+
+function hostedTools(items: readonly JsonObject[]): Pick<Usage, "hosted_tools"> {
+  const counts = toolUses(items);
   return Object.keys(counts).length === 0 ? {} : { hosted_tools: counts };
 }
 
