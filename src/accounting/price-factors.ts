@@ -7,30 +7,50 @@ import type { PriceFactor, Rate, Rates } from "../core/configured/price.ts";
 import type { CurrentPrice } from "./price-book.ts";
 
 /** What says how a call was served, or is to be served. */
-type Served = Pick<Usage, PriceFactor["told"]>;
+type Told = Exclude<PriceFactor["told"], "place">;
+type Served = Pick<Usage, Told>;
+
+/** A target, as far as its price depends on it. */
+export interface PricedPlace {
+  readonly provider: {
+    readonly priceFactors?: readonly PriceFactor[];
+    readonly isRegional?: (target: PlacedTarget) => boolean;
+  };
+  readonly target: PlacedTarget & { readonly model: string };
+}
+
+/** A target or the entry of a provider: where its models run. */
+export interface PlacedTarget {
+  readonly baseUrl: string | null;
+  readonly settings: Readonly<Record<string, string>>;
+}
 
 /** Returns the rates for tokens of a call that was served so. */
-export function ratesFor(
-  { rates, isBundled }: CurrentPrice,
-  served: Served,
-  model: string,
-  factors: readonly PriceFactor[] = [],
-): Rates {
-  return isBundled ? factorsOf(served, model, factors).reduce(multiplied, rates) : rates;
+export function ratesFor({ rates, isBundled }: CurrentPrice, served: Served, at: PricedPlace): Rates {
+  return isBundled ? factorsOf(served, at).reduce(multiplied, rates) : rates;
 }
 
 /** Whether a call that is served so costs more than others. */
-export function isDearer(served: Served, model: string, factors: readonly PriceFactor[] = []): boolean {
-  return factorsOf(served, model, factors).some(({ times: [numerator, denominator] }) => numerator > denominator);
+export function isDearer(served: Served, at: PricedPlace): boolean {
+  return factorsOf(served, at).some(
+    ({ told, times: [numerator, denominator] }) => told !== "place" && numerator > denominator,
+  );
 }
 
-/** At most one for each member of the usage. */
-function factorsOf(served: Served, model: string, factors: readonly PriceFactor[]): readonly PriceFactor[] {
-  const found = factors.filter(
-    ({ told, values, models }) => values.includes(served[told] ?? "") && (models === undefined || models.test(model)),
+/** At most one for each thing that is told. */
+function factorsOf(
+  served: Served,
+  { provider: { priceFactors = [], isRegional }, target }: PricedPlace,
+): readonly PriceFactor[] {
+  const said = (told: PriceFactor["told"]): unknown =>
+    told === "place" ? (isRegional?.(target) === true ? REGIONAL : null) : served[told];
+  const found = priceFactors.filter(
+    ({ told, values, models }) =>
+      values.some((value) => value === said(told)) && (models === undefined || models.test(target.model)),
   );
   return found.filter((one, index) => found.findIndex(({ told }) => told === one.told) === index);
 }
+const REGIONAL = "regional";
 
 function multiplied(rates: Rates, { times, of = "tokens" }: PriceFactor): Rates {
   const all = Object.entries(rates) as readonly (readonly [keyof Rates, Rate | null])[];

@@ -117,6 +117,8 @@ export interface ProviderDeclaration {
 
   /** What tiers of service and regions cost beside the bundled prices; absent where that is nothing. */
   readonly priceFactors?: readonly PriceFactor[];
+  /** Whether the models run within a region, where the vendor bills that; absent where it does not. */
+  isRegional?(target: Pick<Target, "settings"> & { readonly baseUrl: string | null }): boolean;
 
   /** Set where it has no conversations. */
   readonly hasOnlyTasks?: true;

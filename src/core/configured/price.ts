@@ -58,8 +58,8 @@ export interface SearchUnitPrice {
 
 /** What a vendor charges for a tier of service, a region or a depth of search, as a multiple of its list of prices. */
 export interface PriceFactor {
-  /** The member of the usage that says how the call was served, and its values. */
-  readonly told: "service_tier" | "inference_geo" | "speed" | "search_context_size";
+  /** The member of the usage that says how the call was served, or the place of the target, and its values. */
+  readonly told: "service_tier" | "inference_geo" | "speed" | "search_context_size" | "place";
   readonly values: readonly string[];
   /** The models whose price it multiplies; absent where that is every model. Of several that match, the first applies. */
   readonly models?: RegExp;

@@ -141,14 +141,10 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
   };
 }
 
-/** Returns the rates of the tier of service that the request asks for, where they are higher. */
-function expectedRates(
-  price: CurrentPrice,
-  { params: { service_tier: tier } }: ChatRequest,
-  { provider: { priceFactors }, target: { model } }: PricedTarget,
-): Rates {
-  if (tier === undefined || !isDearer({ service_tier: tier }, model, priceFactors)) return price.rates;
-  return ratesFor(price, { service_tier: tier }, model, priceFactors);
+/** Returns the rates of the target, and of the tier of service that the request asks for where it is dearer. */
+function expectedRates(price: CurrentPrice, { params }: ChatRequest, at: PricedTarget): Rates {
+  const asked = params.service_tier === undefined ? {} : { service_tier: params.service_tier };
+  return ratesFor(price, isDearer(asked, at) ? asked : {}, at);
 }
 
 /** Returns the bound that the request sets for its answer; a task generates nothing. */

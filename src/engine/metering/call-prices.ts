@@ -59,10 +59,7 @@ export class CallPrices {
    */
   cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
     const counted = this.counted(request, at);
-    const price =
-      counted === null
-        ? null
-        : { ...counted, rates: ratesFor(counted, usage, at.target.model, at.provider.priceFactors) };
+    const price = counted === null ? null : { ...counted, rates: ratesFor(counted, usage, at) };
     // a price for each request is that of an answer
     if (request.form.counts === true) return price === null ? null : { nanoUsd: 0, priceId: price.id };
     const tools = price === null || price.id === REQUEST_PRICE ? 0 : this.#hostedTools(usage, at);

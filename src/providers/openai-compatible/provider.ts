@@ -79,6 +79,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     clientHeaders: row.clientHeaders ?? [],
     ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
     ...(row.priceFactors !== undefined && { priceFactors: row.priceFactors }),
+    ...(row.isRegional !== undefined && { isRegional: row.isRegional }),
     native: nativeOperations(
       row.native ?? {},
       (parsed, text) => rules.errors.classifyParsed(200, parsed, text),

@@ -33,6 +33,7 @@ export interface OpenAICompatibleRow
       | "keyVariables"
       | "hostedTools"
       | "priceFactors"
+      | "isRegional"
     >,
     Partial<Pick<ProviderDeclaration, "baseUrlVariables" | "clientHeaders">> {
   /** Values in the address or in requests beside the model: region, account, version. */

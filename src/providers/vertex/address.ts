@@ -37,6 +37,11 @@ export const SETTINGS: readonly ProviderSetting[] = [
   },
 ];
 
+/** Regions and multi-regions have a price of their own. */
+export function isRegional({ settings }: Pick<Target, "settings">): boolean {
+  return (settings[LOCATION.name] ?? GLOBAL) !== GLOBAL;
+}
+
 export interface Resource {
   /** The path below the location: `publishers/google/models/x:generateContent`. */
   readonly path: string;

@@ -10,7 +10,8 @@ import { keySigner } from "../credentials/key-header.ts";
 import type { Dialect } from "../dialect.ts";
 import { MISTRAL_GUARDS } from "../openai-compatible/rows/mistral.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
-import { GLOBAL_ADDRESS, SETTINGS } from "./address.ts";
+import type { PriceFactor } from "../../core/configured/price.ts";
+import { GLOBAL_ADDRESS, isRegional, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
 import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
@@ -53,10 +54,21 @@ function joined(pick: (dialect: Dialect) => readonly string[]): readonly string[
 
 const NO_ROLE: ReadonlySet<MessageRole> = new Set();
 
+/** Claude since Sonnet 4.5, Haiku 4.5 and Opus 4.5, and Gemini since 3.5 with 3.1 Flash-Lite and 3.1 Flash Image. */
+const REGIONAL: PriceFactor = {
+  told: "place",
+  values: ["regional"],
+  models:
+    /claude-(?:(?:sonnet|haiku|opus)-(?:4-[5-9]|[5-9])|fable|mythos)|gemini-(?:3\.1-flash-(?:lite|image)|3\.[5-9]|[4-9])/,
+  times: [11, 10],
+  source: "https://cloud.google.com/vertex-ai/generative-ai/pricing",
+};
+
 export const vertex: Provider = {
   ...PLAIN_PROVIDER,
   requestIds: ["request-id", "x-request-id"],
-  priceFactors: GEMINI_PRICE_FACTORS,
+  priceFactors: [...GEMINI_PRICE_FACTORS, REGIONAL],
+  isRegional,
   leavesOutEmpty: (model) => modelsLike(model).leavesOutEmpty?.(model) ?? NO_ROLE,
   id: "vertex",
   vendor: "gcp.vertex_ai",

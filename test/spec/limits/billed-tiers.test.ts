@@ -9,6 +9,8 @@ import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { providers } from "../../../src/providers/registry.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
 
 const HELLO = [{ role: "user", content: "Hello" }];
@@ -206,6 +208,51 @@ describe.each([
     const record = await asked(CHAT_COMPLETIONS, body, openaiChat(stream, "priority"), { prices });
     expect(record.cost).toEqual({ nanoUsd: 1_000 * 3_000 + 100 * 7_000, priceId: "own@1", promptCacheSavedNanoUsd: 0 });
   });
+});
+
+test.each([
+  ["vertex", "claude-opus-4-8", { location: "global" }, 5, 25],
+  ["vertex", "claude-opus-4-8", { location: "europe-west1" }, 5.5, 27.5],
+  ["vertex", "claude-opus-4-8", { location: "eu" }, 5.5, 27.5],
+  ["vertex", "claude-opus-4-1@20250805", { location: "europe-west1" }, 15, 75],
+  ["vertex", "gemini-2.5-flash", { location: "europe-west1" }, 0.3, 2.5],
+  ["openai", "gpt-5.4", "https://api.openai.com/v1", 2.5, 15],
+  ["openai", "gpt-5.4", "https://eu.api.openai.com/v1", 2.75, 16.5],
+  ["openai", "gpt-5", "https://eu.api.openai.com/v1", 1.25, 10],
+] as const)("[d4.2 d4.7] a region has its own price: %s, %s, %j", async (id, model, where, prompt, completion) => {
+  const settings = typeof where === "string" ? { baseUrl: where } : { settings: { project: "p", ...where } };
+  const body = model.startsWith("claude")
+    ? {
+        id: "m",
+        type: "message",
+        content: [{ type: "text", text: "Hi" }],
+        stop_reason: "end_turn",
+        usage: { input_tokens: 1_000, output_tokens: 100 },
+      }
+    : id === "vertex"
+      ? {
+          candidates: [{ content: { role: "model", parts: [{ text: "Hi" }] }, finishReason: "STOP", index: 0 }],
+          usageMetadata: { promptTokenCount: 1_000, candidatesTokenCount: 100, totalTokenCount: 1_100 },
+        }
+      : { ...openaiAnswer(), usage: { prompt_tokens: 1_000, completion_tokens: 100, total_tokens: 1_100 } };
+  const stub = stubGateway({
+    upstream: cannedUpstream({ body: JSON.stringify(body) }),
+    providers: [
+      providerSettings({
+        id,
+        baseUrl: providers.get(id)!.baseUrl,
+        credentials: [storedKey("stored-key")],
+        ...settings,
+      }),
+    ],
+    snapshot: { limitRules: limitSet({ budgets: { money: { usd: "1", window: "day" } } }) },
+  });
+  const response = await stub.chat({ model: `${id}:${model}`, messages: HELLO, max_completion_tokens: 1_000 });
+  expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+  const record = stub.records[0]!;
+  expect(record.cost!.nanoUsd).toBe(Math.round((1_000 * prompt + 100 * completion) * 1_000));
+  // the prompt is estimated at 6 tokens: 4 for the message, and its text
+  expect(record.limits[0]!.reserved).toBe(Math.round((6 * prompt + 1_000 * completion) * 1_000));
 });
 
 test("[d4.2] a stream that breaks off is charged at the tier that it had told", async () => {

@@ -88,7 +88,7 @@ function pricedAttempt(
   if (settings === undefined || provider === undefined) return null;
   const price: CurrentPrice | null = priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, model, atMs);
   if (price === null) return null;
-  const rates = ratesFor(price, usage, model, provider.priceFactors);
+  const rates = ratesFor(price, usage, { provider, target: { ...settings, model } });
   const cost = costOf(usage, rates);
   if (cost === null) return null;
   const tools = Object.entries(usage.hosted_tools ?? {}).map(([kind, uses]): PricedPart => {

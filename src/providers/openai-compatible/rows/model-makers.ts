@@ -22,7 +22,7 @@ import {
 import type { BlockRewrite, ModelDifferences, OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import type { PriceFactor } from "../../../core/configured/price.ts";
 import { mistral } from "./mistral.ts";
-import { OPENAI_PRICE_FACTORS } from "./openai-tiers.ts";
+import { isRegional, OPENAI_PRICE_FACTORS } from "./openai-tiers.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
 
@@ -119,6 +119,7 @@ export const openai: OpenAICompatibleRow = {
     },
   ],
   priceFactors: OPENAI_PRICE_FACTORS,
+  isRegional,
   keyVariables: ["OPENAI_API_KEY"],
   verified: { source: "https://github.com/openai/openai-openapi", date: "2026-11-20" },
   moderations: { docs: "https://platform.openai.com/docs/api-reference/moderations" },

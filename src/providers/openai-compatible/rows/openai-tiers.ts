@@ -1,4 +1,4 @@
-// What OpenAI's models cost in its tiers of service, as multiples of the default one. The tier `fast` is another name of
+// What OpenAI's models cost in its tiers of service and regions, as multiples of the usual price. The tier `fast` is another name of
 // `priority`: https://platform.openai.com/docs/pricing
 import type { PriceFactor } from "../../../core/configured/price.ts";
 
@@ -25,5 +25,11 @@ export const OPENAI_PRICE_FACTORS: readonly PriceFactor[] = [
     times,
     source: PRICING,
   })),
+  { told: "place", values: ["regional"], models: /gpt-(?:5\.[4-9]|[6-9])/, times: [11, 10], source: PRICING },
   { told: "service_tier", values: ["ultrafast"], models: /gpt-6(?:-astra|\.1-sol)/, times: [6, 1], source: PRICING },
 ];
+
+/** Such as https://eu.api.openai.com: https://platform.openai.com/docs/guides/your-data */
+export function isRegional({ baseUrl }: { readonly baseUrl: string | null }): boolean {
+  return /^https:\/\/[a-z]{2}\.api\.openai\.com(?:[:/]|$)/.test(baseUrl ?? "");
+}
