@@ -177,6 +177,39 @@ describe("uses", () => {
     }
   });
 
+  test.each([
+    ["gemini-3-flash-preview", 2],
+    ["gemini-2.5-flash", 1],
+  ])(
+    "[d12.3 d4.2] of Google's search are counted as Google bills them, and have the operator's price: %s",
+    async (model, uses) => {
+      const frame = (text: string, more: object) => ({
+        candidates: [{ content: { role: "model", parts: [{ text }] }, index: 0, ...more }],
+        usageMetadata: { promptTokenCount: 1000, candidatesTokenCount: 100, totalTokenCount: 1100 },
+      });
+      const groundingMetadata = { webSearchQueries: ["one", "two"] };
+      const last = frame("Hi", { finishReason: "STOP", groundingMetadata });
+      for (const stream of [false, true]) {
+        const body = { model: `gemini:${model}`, messages: HELLO.messages, web_search_options: {}, stream };
+        const answer = stream
+          ? [frame("So ", { groundingMetadata }), last].map((one) => `data: ${JSON.stringify(one)}\n\n`).join("")
+          : JSON.stringify(last);
+        const of = async (settings: Partial<ProviderSettings>) =>
+          (
+            await asked(CHAT_COMPLETIONS, {
+              body,
+              answer,
+              settings: { ...settings, baseUrl: "https://generativelanguage.googleapis.com" },
+            })
+          ).record;
+        const free = await of({});
+        const priced = await of({ hostedTools: ["google_search"], hostedToolPrices: { google_search: 14_000_000 } });
+        expect([stream, priced.usage!.hosted_tools]).toEqual([stream, { google_search: uses }]);
+        expect(priced.cost!.nanoUsd).toBe(free.cost!.nanoUsd + uses * 14_000_000);
+      }
+    },
+  );
+
   test("[d12.3] have the operator's price, and none where nobody says one", async () => {
     const searched = JSON.stringify({
       ...MESSAGE,

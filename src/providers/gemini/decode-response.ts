@@ -21,7 +21,7 @@ import {
 } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, decodeParts } from "./decode-parts.ts";
-import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
+import { decodeServiceTier, decodeUsage, searchesOf, withSearches } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
@@ -29,7 +29,8 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 export function decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer {
   const frame = readFrame(body, value ?? parseSentJson(body, "answer"));
   const identity = identityOf(frame);
-  const usage = decodeUsage(frame["usageMetadata"]);
+  const told = decodeUsage(frame["usageMetadata"]);
+  const usage = told === null ? null : withSearches(told, searchesOf(candidatesOf(frame), context.model));
   const choices = withCounted(
     () => usage,
     () => choicesOf(frame, renamedOf(context.memo), identity.id),

@@ -22,7 +22,7 @@ import {
 } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
-import { decodeServiceTier, decodeUsage } from "./decode-usage.ts";
+import { decodeServiceTier, decodeUsage, searchesOf, withSearches } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 import { parseEvent } from "../answers/sent-json.ts";
@@ -49,12 +49,22 @@ interface Stream {
   identity: ReturnType<typeof identityOf>;
   /** The tier that served, under OpenAI's name. */
   tier: string | null;
+  readonly model: string;
+  /** How often Google has searched so far. */
+  searches: number;
 }
 
 const NOTHING: readonly ChatChunk[] = [];
 
 export function openStream(context: DecodeContext): StreamDecoder {
-  const stream: Stream = { renamed: renamedOf(context.memo), candidates: new Map(), identity: {}, tier: null };
+  const stream: Stream = {
+    renamed: renamedOf(context.memo),
+    candidates: new Map(),
+    identity: {},
+    tier: null,
+    model: context.model,
+    searches: 0,
+  };
   return { push: (event) => pushEvent(stream, event), end: () => endOf(stream) };
 }
 
@@ -87,7 +97,10 @@ function pushEvent(stream: Stream, event: SseEvent): readonly ChatChunk[] {
     if (choice !== null) choices.push(choice);
   }
   if (list.length === 0) refusePrompt(stream, frame);
-  const usage = decodeUsage(frame["usageMetadata"]);
+  // each event may repeat what earlier ones had
+  stream.searches = Math.max(stream.searches, searchesOf(list, stream.model));
+  const told = decodeUsage(frame["usageMetadata"]);
+  const usage = told === null ? null : withSearches(told, stream.searches);
   if (usage !== null) stream.tier = decodeServiceTier(frame["usageMetadata"]) ?? stream.tier;
   if (choices.length === 0 && usage === null) return NOTHING;
   return [usage === null ? { ...stream.identity, choices } : { ...stream.identity, choices, usage }];

@@ -88,3 +88,20 @@ function tokensOf(modality: string, details: Json | undefined): number {
     if (isObject(detail) && detail["modality"] === modality) tokens += tokenCount(detail["tokenCount"]);
   return tokens;
 }
+
+/**
+ * How often Google has searched for these candidates, as it bills that: since Gemini 3 each query, and before each answer
+ * that was grounded. https://ai.google.dev/gemini-api/docs/google-search#pricing
+ */
+export function searchesOf(candidates: readonly JsonObject[], model: string): number {
+  let queries = 0;
+  for (const { groundingMetadata: grounding } of candidates)
+    if (isObject(grounding) && Array.isArray(grounding["webSearchQueries"]))
+      queries += grounding["webSearchQueries"].length;
+  return BILLED_BY_ANSWER.test(model) ? Math.min(queries, 1) : queries;
+}
+const BILLED_BY_ANSWER = /gemini-(?:[12]\.|pro$|pro-vision|ultra)/;
+
+export function withSearches(usage: Usage, searches: number): Usage {
+  return searches === 0 ? usage : { ...usage, hosted_tools: { google_search: searches } };
+}
