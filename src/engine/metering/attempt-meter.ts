@@ -201,8 +201,16 @@ export class AttemptMeter {
       this.#recorder.costs(sumOfCosts(record.cost, cost === null ? null : { nanoUsd: 0, priceId: cost.priceId }));
       return this.#recorder.saved(cost?.nanoUsd ?? null);
     }
-    this.#recorder.costs(sumOfCosts(record.cost, cost));
+    this.#recorder.costs(this.#withCallsPrice(sumOfCosts(record.cost, cost)));
     this.#recorder.costsCaller(sumOfCosts(record.callerCost, this.#sumOverRequests("callersCost", usage)));
+  }
+
+  /** The price that a record names is that of the target that it names, also where another attempt ended later. */
+  #withCallsPrice(sum: CallCost | null): CallCost | null {
+    const { provider, model, cost: before } = this.#recorder.record;
+    const { target } = this.#attempt.resolved;
+    if (sum === null || before === null || (provider === target.providerId && model === target.model)) return sum;
+    return { ...sum, priceId: before.priceId };
   }
 
   /**

@@ -1,6 +1,7 @@
 // A second attempt beside one whose first content is late, through the whole gateway: which answer the client gets, and
 // how the other one ends.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { compilePrices, priceSchema } from "../../../src/accounting/price-settings.ts";
 import { noLedger } from "../../../src/store/journal/ledger.ts";
 import { type Fault, OK, status, WORDS } from "../../harness/faults.ts";
 import { projectToken } from "../../harness/in-process.ts";
@@ -113,6 +114,35 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
       ],
       [null, "superseded"],
     ]);
+  });
+
+  test("[d11.1] both are paid for, and the record names the price of the one that answered", async () => {
+    const priceOf = (target: string, prompt: string): Parameters<typeof compilePrices>[0][number] => ({
+      id: target,
+      name: target,
+      tenantId: null,
+      projectId: null,
+      origin: "store",
+      setBy: "owner",
+      version: 1,
+      document: priceSchema.parse({ model: `${target}:m`, prompt, completion: prompt }),
+    });
+    const prices = compilePrices([priceOf("up0", "1"), priceOf("up1", "1000")]);
+    for (const [up0, up1, answering] of [
+      [{ kind: "ok", delayMs: 60 }, { kind: "ok", delayMs: 300 }, "up0"],
+      [{ kind: "ok", delayMs: 300 }, OK, "up1"],
+    ] as const) {
+      const gateway = routedGateway(
+        [routeOf("r", ["up0:m", "up1:m"], HEDGED)],
+        { up0: [up0], up1: [up1] },
+        { clock: time.clock, snapshot: { prices } },
+      );
+      await contentOf(gateway, how);
+      await settled();
+      const { provider, cost, attempts } = gateway.records.at(-1)!;
+      const spent = attempts.map(({ provider: id, usage }) => usage!.total_tokens * (id === "up0" ? 1_000 : 1_000_000));
+      expect([provider, cost]).toEqual([answering, { nanoUsd: spent[0]! + spent[1]!, priceId: `${answering}@1` }]);
+    }
   });
 
   test("the second attempt fails: the first is still waited for", async () => {
