@@ -11,7 +11,7 @@ type Told = Exclude<PriceFactor["told"], "place">;
 type Served = Pick<Usage, Told>;
 
 /** A target, as far as its price depends on it. */
-export interface PricedPlace {
+interface PricedPlace {
   readonly provider: {
     readonly priceFactors?: readonly PriceFactor[];
     readonly isRegional?: (target: PlacedTarget) => boolean;
@@ -20,7 +20,7 @@ export interface PricedPlace {
 }
 
 /** A target or the entry of a provider: where its models run. */
-export interface PlacedTarget {
+interface PlacedTarget {
   readonly baseUrl: string | null;
   readonly settings: Readonly<Record<string, string>>;
 }

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../../src/accounting/price-settings.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
+import { costSum } from "../../../src/http/admin/calls/call-cost.ts";
 import type { Operation } from "../../../src/engine/operation.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
@@ -251,6 +252,10 @@ test.each([
   expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
   const record = stub.records[0]!;
   expect(record.cost!.nanoUsd).toBe(Math.round((1_000 * prompt + 100 * completion) * 1_000));
+  // what the console shows of the cost comes to the same
+  expect(costSum(record, stub.context.snapshot(), providers)!.map(({ costNanoUsd }) => costNanoUsd)).toEqual([
+    record.cost!.nanoUsd,
+  ]);
   // the prompt is estimated at 6 tokens: 4 for the message, and its text
   expect(record.limits[0]!.reserved).toBe(Math.round((6 * prompt + 1_000 * completion) * 1_000));
 });
