@@ -43,7 +43,7 @@ const FRAME_BYTES = 4096;
 /** Bytes that a server may send during one call in addition to the result. */
 const ASIDE_BYTES = 4 * 1024 * 1024;
 const STREAM = "text/event-stream";
-const JSON_TYPE = "application/json";
+export const JSON_TYPE = "application/json";
 /** The only headers that the client reads. */
 const READ_HEADERS = ["content-type", "mcp-session-id", "www-authenticate"] as const;
 const CALL = '"method":"tools/call"';

@@ -35,7 +35,7 @@ export class ToolFault extends Error {
 /**
  * The error code that the gateway itself uses in place of an answer that will not come; JSON-RPC and MCP do not use it.
  */
-export const STREAM_ENDED = -31_999;
+export const NO_ANSWER = -31_999;
 
 /** The client's older transport reports a status only in its message. */
 const STATUS_IN_WORDS = /^Error POSTing to endpoint \(HTTP (\d{3})\): /;
@@ -51,7 +51,7 @@ export function faultOf(thrown: unknown): ToolFault | GatewayError {
   const message = thrown.message.slice(0, MAX_TEXT_CHARACTERS);
   // This comes before any check of the message, because the server wrote it and may put anything in it.
   if (typeof code === "number" && thrown.name === "ProtocolError")
-    return new ToolFault(code === STREAM_ENDED ? "failed" : "answered", message, { cause: thrown });
+    return new ToolFault(code === NO_ANSWER ? "failed" : "answered", message, { cause: thrown });
   const httpStatus =
     typeof status === "number" ? status : Number(STATUS_IN_WORDS.exec(thrown.message)?.[1] ?? Number.NaN);
   if (!Number.isNaN(httpStatus))

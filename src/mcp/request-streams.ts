@@ -1,7 +1,9 @@
-// Ends the response stream of a request, which the client leaves open when the request is over. A request whose stream
-// ends without an answer fails at once, while the client alone would wait until its timeout.
+// Ends the response stream of a request, which the client leaves open when the request is over. A request whose
+// response ends without an answer, a stream or not, fails at once, while the client alone would wait until its timeout.
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Transport } from "@modelcontextprotocol/client";
-import { STREAM_ENDED } from "./faults.ts";
+import { type BoundedFetch, JSON_TYPE } from "./bounded-fetch.ts";
+import { NO_ANSWER } from "./faults.ts";
 
 interface Message {
   readonly id?: unknown;
@@ -12,13 +14,43 @@ interface Message {
 /** A server that ends its stream soon after the answer keeps the connection for the next request. */
 const AFTER_ANSWER_MS = 1000;
 
-export function endRequestStreams(transport: Transport): void {
+/** What is known of a message while it is sent. */
+interface Sending {
+  /** Whether the response is JSON, which the client has read to its end when the message was sent. */
+  isWhole: boolean;
+}
+
+export interface RequestStreams {
+  /** What the transport sends its messages with. */
+  readonly fetch: BoundedFetch;
+  /** Ends the streams of this transport. */
+  watch(transport: Transport): void;
+}
+
+export function openRequestStreams(fetch: BoundedFetch): RequestStreams {
+  const sending = new AsyncLocalStorage<Sending>();
+  return {
+    async fetch(url, init) {
+      const response = await fetch(url, init);
+      const one = sending.getStore();
+      if (one !== undefined) one.isWhole = response.headers.get("content-type")?.includes(JSON_TYPE) === true;
+      return response;
+    },
+    watch: (transport) => endRequestStreams(transport, sending),
+  };
+}
+
+function endRequestStreams(transport: Transport, sending: AsyncLocalStorage<Sending>): void {
   const open = new Map<unknown, AbortController>();
   const send = transport.send.bind(transport);
   const forget = (id: unknown): AbortController | undefined => {
     const stream = open.get(id);
     open.delete(id);
     return stream;
+  };
+  const failUnanswered = (id: unknown, message: string): void => {
+    if (open.delete(id))
+      transport.onmessage?.({ jsonrpc: "2.0", id: id as string | number, error: { code: NO_ANSWER, message } });
   };
   transport.send = (message, options) => {
     const { id, method, params } = message as Message;
@@ -35,17 +67,21 @@ export function endRequestStreams(transport: Transport): void {
     });
     const onRequestStreamEnd = (): void => {
       options?.onRequestStreamEnd?.();
-      if (open.delete(id))
-        transport.onmessage?.({
-          jsonrpc: "2.0",
-          id: id as string | number,
-          error: { code: STREAM_ENDED, message: "the stream ended without an answer" },
-        });
+      failUnanswered(id, "the stream ended without an answer");
     };
-    return send(message, { ...options, onRequestStreamEnd, requestSignal: stream.signal }).catch((thrown: unknown) => {
-      open.delete(id);
-      throw thrown;
-    });
+    const one: Sending = { isWhole: false };
+    const sent = sending.run(one, () =>
+      send(message, { ...options, onRequestStreamEnd, requestSignal: stream.signal }),
+    );
+    return sent.then(
+      () => {
+        if (one.isWhole) failUnanswered(id, "the response has no answer to the request");
+      },
+      (thrown: unknown) => {
+        open.delete(id);
+        throw thrown;
+      },
+    );
   };
   let listener: Transport["onmessage"];
   Object.defineProperty(transport, "onmessage", {
@@ -54,7 +90,8 @@ export function endRequestStreams(transport: Transport): void {
       listener =
         handler &&
         ((message, extra) => {
-          const stream = !("method" in message) && "id" in message ? forget(message.id) : undefined;
+          const { id, method } = message as Message;
+          const stream = method === undefined ? forget(id) : undefined;
           if (stream !== undefined) setTimeout(() => stream.abort(), AFTER_ANSWER_MS).unref();
           handler(message, extra);
         });

@@ -13,7 +13,7 @@ import { boundedFetch, type BoundedFetch } from "./bounded-fetch.ts";
 import { ToolFault } from "./faults.ts";
 import type { OauthTokens } from "./oauth-tokens.ts";
 import { openPinnedOrigins } from "./pinned-origins.ts";
-import { endRequestStreams } from "./request-streams.ts";
+import { openRequestStreams } from "./request-streams.ts";
 
 export type TransportKind = "streamable_http" | "sse" | "stdio";
 
@@ -115,8 +115,9 @@ async function openHttp(
     const timer = setTimeout(reopen, Math.min(Math.max(wantedMs, MIN_REOPEN_MS), MAX_REOPEN_MS));
     return () => clearTimeout(timer);
   };
-  const transport = new StreamableHTTPClientTransport(url, { ...options, reconnectionScheduler });
-  endRequestStreams(transport);
+  const streams = openRequestStreams(fetch);
+  const transport = new StreamableHTTPClientTransport(url, { ...options, fetch: streams.fetch, reconnectionScheduler });
+  streams.watch(transport);
   return opened({
     transport,
     hasSession: () => transport.sessionId !== undefined,

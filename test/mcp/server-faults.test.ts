@@ -91,6 +91,27 @@ describe("a tool that", () => {
     expect(await call("frail")).toBe("whole");
   });
 
+  test("[d10.4] has a response that holds no answer to its call is reported at once, and the next call is served", async () => {
+    const others = [
+      "[]",
+      '{"jsonrpc":"2.0","id":9999,"result":{"content":[]}}',
+      '{"jsonrpc":"2.0","method":"notifications/x"}',
+    ];
+    const responses = others.values();
+    const { call } = world({
+      tools: [tool("absent", () => ({ raw: responses.next().value! })), tool("echo", undefined)],
+    });
+    for (const other of others) {
+      const { code, detail } = await failure(call("absent"));
+      expect([other, code, detail]).toEqual([
+        other,
+        "tool_server_failed",
+        expect.stringContaining("has no answer to the request"),
+      ]);
+    }
+    expect(await call("echo", {})).toBe("{}");
+  });
+
   test("answers a hundred megabytes is cut off soon after the bound, not read to its end", async () => {
     const { call, end } = world({
       tools: [tool("giant", () => ({ flood: 100 * 1024 * 1024 })), tool("echo", undefined)],
