@@ -91,7 +91,8 @@ function endRequestStreams(transport: Transport, sending: AsyncLocalStorage<Send
         handler &&
         ((message, extra) => {
           const { id, method } = message as Message;
-          const stream = method === undefined ? forget(id) : undefined;
+          // the client takes the id of a request as a text, too
+          const stream = method === undefined ? forget(open.has(id) ? id : Number(id)) : undefined;
           if (stream !== undefined) setTimeout(() => stream.abort(), AFTER_ANSWER_MS).unref();
           handler(message, extra);
         });

@@ -112,6 +112,19 @@ describe("a tool that", () => {
     expect(await call("echo", {})).toBe("{}");
   });
 
+  test("[d10.4] answers to the number of its call as a text is answered, and no fault is logged", async () => {
+    const { call, end, told } = world({
+      tools: [
+        tool("json", () => ({ raw: answer() })),
+        tool("stream", () => ({ raw: `data: ${answer()}\n\n`, contentType: "text/event-stream" })),
+      ],
+    });
+    const answer = (): string =>
+      JSON.stringify({ jsonrpc: "2.0", id: String(end.sent.at(-1)!.message["id"]), result: said("here") });
+    for (const name of ["json", "stream", "json"]) expect(await call(name)).toBe("here");
+    expect(told).toEqual([]);
+  });
+
   test("answers a hundred megabytes is cut off soon after the bound, not read to its end", async () => {
     const { call, end } = world({
       tools: [tool("giant", () => ({ flood: 100 * 1024 * 1024 })), tool("echo", undefined)],
