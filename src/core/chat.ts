@@ -384,6 +384,8 @@ export interface WrittenRequest {
   readonly replaced?: JsonObject;
   /** The ids of calls of tool servers that the client approves in the request. Absent where the form has no such place. */
   readonly approved?: readonly string[];
+  /** The tools of tool servers whose calls the client was asked to approve, as keys of `OfferedTools.names`, by the ids of the calls. */
+  readonly asked?: ReadonlyMap<string, string>;
   /** The most calls of tool servers; absent where the form or the client sets no bound. */
   readonly maxToolCalls?: number;
   /** Set where what the provider needs back of its reasoning is kept with the answer, and the client did not ask for it. */

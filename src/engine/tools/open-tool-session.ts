@@ -6,7 +6,7 @@ import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/
 import type { Principal } from "../../core/identity.ts";
 import { isObject } from "../../core/json.ts";
 import { toolServerFor } from "./requested-tool-server.ts";
-import { toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
+import { shortenedName, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
 import { type ResultsSoFar, resultForModel, runTool, type ToolCaller } from "./run-tool.ts";
 import { type Listing, listed, offer, type Offer, requireSomeAnswer, type ToolLister } from "./tool-offer.ts";
 import { unansweredCalls, withOutcomes } from "./tool-turns.ts";
@@ -59,10 +59,19 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
   // only function calls can run here; other forms are specific to a vendor
   const ownerOf = (toolCall: ToolCall): ToolCallOwner =>
     isObject(toolCall.function) ? ownerOfName(toolCall.function.name) : "client";
+  // the form knows the tool of such a call, but not the name that it has among those of this call
+  const asAsked = ({ call: toolCall, path }: UnansweredCall): UnansweredCall => {
+    const place = sent.written?.asked?.get(toolCall.id);
+    if (place === undefined) return { call: toolCall, path };
+    const { name: plain } = toolCall.function;
+    // a tool that is not offered any more must not run as another one
+    const name = names.get(place) ?? (tools.has(plain) ? shortenedName(plain, place, new Set(tools.keys())) : plain);
+    return { call: { ...toolCall, function: { ...toolCall.function, name } }, path };
+  };
   return {
     request,
     approved: approvedCalls(
-      request.held?.unanswered ?? unansweredCalls(request.messages),
+      (request.held?.unanswered ?? unansweredCalls(request.messages)).map(asAsked),
       ownerOf,
       new Set(sent.written?.approved),
     ),

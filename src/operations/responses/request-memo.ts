@@ -29,8 +29,6 @@ export interface RequestMemo {
   readonly tools: ReadonlyMap<string, ClientTool>;
   /** The functions that may be called; `null` when the request does not restrict them. */
   readonly allowed: ReadonlySet<string> | null;
-  /** The labels of the tool servers whose tools the gateway runs. */
-  readonly servers: readonly string[];
   /** The labels of those whose tools the request lists. */
   readonly listed: ReadonlySet<string>;
   /** Whether log probabilities are part of the answer. */

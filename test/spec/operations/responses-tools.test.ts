@@ -1,6 +1,7 @@
 // Tool servers in responses: their tools, their calls with the results, and approvals are items with all their events,
 // and go back to the model when the client sends them back (promises 12.2 to 12.5).
 import { describe, expect, test } from "bun:test";
+import { offeredNames } from "../../../src/engine/tools/offered-tools.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { type Stub, stubGateway } from "../../harness/in-process.ts";
@@ -17,11 +18,17 @@ const servers = () =>
     },
   });
 
-function stageOf(rounds: readonly ScriptedRound[]): Stub {
+type Served = Parameters<typeof fakeToolServers>[0];
+
+function stageOf(rounds: readonly ScriptedRound[], served?: Served): Stub {
   const providers = [
     providerSettings({ id: "up", family: "custom", baseUrl: "http://up.test/v1", credentials: [storedKey("key")] }),
   ];
-  return stubGateway({ upstream: scriptedModel(rounds), providers, tools: servers() });
+  return stubGateway({
+    upstream: scriptedModel(rounds),
+    providers,
+    tools: served === undefined ? servers() : fakeToolServers(served),
+  });
 }
 
 const MCP = { type: "mcp", server_label: "sky", require_approval: "never" };
@@ -34,11 +41,15 @@ const ROUNDS: readonly ScriptedRound[] = [
 ];
 
 /** The output of a plain and of a streamed answer, whose events are checked against it. */
-async function outputs(rounds: readonly ScriptedRound[], body: object): Promise<readonly Record<string, any>[][]> {
-  const plain = await stageOf(rounds).call(RESPONSES, body);
+async function outputs(
+  rounds: readonly ScriptedRound[],
+  body: object,
+  served?: Served,
+): Promise<readonly Record<string, any>[][]> {
+  const plain = await stageOf(rounds, served).call(RESPONSES, body);
   const { output, error } = (await plain.json()) as any;
   expect(error).toBeNull();
-  const events = eventsOf(await (await stageOf(rounds).call(RESPONSES, { ...body, stream: true })).text());
+  const events = eventsOf(await (await stageOf(rounds, served).call(RESPONSES, { ...body, stream: true })).text());
   const streamed = events.at(-1)!["response"].output;
   const done = events.filter(({ type }) => type === "response.output_item.done");
   expect(done.map(({ item }) => item)).toEqual(streamed);
@@ -179,5 +190,48 @@ describe("tools that the gateway runs", () => {
       const unanswered = await stageOf([{}]).call(RESPONSES, { ...asking, input: [ASKED, ...first] });
       expect(unanswered.status).toBe(400);
     }
+  });
+
+  test("[d12.4 d10.3] name the server and the tool as they are listed, also where labels and names run into each other, and run that tool", async () => {
+    const both = {
+      a: { b__c: { run: () => says("b__c of a") }, "odd name": { run: () => says("odd name of a") } },
+      a__b: { c: { run: () => says("c of a__b") }, d: { run: () => says("d of a__b") } },
+    };
+    const places = Object.entries(both).flatMap(([label, tools]) =>
+      Object.keys(tools).map((tool) => ({ label, tool })),
+    );
+    const rounds = [{ calls: [...offeredNames(places).values()].map((name) => ({ name })) }, { text: "Done." }];
+    const asking = (labels: readonly string[]) => ({
+      ...BODY,
+      tools: labels.map((label) => ({ ...MCP, server_label: label, require_approval: "always" })),
+    });
+    for (const first of await outputs(rounds, asking(["a", "a__b"]), both)) {
+      const requests = first.filter(({ type }) => type === "mcp_approval_request");
+      expect(requests.map(({ server_label: label, name: tool }) => ({ label, tool }))).toEqual(places);
+      const approvals = requests.map(({ id }) => ({
+        type: "mcp_approval_response",
+        approval_request_id: id,
+        approve: true,
+      }));
+      const input = [ASKED, ...first, ...approvals];
+      const [second] = await outputs(rounds, { ...asking(["a", "a__b"]), input }, both);
+      expect(second!.slice(0, -1).map(({ output }) => output)).toEqual(
+        places.map(({ label, tool }) => `${tool} of ${label}`),
+      );
+      // what was approved for one server is not run at another one
+      const [alone] = await outputs(rounds, { ...asking(["a"]), input }, both);
+      expect(alone!.slice(0, 4).map(({ output, error }) => output ?? error.content[0].text)).toEqual([
+        "b__c of a",
+        "odd name of a",
+        expect.stringContaining("Unknown tool"),
+        expect.stringContaining("Unknown tool"),
+      ]);
+    }
+  });
+
+  test("[d12.4 d10.3] calls of the client's own functions are the client's, also where they are named like tools of a server", async () => {
+    const own = { type: "function", name: "sky__mine", parameters: { type: "object", properties: {} } };
+    for (const output of await outputs([{ calls: [{ name: "sky__mine" }] }], { ...BODY, tools: [MCP, own] }))
+      expect(output.at(-1)).toMatchObject({ type: "function_call", name: "sky__mine", arguments: "{}" });
   });
 });

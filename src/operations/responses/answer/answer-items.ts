@@ -46,6 +46,8 @@ export class AnswerItems {
   /** The round of the last call that the gateway ran. */
   #servedIn: number | null = null;
   #doneCharacters = 0;
+  /** The tools of tool servers, by the names of their functions. */
+  #offered: ReadonlyMap<string, CalledTool>;
 
   constructor(memo: RequestMemo, events: ItemEvents | null, before: AnswerItems | null = null) {
     this.#memo = memo;
@@ -56,6 +58,7 @@ export class AnswerItems {
     this.#closedCalls = new Set();
     this.hidden = before === null ? [] : before.hidden.slice();
     this.#refusedCalls = new Set();
+    this.#offered = before === null ? new Map() : before.#offered;
     if (before === null) return;
     this.#servedIn = before.#servedIn;
     this.#citations = before.#citations.slice();
@@ -168,6 +171,11 @@ export class AnswerItems {
     this.#begin({ kind: "call", id, index, callId, tool, text: "", progress: new JsonProgress(), isValid: null });
   }
 
+  /** Sets what the tools of tool servers are called, before any call is added. */
+  offers(tools: ReadonlyMap<string, CalledTool>): void {
+    this.#offered = tools;
+  }
+
   /** Adds the tools that a server has listed. */
   addList(server: string, tools: readonly JsonObject[], error: string | null): void {
     this.#begin({ kind: "list", id: `mcpl_${newRandomId()}`, server, tools, error });
@@ -260,12 +268,7 @@ export class AnswerItems {
   }
 
   #toolOf(name: string): CalledTool {
-    const known = this.#memo.tools.get(name);
-    if (known !== undefined) return known;
-    const server = this.#memo.servers.find((label) => name.startsWith(`${label}__`));
-    return server === undefined
-      ? { kind: "function", name, namespace: null }
-      : { kind: "approval", name: name.slice(server.length + 2), server };
+    return this.#memo.tools.get(name) ?? this.#offered.get(name) ?? { kind: "function", name, namespace: null };
   }
 }
 

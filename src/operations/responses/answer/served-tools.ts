@@ -6,6 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import type { ReportedActivity } from "../../../core/configured/tool.ts";
 import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import type { AnswerItems } from "./answer-items.ts";
+import type { CalledTool } from "./item-parts.ts";
 
 /** Adds the beginning or the end of a call. Calls before the first round were approved by the client. */
 export function addActivity(items: AnswerItems, { activity, arguments: text, output }: ReportedActivity): void {
@@ -26,7 +27,7 @@ export class ToolsBefore implements ToolsForm {
   }
 
   listed(servers: readonly SessionServer[]): void {
-    this.#servers = servers.filter(({ label }) => !this.#known.has(label));
+    this.#servers = servers;
   }
 
   ran(reported: ReportedActivity): void {
@@ -34,8 +35,16 @@ export class ToolsBefore implements ToolsForm {
   }
 
   addTo(items: AnswerItems): void {
+    items.offers(
+      new Map(
+        this.#servers.flatMap(({ label: server, tools }) =>
+          tools.map(({ name, tool }): [string, CalledTool] => [name, { kind: "approval", name: tool, server }]),
+        ),
+      ),
+    );
     for (const { label, tools, failure } of this.#servers)
-      items.addList(label, tools.map(toolJson), failure === null ? null : "The server did not list its tools.");
+      if (!this.#known.has(label))
+        items.addList(label, tools.map(toolJson), failure === null ? null : "The server did not list its tools.");
     for (const reported of this.#ran) addActivity(items, reported);
   }
 }

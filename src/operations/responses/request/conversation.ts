@@ -51,12 +51,15 @@ export interface TranslatedConversation {
   /** Where each of them stands in the request. */
   readonly origins: readonly string[];
   readonly approved: readonly string[];
+  readonly asked: ReadonlyMap<string, string>;
 }
 
 export class Conversation {
   readonly #left: UntranslatedParts;
   /** The ids of calls that the client approves. */
   readonly approved: string[] = [];
+  /** The tools of tool servers, as `toolPlace`, by the ids of the requests for approval. */
+  readonly asked = new Map<string, string>();
   readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
   readonly #calls = new Map<string, Call>();
   #turn: Turn | null = null;
@@ -157,7 +160,7 @@ export class Conversation {
       messages.push({ role: "user", content: entry.media });
       origins.push(entry.mediaOrigins[0]!);
     }
-    return { messages, origins, approved: this.approved };
+    return { messages, origins, approved: this.approved, asked: this.asked };
   }
 
   /** Notes what is invalid about the id of a call or an output. */

@@ -95,7 +95,12 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   addToolsOfInput(input, tools, "input");
   const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
   const isOpen = EARLIER.some((name) => isSet(body[name]));
-  const { messages, origins, approved } = translatedInput(input, body["instructions"], { left, tools, isOpen, before });
+  const { messages, origins, approved, asked } = translatedInput(input, body["instructions"], {
+    left,
+    tools,
+    isOpen,
+    before,
+  });
   const keeps = earlier !== null && body["store"] !== false;
   noteMembers(body, left, keeps);
   const includes = translatedIncludes(body["include"], left);
@@ -125,7 +130,6 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     repeated: repeatedMembers(sent),
     tools: tools.clientTools,
     allowed,
-    servers: tools.servers,
     listed: new Set([...listedServers(before), ...listedServers(input)]),
     showsLogprobs,
     mayBeKept: body["store"] !== false,
@@ -139,6 +143,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     untranslated: left.list,
     advisory: hasDefaults ? MODEL_SETTINGS : [],
     approved,
+    asked,
     memo,
     ...(typeof body["max_tool_calls"] === "number" && { maxToolCalls: body["max_tool_calls"] }),
     ...(memo.kept !== null && !memo.showsCarriers && { keepsReasoning: true as const }),

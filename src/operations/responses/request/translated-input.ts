@@ -70,7 +70,7 @@ export function translatedInput(
     throw invalidRequest("input", "input must hold at least one item that says something.");
   // the request is refused anyway where there is nothing to translate
   if (ended.messages.length > 0) return ended;
-  return { messages: [{ role: "user", content: "" }], origins: ["input"], approved: [] };
+  return { messages: [{ role: "user", content: "" }], origins: ["input"], approved: [], asked: new Map() };
 }
 
 /** Where the items of an earlier response stand in the request. */
@@ -226,7 +226,7 @@ class ItemReader {
     const isApproved = typeof asked === "string" && this.#conversation.hasCall(asked);
     const text = wordOf(item, "arguments", path);
     if (!isApproved) this.#conversation.addServersCall({ id, name, text, path }, isTogether);
-    if (type !== "mcp_call") return;
+    if (type !== "mcp_call") return void this.#conversation.asked.set(id, toolPlace(label, tool));
     const said = typeof output === "string" ? output : errorText(error);
     this.#conversation.addOutput(isApproved ? asked : id, said, [], path, false);
   }
