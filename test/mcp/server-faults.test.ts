@@ -120,7 +120,7 @@ describe("a tool that", () => {
       ],
     });
     const answer = (): string =>
-      JSON.stringify({ jsonrpc: "2.0", id: String(end.sent.at(-1)!.message["id"]), result: said("here") });
+      JSON.stringify({ jsonrpc: "2.0", id: JSON.stringify(end.sent.at(-1)!.message["id"]), result: said("here") });
     for (const name of ["json", "stream", "json"]) expect(await call(name)).toBe("here");
     expect(told).toEqual([]);
   });
