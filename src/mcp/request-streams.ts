@@ -69,19 +69,17 @@ function endRequestStreams(transport: Transport, sending: AsyncLocalStorage<Send
       options?.onRequestStreamEnd?.();
       failUnanswered(id, "the stream ended without an answer");
     };
-    const one: Sending = { isWhole: false };
-    const sent = sending.run(one, () =>
-      send(message, { ...options, onRequestStreamEnd, requestSignal: stream.signal }),
-    );
-    return sent.then(
-      () => {
-        if (one.isWhole) failUnanswered(id, "the response has no answer to the request");
-      },
-      (thrown: unknown) => {
+    const sent = async (): Promise<void> => {
+      const one: Sending = { isWhole: false };
+      try {
+        await sending.run(one, () => send(message, { ...options, onRequestStreamEnd, requestSignal: stream.signal }));
+      } catch (thrown) {
         open.delete(id);
         throw thrown;
-      },
-    );
+      }
+      if (one.isWhole) failUnanswered(id, "the response has no answer to the request");
+    };
+    return sent();
   };
   let listener: Transport["onmessage"];
   Object.defineProperty(transport, "onmessage", {
