@@ -66,6 +66,11 @@ export function labelPrefix(label: string): string {
   return inFunctionName(`${label}__`).slice(0, MAX_NAME - 1 - HASH_LENGTHS[2]);
 }
 
+/** Whether a function is named like the tools of one of the servers with these labels. */
+export function isNamedLikeTool(name: string, labels: readonly string[]): boolean {
+  return labels.some((label) => name.startsWith(labelPrefix(label)));
+}
+
 /**
  * Returns the function that describes a tool to a model, or null if the tool's schema is not that of an object, too
  * long or nested too deeply.

@@ -5,6 +5,9 @@ import { invalid, objectAt, textAt } from "../../core/refusals.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
+import { isNamedLikeTool } from "../../engine/tools/offered-tools.ts";
+import { isToolServer } from "../../engine/tools/parse-mcp.ts";
+import { objectsIn, textOrEmpty } from "../../providers/answers/sent-json.ts";
 import { asked, orLeft } from "./untranslated.ts";
 
 export interface TranslatedTools {
@@ -20,7 +23,19 @@ const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 /** Members of a tool that chat completions have at the same place, beside `function`. */
 const BESIDE = ["defer_loading", "allowed_callers", "input_examples", "eager_input_streaming"] as const;
 
-export function translateTools(body: JsonObject, left: Untranslated[]): TranslatedTools {
+/** Returns what tells whether a function is named like the tools of a tool server that the request names. */
+export function toolsOfServers(body: JsonObject): (name: string) => boolean {
+  const tools = objectsIn(body["tools"]);
+  const labels = tools.filter(isToolServer).map(({ server_label: label }) => textOrEmpty(label));
+  const own = new Set(tools.map(({ name }) => name));
+  return (name) => !own.has(name) && isNamedLikeTool(name, labels);
+}
+
+export function translateTools(
+  body: JsonObject,
+  isServers: (name: string) => boolean,
+  left: Untranslated[],
+): TranslatedTools {
   const list = given(body, "tools") ?? [];
   if (!Array.isArray(list)) throw invalid("tools", "an array", list);
   const tools: JsonObject[] = [];
@@ -37,12 +52,12 @@ export function translateTools(body: JsonObject, left: Untranslated[]): Translat
       if (chatToolName(name) !== name) names[chatToolName(name)] = name;
       tools.push(functionTool(tool, name, path, left));
       origins.push(path);
-    } else if (type === "mcp") {
+    } else if (isToolServer(tool)) {
       tools.push(tool);
       origins.push(path);
     } else left.push(asked(path, `a tool of type ${type.slice(0, 64)}`));
   });
-  const choice = translateChoice(body, known, tools.length > 0, left);
+  const choice = translateChoice(body, (name) => known.has(name) || isServers(name), tools.length > 0, left);
   return { params: { ...(tools.length > 0 && { tools }), ...choice }, origins, names };
 }
 
@@ -79,7 +94,7 @@ const CHOICES: Readonly<Record<string, string>> = { auto: "auto", any: "required
 
 function translateChoice(
   body: JsonObject,
-  known: ReadonlySet<string>,
+  isKnown: (name: string) => boolean,
   hasTools: boolean,
   left: Untranslated[],
 ): JsonObject {
@@ -92,7 +107,7 @@ function translateChoice(
   const parallel = single === true && hasTools ? { parallel_tool_calls: false } : {};
   if (type === "tool") {
     const name = filledTextAt(choice, "name", "tool_choice");
-    if (known.has(name))
+    if (isKnown(name))
       return { tool_choice: { type: "function", function: { name: chatToolName(name) } }, ...parallel };
     if (!left.some(({ path }) => path.startsWith("tools[")))
       left.push(

@@ -21,11 +21,15 @@ export interface TranslatedTurns {
 }
 
 /** Throws `invalid_request` with the path in the client's body. What has no counterpart is added to `left`. */
-export function translateTurns(messages: Json | undefined, left: Untranslated[]): TranslatedTurns {
-  const turns = new Turns(left);
+export function translateTurns(
+  messages: Json | undefined,
+  isServers: (name: string) => boolean,
+  left: Untranslated[],
+): TranslatedTurns {
+  const turns = new Turns(isServers, left);
   const runs = runsOf(messages, left);
   runs.forEach((run, index) => turns.add(run, index === runs.length - 1));
-  turns.noteUnanswered();
+  turns.noteUnanswered(true);
   turns.noteSilence();
   return turns;
 }
@@ -65,6 +69,7 @@ function runsOf(value: Json | undefined, left: Untranslated[]): readonly SentRun
 /** A call of the last turn of the assistant. */
 interface OpenCall {
   readonly path: string;
+  readonly name: string;
   isAnswered: boolean;
 }
 
@@ -86,7 +91,11 @@ class Turns implements TranslatedTurns {
   /** The calls of the last turn of the assistant by the ids that the client knows, in their order. */
   #calls: ReadonlyMap<string, OpenCall> = new Map();
 
-  constructor(left: Untranslated[]) {
+  /** Whether a function is named like the tools of a tool server. */
+  readonly #isServers: (name: string) => boolean;
+
+  constructor(isServers: (name: string) => boolean, left: Untranslated[]) {
+    this.#isServers = isServers;
     this.#left = left;
   }
 
@@ -96,7 +105,10 @@ class Turns implements TranslatedTurns {
       for (const { path, blocks } of run.messages) this.#addSystem(path, blocks);
     } else if (run.role === "user") {
       this.#addUser(run.messages);
-      this.noteUnanswered();
+      const isOfResults = run.messages.every(({ blocks }) =>
+        blocks.every(({ block }) => block["type"] === "tool_result"),
+      );
+      this.noteUnanswered(isLast && isOfResults);
       this.#calls = new Map();
     } else {
       this.noteUnanswered();
@@ -106,10 +118,10 @@ class Turns implements TranslatedTurns {
     }
   }
 
-  /** Notes the calls of the last turn that have no result. */
-  noteUnanswered(): void {
-    for (const [id, { path, isAnswered }] of this.#calls)
-      if (!isAnswered)
+  /** Notes the calls of the last turn that have no result. `mayRun`: those of tool servers may still be run. */
+  noteUnanswered(mayRun = false): void {
+    for (const [id, { path, name, isAnswered }] of this.#calls)
+      if (!isAnswered && !(mayRun && this.#isServers(name)))
         this.#refuse(
           path,
           `has no result: a tool_result for ${JSON.stringify(id.slice(0, 64))} must stand in the next message, which has to be the user's.`,
@@ -316,7 +328,7 @@ class AssistantTurn {
     const { caller } = block;
     if (isObject(caller) && caller["type"] !== "direct")
       this.#left.push(asked(`${path}.caller`, "a call by code that a vendor runs"));
-    this.calls.set(id, { path, isAnswered: false });
+    this.calls.set(id, { path, name, isAnswered: false });
     this.#toolCalls.push({
       id: providerCallId(id),
       type: "function",

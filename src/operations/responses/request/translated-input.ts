@@ -3,7 +3,7 @@ import { invalid, invalidRequest } from "../../../core/refusals.ts";
 import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { objectsIn } from "../../../providers/answers/sent-json.ts";
-import { offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
+import { isNamedLikeTool, offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import { type ClientTool, TOGETHER } from "../request-memo.ts";
 import { type PartsContext, translatedContent, translatedParts } from "./translated-parts.ts";
@@ -174,12 +174,9 @@ class ItemReader {
     // a function that the provider's search has found is in a namespace of its own name
     const own = namespace === called && tools.hasFunction(called) ? null : (namespace ?? null);
     const name = tools.nameOf({ kind, name: called, namespace: own });
-    this.#conversation.addCall(wordOf(item, "call_id", path), name, text, path, this.#isServers(name));
-  }
-
-  /** Whether the gateway runs the call, once the client has sent it back. */
-  #isServers(name: string): boolean {
-    return this.#context.tools.servers.some((label) => name.startsWith(`${label}__`));
+    // the gateway runs such a call, once the client has sent it back
+    const isServers = isNamedLikeTool(name, tools.servers);
+    this.#conversation.addCall(wordOf(item, "call_id", path), name, text, path, isServers);
   }
 
   #addOutput(item: JsonObject, path: string): void {
