@@ -478,6 +478,8 @@ export interface RequestForm {
   readonly task?: TaskRules;
   /** Set where the answer is a count of the tokens of the request, which uses none and costs nothing (promise 12.11). */
   readonly counts?: true;
+  /** Set where vendors that speak the form run the tools of a server that the caller names by its address (promise 12.3). */
+  readonly leavesServers?: true;
   /**
    * Turns the text of a body into a request, without I/O. `bounds` is null when the engine has made the text of parts
    * that were checked before: it then has the form of chat completions. Throws GatewayError, whose `param` is a path in

@@ -40,6 +40,8 @@ export interface Translator {
   readonly rawPrompts?: RawPromptRules;
   /** Set for a count. */
   readonly counts?: true;
+  /** As in `RequestForm`. */
+  readonly leavesServers?: true;
   /** Returns the bounds of a body of this form, where they are others than those of a conversation; memoized. */
   readonly bounds?: (bounds: BodyBounds) => BodyBounds;
   /** Where a parameter of chat completions stands in this form, by its name there; without those of the same name. */
@@ -70,6 +72,7 @@ export function translatedForm(translator: Translator): RequestForm {
     ...(translator.task !== undefined && { task: translator.task }),
     ...(translator.rawPrompts !== undefined && { rawPrompts: translator.rawPrompts }),
     ...(translator.counts === true && { counts: true }),
+    ...(translator.leavesServers === true && { leavesServers: true }),
     parse: (text, bounds) =>
       bounds === null
         ? { ...parseChatRequest(text, null, VENDOR_JUDGED), form }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { type FakeToolServers, fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
-import { type Stub, stubGateway } from "../../harness/in-process.ts";
+import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { readEvents } from "../../operations/messages/message-events.ts";
 import { type ScriptedRound, scriptedModel } from "../tools/scripted-rounds.ts";
@@ -95,4 +95,30 @@ test("[d10.2 d12.4] a choice names a server's tool as the function as which it i
   expect(choices).toEqual([{ type: "function", function: { name: "sky__wind" } }, undefined]);
   const unknown = await stageOf([{}]).call(MESSAGES, { ...BODY, tool_choice: { type: "tool", name: "other" } });
   expect(unknown.status).toBe(400);
+});
+
+test("[d12.3 d10.1] the gateway runs the tools of a server at the caller's own address, because the vendor's form has no such tool", async () => {
+  const gateway = stubGateway({
+    permissions: ["byo_endpoint"],
+    providers: [providerSettings({ id: "anthropic", credentials: [storedKey("k")], hostedTools: ["mcp"] })],
+    tools: servers(),
+    upstream: cannedUpstream({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({
+        id: "msg_1",
+        type: "message",
+        role: "assistant",
+        model: "claude-sonnet-4-5",
+        content: [{ type: "text", text: "Hello" }],
+        stop_reason: "end_turn",
+        stop_sequence: null,
+        usage: { input_tokens: 1, output_tokens: 1 },
+      }),
+    }),
+  });
+  const own = { ...SKY, server_url: "https://tools.test/mcp" };
+  const answer = await gateway.call(MESSAGES, { ...BODY, model: "anthropic:claude-sonnet-4-5", tools: [own] });
+  expect([answer.status, ((await answer.json()) as any).content[0].text]).toEqual([200, "Hello"]);
+  const { tools } = JSON.parse(gateway.sent[0]!.body) as { tools: readonly { name: string }[] };
+  expect(tools.map(({ name }) => name)).toEqual(["sky__weather", "sky__wind"]);
 });

@@ -25,7 +25,7 @@ const NAMES: Translator["names"] = {
 
 /** `earlier` is what the caller may refer to; `null` where nothing is kept. */
 export function responsesTranslator(earlier: EarlierResponses | null): Translator {
-  return { translate: (body) => translatedRequest(body, earlier), names: NAMES };
+  return { translate: (body) => translatedRequest(body, earlier), names: NAMES, leavesServers: true };
 }
 
 export function inputTokensTranslator(earlier: EarlierResponses | null): Translator {
