@@ -11,9 +11,11 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/upstream.ts";
 import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
+import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
 import { deletedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
+import { scriptedModel } from "../tools/scripted-rounds.ts";
 import {
   eventsOf,
   keptReader,
@@ -417,6 +419,40 @@ describe("in the mode on", () => {
     expect(response.headers.get("x-gateway-response-kept-until")).toBe(new Date(START_MS + 3_600_000).toISOString());
   });
 
+  const { detectors } = compileContentLogs(
+    true,
+    [{ id: "default", tenantId: "default", name: "Default" }],
+    new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: { enabled: true } }))]]),
+    new Map(),
+  ).get("default")!;
+  const redacting = { ...snapshot(true), contentLogs: new Map([["default", { ...rules, detectors }]]) };
+
+  test("[d11.3, d12.8] a call that a person has approved keeps its place, also where its id looks like the number of a card", async () => {
+    const kept: DurableObject[] = [];
+    const durable: DurableStore = {
+      keep: async (object) => void kept.push(object),
+      find: async (_, id) => kept.find(({ ids }) => ids.includes(id)) ?? null,
+      remove: () => Promise.resolve(),
+    };
+    const upstream = scriptedModel([
+      { calls: [{ name: "sky__look", id: "4111111111111111" }] },
+      { text: "It is blue." },
+    ]);
+    const tools = fakeToolServers({ sky: { look: { run: () => says("blue") } } });
+    const stub = keeping({ snapshot: redacting, durable, upstream, tools });
+    const asking = { tools: [{ type: "mcp", server_label: "sky", require_approval: "always" }] };
+    const first = await stub.answer(asking);
+    const request = first["output"].at(-1);
+    expect(request.type).toBe("mcp_approval_request");
+    const approval = { type: "mcp_approval_response", approval_request_id: request.id, approve: true };
+    const second = await stub.answer({ ...asking, previous_response_id: first["id"], input: [approval] });
+    expect(second["output"][0]).toMatchObject({ type: "mcp_call", approval_request_id: request.id, output: "blue" });
+    await stub.answer({ ...asking, previous_response_id: second["id"], input: "Sure?" });
+    const roles = ["user", "assistant", "tool", "assistant", "user"];
+    expect(stub.messages().map(({ role }) => role)).toEqual(roles);
+    expect(stub.messages()[2]).toMatchObject({ tool_call_id: request.id, content: "blue" });
+  });
+
   test("[d11.3, d12.8] what a person has written under the name of a structural member is redacted in what is kept", async () => {
     const kept: DurableObject[] = [];
     const durable: DurableStore = {
@@ -424,20 +460,13 @@ describe("in the mode on", () => {
       find: () => Promise.resolve(null),
       remove: () => Promise.resolve(),
     };
-    const { detectors } = compileContentLogs(
-      true,
-      [{ id: "default", tenantId: "default", name: "Default" }],
-      new Map([["default", toScopeSettings(scopeSettings.parse({ content_log: { enabled: true } }))]]),
-      new Map(),
-    ).get("default")!;
-    const found = { ...snapshot(true), contentLogs: new Map([["default", { ...rules, isStored: true, detectors }]]) };
     const address = "ann@example.org";
     const mailing = {
       type: "function",
       name: "mail",
       parameters: { type: "object", properties: { id: { type: "string", description: address } } },
     };
-    const stub = keeping({ snapshot: found, durable });
+    const stub = keeping({ snapshot: redacting, durable });
     const response = await stub.respond({
       ...OPENAI,
       input: [{ type: "message", id: "msg_1", role: "user", content: `To ${address}.` }],

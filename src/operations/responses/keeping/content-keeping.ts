@@ -51,6 +51,7 @@ const STRUCTURE: ReadonlySet<string> = new Set([
   "call_id",
   "item_id",
   "previous_response_id",
+  "approval_request_id",
   "object",
   "type",
   "role",
