@@ -40,8 +40,9 @@ export class AnswerItems {
   #citations: JsonObject[] = [];
   /** The length of the content of the chat completion. */
   #length = 0;
-  /** Whether the next text of the content begins with what separates the texts of two rounds. */
-  #separates = false;
+  #hasReasoning = false;
+  /** Whether the next piece of each begins with what separates it from that of the rounds before. */
+  readonly #separates: Record<"text" | "reasoning", boolean>;
   #place = 0;
   /** The round of the last call that the gateway ran. */
   #servedIn: number | null = null;
@@ -59,12 +60,16 @@ export class AnswerItems {
     this.hidden = before === null ? [] : before.hidden.slice();
     this.#refusedCalls = new Set();
     this.#offered = before === null ? new Map() : before.#offered;
+    this.#separates = {
+      text: before !== null && before.#length > 0,
+      reasoning: before !== null && before.#hasReasoning,
+    };
     if (before === null) return;
     this.#servedIn = before.#servedIn;
     this.#citations = before.#citations.slice();
     this.#length = before.#length;
     this.#doneCharacters = before.#doneCharacters;
-    this.#separates = before.#length > 0;
+    this.#hasReasoning = before.#hasReasoning;
     const [current] = this.#open;
     if (current !== undefined) events?.continueAt(current, this.#done.length);
   }
@@ -102,11 +107,13 @@ export class AnswerItems {
   }
 
   addReasoning(piece: string): void {
+    this.#hasReasoning = true;
     const last = this.#open.at(-1);
-    if (last?.kind !== "reasoning" || this.#isSealed(last))
-      return this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: piece, carrier: null });
-    last.text += piece;
-    if (this.#isCurrent(last)) this.#events?.delta(piece);
+    const own = last?.kind === "reasoning" && !this.#isSealed(last) ? last : null;
+    const text = this.#separated("reasoning", piece, own !== null);
+    if (own === null) return this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text, carrier: null });
+    own.text += text;
+    if (this.#isCurrent(own)) this.#events?.delta(text);
   }
 
   /** Adds what the provider needs back of the reasoning before it, or of what follows. */
@@ -145,11 +152,15 @@ export class AnswerItems {
     if (this.#isCurrent(last) && text !== "") this.#events?.delta(text, logprobs);
   }
 
-  /** Returns a piece of the content without what separates it from the round before, where it begins an item. */
   #counted(piece: string, continues: boolean): string {
-    const separates = this.#separates && piece !== "" && piece.startsWith(BETWEEN_ROUNDS);
-    if (piece !== "") this.#separates = false;
     this.#length += piece.length;
+    return this.#separated("text", piece, continues);
+  }
+
+  /** Returns a piece without what separates it from that of the rounds before, where it begins an item. */
+  #separated(of: "text" | "reasoning", piece: string, continues: boolean): string {
+    const separates = this.#separates[of] && piece.startsWith(BETWEEN_ROUNDS);
+    if (piece !== "") this.#separates[of] = false;
     return separates && !continues ? piece.slice(BETWEEN_ROUNDS.length) : piece;
   }
 
