@@ -4,6 +4,7 @@
 import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 import { ANY_TEXT } from "../stream/tool-call-deltas.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
@@ -99,6 +100,7 @@ export class RoundAccumulator {
   readonly #details: ReasoningDetail[] = [];
   readonly #extra: Record<string, Json | undefined> = {};
   #nextDetail: number;
+  readonly #order = new TurnOrder();
 
   constructor(before: AnswerPosition, shown: ShownCalls, round: number, writerBefore: StreamWriter | null) {
     this.#before = before;
@@ -123,17 +125,29 @@ export class RoundAccumulator {
     const begins = this.#lengths[name] === 0 && this.#before.lengths[name] > 0 && piece !== "";
     this.#lengths[name] += piece.length;
     if (this.#keeps(piece.length)) this.#texts[name] += piece;
+    this.#noteOrder();
     return begins ? BETWEEN_ROUNDS + piece : piece;
   }
 
   /** Adds reasoning blocks, and returns them as the client sees them. Clients join blocks with the same index. */
   details(details: readonly ReasoningDetail[]): readonly ReasoningDetail[] {
     const first = this.#before.nextDetail;
+    for (const detail of details) this.#keepDetail(detail);
+    this.#noteOrder();
     return details.map((detail) => {
-      this.#keepDetail(detail);
       if (typeof detail.index !== "number") return detail;
       this.#nextDetail = Math.max(this.#nextDetail, first + detail.index + 1);
       return first === 0 ? detail : { ...detail, index: first + detail.index };
+    });
+  }
+
+  #noteOrder(): void {
+    const { content, reasoning_content: reasoning } = this.#texts;
+    this.#order.note({
+      text: content.length,
+      reasoning: reasoning.length,
+      details: this.#details.length,
+      calls: this.calls.length,
     });
   }
 
@@ -235,6 +249,7 @@ export class RoundAccumulator {
         `The provider's answer has more than ${MAX_CALLS} tool calls.`,
       );
     this.calls.push(call);
+    this.#noteOrder();
     return call;
   }
 
@@ -270,7 +285,7 @@ export class RoundAccumulator {
           ...(isObject(extra) && { extra_content: extra }),
         } as ToolCall),
     );
-    return {
+    const message: Message = {
       role: "assistant",
       content: content === "" && calls.length > 0 ? null : content,
       ...(refusal !== "" && { refusal }),
@@ -279,6 +294,7 @@ export class RoundAccumulator {
       ...(Object.keys(this.#extra).length > 0 && { extra_content: this.#extra }),
       ...(calls.length > 0 && { tool_calls: calls }),
     };
+    return withOrder(message, this.#order.pieces);
   }
 
   /** Where in the answer the round that follows begins. */

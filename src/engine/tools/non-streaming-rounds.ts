@@ -2,6 +2,7 @@
 // annotations and log probabilities of all rounds are in it; the calls are those of the last round that the client runs.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { turnPieces } from "../../core/request/turn-order.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { AnswerForm } from "../answer-form.ts";
@@ -110,24 +111,20 @@ class JoinedBody {
     this.finish = finishReasons[0] ?? "stop";
     const choice = choiceOf(body);
     const message = choice["message"] as AnswerMessage & Message;
-    const {
-      content: _content,
-      refusal: _refusal,
-      reasoning_content: _reasoning,
-      reasoning_details: details = [],
-      annotations,
-      tool_calls: calls = [],
-      ...rest
-    } = message;
-    for (const name of ["content", "refusal", "reasoning_content"] as const) {
-      const text = message[name];
-      if (typeof text === "string")
-        this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
+    const { content: _content, refusal: _refusal, reasoning_content: _reasoning, ...others } = message;
+    const { reasoning_details: _details, annotations, tool_calls: _calls, ...rest } = others;
+    let calls = 0;
+    for (const piece of turnPieces(message)) {
+      for (const name of ["reasoning_content", "content", "refusal"] as const) {
+        const text = piece[name];
+        if (typeof text === "string")
+          this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
+      }
+      this.#details.push(...round.details(piece.reasoning_details ?? []));
+      for (const call of piece.tool_calls ?? []) addCall(call, calls++, round);
     }
-    this.#details.push(...round.details(details));
     if (Array.isArray(annotations)) this.#annotations.push(...round.annotations(annotations as readonly Json[]));
     round.addExtraContent(message["extra_content"]);
-    for (const [index, call] of calls.entries()) addCall(call, index, round);
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };
     const logprobs = choice["logprobs"] as JsonObject | null;

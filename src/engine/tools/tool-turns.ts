@@ -1,6 +1,7 @@
 // The conversation between rounds: the model's turn, the results of its calls, and behind all results their images.
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
 import { isObject, isJsonObject } from "../../core/json.ts";
+import { withOrderOf } from "../../core/request/turn-order.ts";
 import type { NextRound, ToolOutcome } from "./tool-session.ts";
 
 /**
@@ -50,7 +51,8 @@ function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
   );
   const ran = new Set(outcomes.map(({ call }) => call.id));
   const calls = turn.tool_calls?.map((call) => (ran.has(call.id) ? withReadableArguments(call) : call));
-  return { role: "assistant", content: null, ...Object.fromEntries(kept), ...(calls && { tool_calls: calls }) };
+  const message = { role: "assistant" as const, content: null, ...Object.fromEntries(kept) };
+  return withOrderOf(calls === undefined ? message : { ...message, tool_calls: calls }, turn);
 }
 
 /**

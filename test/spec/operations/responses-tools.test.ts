@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { offeredNames } from "../../../src/engine/tools/offered-tools.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
-import { type Stub, stubGateway } from "../../harness/in-process.ts";
+import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { eventsOf } from "../../operations/responses/responses-calls.ts";
 import { type ScriptedRound, scriptedModel } from "../tools/scripted-rounds.ts";
@@ -29,6 +29,55 @@ function stageOf(rounds: readonly ScriptedRound[], served?: Served): Stub {
     providers,
     tools: served === undefined ? servers() : fakeToolServers(served),
   });
+}
+
+const text = (said: string) => ({ type: "text", text: said });
+const thinking = (thought: string) => ({ type: "thinking", thinking: thought, signature: `signature of ${thought}` });
+const use = (name: string) => ({ type: "tool_use", id: "toolu_1", name: `sky__${name}` });
+
+/** An answer of Anthropic's with these blocks. */
+function claudeAnswer(content: readonly Record<string, any>[], stream: boolean): CannedAnswer {
+  const reason = content.some(({ type }) => type === "tool_use") ? "tool_use" : "end_turn";
+  const message = {
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    model: "claude",
+    content,
+    stop_reason: reason,
+    stop_sequence: null,
+    usage: { input_tokens: 1, output_tokens: 1 },
+  };
+  if (!stream) return { headers: { "content-type": "application/json" }, body: JSON.stringify(message) };
+  const events = [
+    { type: "message_start", message: { ...message, content: [], stop_reason: null } },
+    ...content.flatMap((block, index) => {
+      const delta = (of: object) => ({ type: "content_block_delta", index, delta: of });
+      const { text: said, thinking: thought, signature, input } = block;
+      return [
+        {
+          type: "content_block_start",
+          index,
+          content_block: {
+            ...block,
+            ...(said && { text: "" }),
+            ...(thought && { thinking: "", signature: "" }),
+            ...(input && { input: {} }),
+          },
+        },
+        ...(said ? [delta({ type: "text_delta", text: said })] : []),
+        ...(thought
+          ? [delta({ type: "thinking_delta", thinking: thought }), delta({ type: "signature_delta", signature })]
+          : []),
+        ...(input ? [delta({ type: "input_json_delta", partial_json: JSON.stringify(input) })] : []),
+        { type: "content_block_stop", index },
+      ];
+    }),
+    { type: "message_delta", delta: { stop_reason: reason, stop_sequence: null }, usage: { output_tokens: 1 } },
+    { type: "message_stop" },
+  ];
+  const written = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
+  return { headers: { "content-type": "text/event-stream" }, body: written.join("") };
 }
 
 const MCP = { type: "mcp", server_label: "sky", require_approval: "never" };
@@ -83,6 +132,33 @@ describe("tools that the gateway runs", () => {
       const error = { type: "mcp_tool_execution_error", content: [{ type: "text", text: "Error: no such day" }] };
       expect(failed).toMatchObject({ name: "broken", output: null, error });
       expect(new Set(output.map(({ id }) => id)).size).toBe(5);
+    }
+  });
+
+  test("[d12.4 d12.5] reasoning, texts and calls of each round stand in the order of generation, plain and streamed alike", async () => {
+    const turns = [
+      [
+        thinking("One."),
+        text("I look."),
+        thinking("Two."),
+        text("Again."),
+        { ...use("weather"), input: { city: "Oslo" } },
+      ],
+      [thinking("Three."), text("It is"), thinking("Four."), text(" warm.")],
+    ];
+    const upstream = cannedUpstream(({ body }) => {
+      const { messages, stream } = JSON.parse(body) as Record<string, any>;
+      return claudeAnswer(turns[messages.length > 1 ? 1 : 0]!, stream === true);
+    });
+    const providers = [providerSettings({ id: "anthropic", credentials: [storedKey("key")] })];
+    const body = { ...BODY, model: "anthropic:claude-opus-4-6", reasoning: { effort: "low" } };
+    for (const stream of [false, true]) {
+      const answer = await stubGateway({ upstream, providers, tools: servers() }).call(RESPONSES, { ...body, stream });
+      const { output } = stream ? eventsOf(await answer.text()).at(-1)!["response"] : ((await answer.json()) as any);
+      expect(output.slice(1).map(({ summary, content, name }: any) => name ?? (summary ?? content)[0].text)).toEqual([
+        ...["One.", "I look.", "Two.", "Again.", "weather"],
+        ...["Three.", "It is", "Four.", " warm."],
+      ]);
     }
   });
 
