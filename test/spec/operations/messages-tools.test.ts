@@ -91,7 +91,7 @@ test("[d10.2 d12.4] a choice names a server's tool as the function as which it i
     tool_choice: { type: "tool", name: "sky__wind" },
   });
   expect([answer.status, stage.tools.calls.map(({ tool }) => tool)]).toEqual([200, ["wind"]]);
-  const choices = stage.sent.map(({ body }) => (JSON.parse(body) as any).tool_choice);
+  const choices = stage.sent.map(({ body }) => JSON.parse(body).tool_choice);
   expect(choices).toEqual([{ type: "function", function: { name: "sky__wind" } }, undefined]);
   const unknown = await stageOf([{}]).call(MESSAGES, { ...BODY, tool_choice: { type: "tool", name: "other" } });
   expect(unknown.status).toBe(400);

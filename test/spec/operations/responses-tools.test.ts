@@ -156,8 +156,15 @@ describe("tools that the gateway runs", () => {
       const answer = await stubGateway({ upstream, providers, tools: servers() }).call(RESPONSES, { ...body, stream });
       const { output } = stream ? eventsOf(await answer.text()).at(-1)!["response"] : ((await answer.json()) as any);
       expect(output.slice(1).map(({ summary, content, name }: any) => name ?? (summary ?? content)[0].text)).toEqual([
-        ...["One.", "I look.", "Two.", "Again.", "weather"],
-        ...["Three.", "It is", "Four.", " warm."],
+        "One.",
+        "I look.",
+        "Two.",
+        "Again.",
+        "weather",
+        "Three.",
+        "It is",
+        "Four.",
+        " warm.",
       ]);
     }
   });
