@@ -312,6 +312,26 @@ describe("tools that the gateway runs", () => {
     }
   });
 
+  test("[d12.4] allowed_tools bounds the tools of a server to those that it names, within those that the server's entry allows", async () => {
+    const named = (name?: string) => ({ type: "mcp", server_label: "sky", ...(name !== undefined && { name }) });
+    const offered = async (tools: readonly object[], allowed?: unknown): Promise<readonly string[] | number> => {
+      const stage = stageOf([{ text: "Hello." }]);
+      const choice = { type: "allowed_tools", mode: "auto", tools };
+      const body = { ...BODY, tools: [{ ...MCP, allowed_tools: allowed }], tool_choice: choice };
+      const { status } = await stage.call(RESPONSES, body);
+      if (status !== 200) return status;
+      const { tools: sent = [] } = JSON.parse(stage.sent[0]!.body) as { tools?: readonly Record<string, any>[] };
+      return sent.map((tool) => tool["function"].name as string);
+    };
+    expect(await offered([named()])).toEqual(["sky__weather", "sky__broken"]);
+    expect(await offered([named("weather")])).toEqual(["sky__weather"]);
+    expect(await offered([named("weather"), named("broken")])).toEqual(["sky__weather", "sky__broken"]);
+    expect(await offered([named("weather"), named()])).toEqual(["sky__weather", "sky__broken"]);
+    expect(await offered([named("weather")], ["broken", "weather"])).toEqual(["sky__weather"]);
+    expect(await offered([named("weather")], { tool_names: ["broken"] })).toEqual([]);
+    expect(await offered([named("weather")], 5)).toBe(400);
+  });
+
   test("[d12.4 d10.3] calls of the client's own functions are the client's, also where they are named like tools of a server", async () => {
     const own = { type: "function", name: "sky__mine", parameters: { type: "object", properties: {} } };
     for (const output of await outputs([{ calls: [{ name: "sky__mine" }] }], { ...BODY, tools: [MCP, own] }))

@@ -53,18 +53,20 @@ function allowedTools(choice: JsonObject, tools: TranslatedTools, left: Untransl
   if (mode !== "auto" && mode !== "required") throw invalid("tool_choice.mode", '"auto" or "required"', mode);
   if (!Array.isArray(listed)) throw invalid("tool_choice.tools", "an array", listed);
   const names = new Set<string>();
-  const labels = new Set<string>();
+  const servers = new Map<string, Set<string> | null>();
   (listed as readonly Json[]).forEach((tool, index) => {
     const path = `tool_choice.tools[${index}]`;
     if (!isObject(tool)) throw invalid(path, "an object with a type", tool);
-    const { type, server_label: label } = tool;
+    const { type, server_label: label, name } = tool;
     if (type === "function" || type === FREEFORM_TYPE) names.add(functionOf(tool, type, path, tools));
-    else if (type === "mcp" && typeof label === "string") labels.add(label);
+    else if (type === "mcp" && typeof label === "string" && typeof name === "string") {
+      if (servers.get(label) !== null) servers.getOrInsertComputed(label, () => new Set())!.add(name);
+    } else if (type === "mcp" && typeof label === "string") servers.set(label, null);
     else left.always(path);
   });
-  tools.keepOnly(names, labels);
+  tools.keepOnly(names, servers);
   // names of tools that a server offers are known only once it has listed them
-  return { choice: mode, allowed: labels.size > 0 ? null : names };
+  return { choice: mode, allowed: servers.size > 0 ? null : names };
 }
 
 function functionOf(choice: JsonObject, type: string, path: string, tools: TranslatedTools): string {

@@ -53,13 +53,13 @@ export class TranslatedTools {
     );
   }
 
-  /** Keeps the functions that a choice allows. */
-  keepOnly(names: ReadonlySet<string>, labels: ReadonlySet<string>): void {
-    for (const [key, { tool }] of this.#tools) {
+  /** Keeps the functions that a choice allows, and of tool servers the tools with these names; `null` stands for all. */
+  keepOnly(names: ReadonlySet<string>, servers: ReadonlyMap<string, ReadonlySet<string> | null>): void {
+    for (const [key, { tool, path }] of this.#tools) {
       const called = tool["function"] as JsonObject | undefined;
-      const isKept =
-        called === undefined ? labels.has(tool["server_label"] as string) : names.has(called["name"] as string);
-      if (!isKept) this.#tools.delete(key);
+      const only = called === undefined ? servers.get(tool["server_label"] as string) : null;
+      if (called === undefined ? only === undefined : !names.has(called["name"] as string)) this.#tools.delete(key);
+      else if (only) this.#tools.set(key, { tool: narrowedServer(tool, only), path });
     }
   }
 
@@ -204,6 +204,15 @@ export class TranslatedTools {
       else this.#left.asked(`${path}.${name}`);
     }
   }
+}
+
+/** Returns a tool server of which only these tools may be called. What is no list of tools is left to the parser. */
+function narrowedServer(server: JsonObject, only: ReadonlySet<string>): JsonObject {
+  const { allowed_tools: allowed } = server;
+  const { tool_names: listed } = isObject(allowed) ? allowed : { tool_names: allowed };
+  if (isSet(listed) && !Array.isArray(listed)) return server;
+  const names = isSet(listed) ? (listed as readonly Json[]).filter((name) => only.has(name as string)) : [...only];
+  return { ...server, allowed_tools: isObject(allowed) ? { ...allowed, tool_names: names } : names };
 }
 
 function nameIn(tool: JsonObject, path: string): string {
