@@ -384,7 +384,10 @@ export interface WrittenRequest {
   readonly replaced?: JsonObject;
   /** The ids of calls of tool servers that the client approves in the request. Absent where the form has no such place. */
   readonly approved?: readonly string[];
-  /** The tools of tool servers whose calls the client was asked to approve, as keys of `OfferedTools.names`, by the ids of the calls. */
+  /**
+   * The tools of tool servers whose calls the client was asked to approve, as keys of `OfferedTools.names`, by the ids of
+   * the calls.
+   */
   readonly asked?: ReadonlyMap<string, string>;
   /** The most calls of tool servers; absent where the form or the client sets no bound. */
   readonly maxToolCalls?: number;
@@ -478,7 +481,7 @@ export interface RequestForm {
   readonly task?: TaskRules;
   /** Set where the answer is a count of the tokens of the request, which uses none and costs nothing (promise 12.11). */
   readonly counts?: true;
-  /** Set where vendors that speak the form run the tools of a server that the caller names by its address (promise 12.3). */
+  /** Set where vendors that speak the form run the tools of servers that the caller names by address (promise 12.3). */
   readonly leavesServers?: true;
   /**
    * Turns the text of a body into a request, without I/O. `bounds` is null when the engine has made the text of parts

@@ -33,7 +33,8 @@ export function openRequestStreams(fetch: BoundedFetch): RequestStreams {
     async fetch(url, init) {
       const response = await fetch(url, init);
       const one = sending.getStore();
-      if (one !== undefined) one.isWhole = response.headers.get("content-type")?.includes(JSON_TYPE) === true;
+      if (one !== undefined)
+        one.isWhole = response.headers.get("content-type")?.toLowerCase().includes(JSON_TYPE) === true;
       return response;
     },
     watch: (transport) => endRequestStreams(transport, sending),

@@ -53,7 +53,7 @@ export class TranslatedTools {
     );
   }
 
-  /** Keeps the functions that a choice allows, and of tool servers the tools with these names; `null` stands for all. */
+  /** Keeps the functions that a choice allows, and the tools of servers with these names; `null` stands for all. */
   keepOnly(names: ReadonlySet<string>, servers: ReadonlyMap<string, ReadonlySet<string> | null>): void {
     for (const [key, { tool, path }] of this.#tools) {
       const called = tool["function"] as JsonObject | undefined;
