@@ -17,6 +17,7 @@ import type {
 } from "../../core/configured/tool.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolOutcome } from "./tool-session.ts";
+import { withReadableArguments } from "./tool-turns.ts";
 
 /** The parts of a call that a tool session needs. */
 export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders" | "record"> & {
@@ -89,8 +90,10 @@ export async function runTool(
     tool: offered?.tool.name ?? name,
     round,
   };
+  // as the call goes back to the model
+  const { arguments: text } = withReadableArguments(toolCall).function;
   const report = (activity: ToolActivity, output: string | null): void =>
-    onActivity({ activity, arguments: toolCall.function.arguments, output });
+    onActivity({ activity, arguments: text, output });
   report({ type: "tool_start", ...place }, null);
   const runs = async (): Promise<Ended> => {
     if (offered === null) return failed(`Unknown tool ${JSON.stringify(name)}.`);

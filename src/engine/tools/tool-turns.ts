@@ -59,7 +59,7 @@ function turnOf(turn: Message, outcomes: readonly ToolOutcome[]): Message {
  * Some providers take arguments as an object, and fail for arguments that are not one. The invalid text is kept in the
  * object, so that the model can see its mistake.
  */
-function withReadableArguments(call: ToolCall): ToolCall {
+export function withReadableArguments(call: ToolCall): ToolCall {
   const { arguments: text } = call.function;
   const readable = text.trim() === "" ? "{}" : isJsonObject(text) ? text : JSON.stringify({ INVALID_JSON: text });
   return readable === text ? call : { ...call, function: { ...call.function, arguments: readable } };
