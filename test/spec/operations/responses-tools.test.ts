@@ -249,6 +249,25 @@ describe("tools that the gateway runs", () => {
     expect(JSON.stringify(free.output)).not.toContain('"failed"');
   });
 
+  test("[d12.4 d12.5] have what goes back to the model and how they ended, plain and streamed alike", async () => {
+    const rounds: readonly ScriptedRound[] = [
+      { text: "I look.", calls: [{ name: "sky__weather", args: "{city" }] },
+      { text: "\n\nAgain.", calls: [weather] },
+      { calls: [{ name: "sky__broken" }] },
+      { calls: [weather] },
+    ];
+    const cut = async (count: number): Promise<readonly Record<string, any>[][]> =>
+      (await outputs(rounds, { ...BODY, x_gateway: { max_tool_rounds: count } })).map((output) => output.slice(1));
+    for (const output of await cut(2)) {
+      expect(output.map(shape)).toEqual(["message completed", "mcp_call failed", "message incomplete"]);
+      expect(JSON.parse(output[1]!["arguments"] as string)).toEqual({ INVALID_JSON: "{city" });
+      expect(output[2]!["content"][0].text).toBe("\n\nAgain.");
+    }
+    // the answer is incomplete, and the call before its end is not
+    for (const output of await cut(3)) expect(shape(output.at(-1)!)).toBe("mcp_call completed");
+    for (const output of await cut(4)) expect(shape(output.at(-1)!)).toBe("mcp_call failed");
+  });
+
   test("[d12.4] wait for an approval, run when it comes, and are told with the answer", async () => {
     const asking = { ...BODY, tools: [{ ...MCP, require_approval: "always" }] };
     for (const first of await outputs([{ calls: [weather] }], asking)) {

@@ -60,10 +60,9 @@ export class AnswerItems {
     this.hidden = before === null ? [] : before.hidden.slice();
     this.#refusedCalls = new Set();
     this.#offered = before === null ? new Map() : before.#offered;
-    this.#separates = {
-      text: before !== null && before.#length > 0,
-      reasoning: before !== null && before.#hasReasoning,
-    };
+    // only the texts of a stream come as the client of chat completions gets them
+    const joins = before !== null && events !== null;
+    this.#separates = { text: joins && before.#length > 0, reasoning: joins && before.#hasReasoning };
     if (before === null) return;
     this.#servedIn = before.#servedIn;
     this.#citations = before.#citations.slice();
@@ -229,8 +228,9 @@ export class AnswerItems {
   /** Closes what is open, and returns all items. The last one is incomplete where the answer is. */
   end(isIncomplete: boolean): readonly JsonObject[] {
     while (this.#open.length > 0) this.#closeFirst(isIncomplete && this.#open.length === 1);
-    if (isIncomplete && this.#done.length > 0 && this.#done.at(-1)!["status"] === "completed")
-      this.#done[this.#done.length - 1] = { ...this.#done.at(-1)!, status: "incomplete" };
+    const last = this.#done.at(-1);
+    if (isIncomplete && last?.["status"] === "completed" && last["type"] !== "mcp_call")
+      this.#done[this.#done.length - 1] = { ...last, status: "incomplete" };
     return this.#done;
   }
 
@@ -263,7 +263,8 @@ export class AnswerItems {
     const item = this.#open.shift()!;
     this.#place += 1;
     const at = this.#done.length;
-    const status = isIncomplete ? "incomplete" : "completed";
+    const hasEnded = !isIncomplete || (item.kind === "served" && item.result !== null);
+    const status = hasEnded ? "completed" : "incomplete";
     if (item.kind === "call") {
       this.#closedCalls.add(item.index);
       if (item.text === "" && !isIncomplete) {
