@@ -7,11 +7,11 @@ import type { Translator } from "../engine/request/translated-form.ts";
 export function countTranslator(operation: OperationName, translator: Translator): Translator {
   const never: Untranslated = { path: operation, message: `${operation} is not translated.`, dropped: "never" };
   return {
+    ...translator,
     translate({ stream: _stream, ...counted }) {
       const translation = translator.translate(counted);
       return { ...translation, untranslated: [never, ...translation.untranslated] };
     },
-    names: translator.names,
     counts: true,
   };
 }

@@ -1,6 +1,7 @@
 // A caller's own tool server in responses: a target that speaks the operation is sent it as it was written, and the
 // gateway asks no such server itself; where no target speaks the operation, the gateway runs its tools.
 import { describe, expect, test } from "bun:test";
+import { INPUT_TOKENS } from "../../../src/operations/responses/input-tokens.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import {
@@ -58,6 +59,17 @@ describe("a caller's own tool server", () => {
     expect(gateway.asked()).toBe(0);
     expect(gateway.sent.map(({ url }) => url)).toEqual(["https://api.openai.com/v1/responses"]);
     expect(JSON.parse(gateway.sent[0]!.body)).toMatchObject({ model: "gpt-9", tools: [OWN] });
+  });
+
+  test("[d12.3 d12.11] is counted by the vendor that would run it, and the gateway does not ask it", async () => {
+    const count: CannedAnswer = {
+      headers: { "content-type": "application/json" },
+      body: '{"object":"response.input_tokens","input_tokens":7}',
+    };
+    const gateway = gatewayWith(["mcp"], { upstream: cannedUpstream(count) });
+    const answer = await gateway.call(INPUT_TOKENS, BODY);
+    expect([answer.status, ((await answer.json()) as Record<string, any>)["input_tokens"]]).toEqual([200, 7]);
+    expect([gateway.asked(), JSON.parse(gateway.sent[0]!.body).tools]).toEqual([0, [OWN]]);
   });
 
   test("[d12.3] runs at the vendor only where the operator allows it, and needs byo_endpoint", async () => {

@@ -32,6 +32,7 @@ export function inputTokensTranslator(earlier: EarlierResponses | null): Transla
   return countTranslator("responses.input_tokens", {
     translate: (body) => translatedRequest({ input: [], ...body }, earlier),
     names: NAMES,
+    leavesServers: true,
   });
 }
 
