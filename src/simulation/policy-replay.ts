@@ -1,34 +1,23 @@
 // Asks one policy of recorded calls again, by what their records say. A rule that needs to know what is not recorded cannot be judged for that
 // call, unless its other parts decide.
 import { CallFacts } from "../engine/call/call-facts.ts";
-import type { ChatRequest } from "../core/chat.ts";
 import type { Configured } from "../core/configured/configured.ts";
-import type { Principal } from "../core/identity.ts";
-import type { JsonObject } from "../core/json.ts";
+import { COMMON, type CommonParameter } from "../core/params.ts";
 import type { Policy, PolicyTarget } from "../core/configured/policy.ts";
 import { DIRECT_ROUTE } from "../core/configured/route.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
-import type { RecordedToken } from "../store/search/recorded-calls.ts";
-import { simulatedPrincipal } from "./simulated-call.ts";
+import { NotRecorded, notRecorded, recordedPrincipal, recordedRequest, type RecordedTokens } from "./recorded-facts.ts";
+import { wasSent } from "./recorded-parameters.ts";
 
 export type PolicyVerdict = "allowed" | "denied" | "unknown";
 
-/** Something that a rule reads is not in the record. */
-class NotRecorded extends Error {}
-
-function unknown(what: string): never {
-  throw new NotRecorded(what);
-}
-
-type Tokens = ReadonlyMap<string, RecordedToken>;
 type Placed = Pick<Configured<PolicyDocument>, "name" | "tenantId" | "projectId" | "document">;
 
 export interface ReplayedPolicy {
   readonly tenantId: string;
-  /** By id, those of the calls. */
-  readonly tokens: Tokens;
+  readonly tokens: RecordedTokens;
   /** `null` where there is none. */
   readonly policy: Placed | null;
 }
@@ -51,11 +40,11 @@ export function policyVerdicts({ tenantId, tokens, policy }: ReplayedPolicy): (c
 
 const PRESENCE = /\bhas\(\s*request\.parameters\.(\w+)\s*\)/g;
 
-/** Whether a parameter was sent is recorded, and its value is not. */
-function withPresence(rule: string, { parameters, attempts }: RecordedCall): string {
-  return attempts.length === 0
-    ? rule
-    : rule.replaceAll(PRESENCE, (_, name: string) => (parameters.includes(name) ? "true" : "false"));
+/** Whether a parameter was sent is mostly recorded, and its value is not. */
+function withPresence(rule: string, call: RecordedCall): string {
+  return rule.replaceAll(PRESENCE, (read: string, name: string) =>
+    Object.hasOwn(COMMON, name) ? String(wasSent(name as CommonParameter, call) ?? read) : read,
+  );
 }
 
 function compiledWith(rule: string | undefined, policy: Placed, tenantId: string): Policy {
@@ -75,7 +64,7 @@ function compiledWith(rule: string | undefined, policy: Placed, tenantId: string
   return set.of(tenantId, projectId ?? "")!.all[0]!;
 }
 
-function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, tokens: Tokens): PolicyVerdict {
+function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, tokens: RecordedTokens): PolicyVerdict {
   const { concerns, concernsTarget, perTarget } = policy;
   if (concerns !== null && !concerns({ tokenId: call.tokenId ?? "", user: call.endUser })) return "allowed";
   const target = targetOf(call);
@@ -84,10 +73,10 @@ function verdictOf(policy: Policy, call: RecordedCall, tenantId: string, tokens:
   // the text that a guard searches is not recorded
   if (policy.kind === "guard") return "unknown";
   const facts = new CallFacts({
-    sent: requestOf(call),
+    sent: recordedRequest(call),
     operation: call.operation,
-    principal: principalOf(call, tenantId, tokens),
-    clientIp: () => unknown("client"),
+    principal: recordedPrincipal(call, tenantId, tokens),
+    clientIp: () => notRecorded("client"),
     now: () => call.timeMs,
   });
   facts.currentTarget = target;
@@ -104,73 +93,4 @@ function targetOf({ attempts, route, provider, model }: RecordedCall): PolicyTar
   const last = attempts.at(-1);
   const at = last ?? (provider === null || model === null ? undefined : { provider, model });
   return at === undefined ? null : { provider: at.provider, model: at.model, route: route ?? DIRECT_ROUTE };
-}
-
-/** A token that is gone has a role that nobody knows any more. */
-function principalOf(call: RecordedCall, tenantId: string, tokens: Tokens): Principal {
-  const token = call.tokenId === null ? undefined : tokens.get(call.tokenId);
-  const principal = {
-    ...simulatedPrincipal({ tenantId, projectId: call.projectId ?? "" }),
-    tokenId: call.tokenId ?? "",
-    userId: call.userId,
-  };
-  const hidden = (name: string): PropertyDescriptor => ({ get: () => unknown(name), enumerable: true });
-  return token === undefined
-    ? Object.defineProperties(principal, { tokenKind: hidden("token.kind"), role: hidden("token.role") })
-    : { ...principal, tokenKind: token.kind, role: token.role ?? "developer", permissions: new Set(token.permissions) };
-}
-
-/** The request as far as a rule may read it; the rest throws. */
-function requestOf({
-  parameters,
-  attempts,
-  messages,
-  usage,
-  endUser,
-  metadata,
-  route,
-  modelAsked,
-  stream,
-}: RecordedCall): ChatRequest {
-  const params = {} as JsonObject;
-  const names = attempts.length === 0 ? UNKNOWN_PARAMETERS : parameters;
-  for (const name of names) if (name !== "stream") hide(params, name, `request.parameters.${name}`);
-  if (parameters.includes("user")) Object.defineProperty(params, "user", { value: endUser, enumerable: true });
-  Object.defineProperty(params, "stream", { value: stream, enumerable: true });
-  const held = {
-    count: messages?.count ?? 0,
-    roles: messages?.roles ?? {},
-    promptTokens: usage?.prompt_tokens ?? 0,
-    memberFacts: null,
-  };
-  hide(held, "characters", "request.messages.characters");
-  hide(held, "parts", "request.messages.parts");
-  if (usage === null) hide(held, "promptTokens", "request.messages.prompt_tokens");
-  const named = route === null || route === DIRECT_ROUTE || route === modelAsked ? null : route;
-  const request = {
-    params,
-    messages: [],
-    held,
-    options: { route: named, model: modelAsked, metadata, toolServers: [] },
-  };
-  hide(request, "extra", "request.extra");
-  return request as unknown as ChatRequest;
-}
-
-/** Of a call that ended before a target was chosen, no parameter is known. */
-const UNKNOWN_PARAMETERS = [
-  "temperature",
-  "top_p",
-  "n",
-  "max_tokens",
-  "max_completion_tokens",
-  "tools",
-  "tool_choice",
-  "response_format",
-  "reasoning_effort",
-  "user",
-] as const;
-
-function hide(object: object, name: string, what: string): void {
-  Object.defineProperty(object, name, { get: () => unknown(what), enumerable: true, configurable: true });
 }

@@ -5,9 +5,9 @@ import { advance, charge, type Count, newCount } from "../admission/windows.ts";
 import type { Account, LimitRule } from "../core/configured/limit.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
-import type { RecordedToken } from "../store/search/recorded-calls.ts";
 import { type ExampleCalls, examplesOf } from "./example-calls.ts";
 import { policyVerdicts } from "./policy-replay.ts";
+import type { RecordedTokens } from "./recorded-facts.ts";
 import type { Replay, ReplayedCall } from "./replay.ts";
 import type { SimulatedConfiguration } from "./simulated-configuration.ts";
 
@@ -23,7 +23,7 @@ export interface RuleWorld {
   readonly tenantId: string;
   readonly route: string;
   readonly configuration: Pick<SimulatedConfiguration, "limitRules" | "policies">;
-  readonly tokens: ReadonlyMap<string, RecordedToken>;
+  readonly tokens: RecordedTokens;
 }
 
 /** A call with the target that answers it. */

@@ -60,7 +60,7 @@ async function recordsOf(db: Db, rows: readonly FoundRow[]): Promise<ReadonlyMap
   return records;
 }
 
-function recordedCall(record: CallRecord): RecordedCall {
+export function recordedCall(record: CallRecord): RecordedCall {
   const { traceId, operation, projectId, tokenId, userId, endUser, stream, route, provider, model, status, code } =
     record;
   const { messages, usage, metadata, policies, totalMs, firstContentMs, modelAsked } = record;
