@@ -18,6 +18,7 @@ import type { RecordedCall } from "../store/calls/calls.ts";
 import { chanceOf } from "./chance.ts";
 import type { Fault } from "./faults.ts";
 import type { ObservedTimes } from "./observed-times.ts";
+import { notRecorded, recordedPrincipal, recordedRequest, type RecordedTokens } from "./recorded-facts.ts";
 import { type CallTrace, runCalls } from "./run-calls.ts";
 import {
   type CallPlace,
@@ -27,7 +28,6 @@ import {
   type SimulatedCall,
   type SimulatedFacts,
   simulatedPrincipal,
-  withMetadata,
 } from "./simulated-call.ts";
 import { createCourses } from "./upstream-course.ts";
 import { SIMULATED_OPERATIONS, type SimulatedOperation, writtenRequest } from "./written-request.ts";
@@ -60,7 +60,7 @@ export interface Replay {
   readonly calls: readonly ReplayedCall[];
   /** Every target that any of the calls can reach, in the order of the plan. */
   readonly targets: readonly string[];
-  /** Calls on which a condition was asked that reads what records do not keep: headers, or the client's address. */
+  /** Calls on which a condition was asked that reads what records do not hold. */
   readonly unjudged: number;
 }
 
@@ -68,6 +68,7 @@ export interface ReplayInput {
   /** The oldest first; each of them can be simulated. */
   readonly calls: readonly RecordedCall[];
   readonly tenantId: string;
+  readonly tokens: RecordedTokens;
   readonly route: string;
   readonly snapshot: Snapshot;
   readonly faults: readonly Omit<Fault, "from_ms" | "to_ms">[];
@@ -89,12 +90,18 @@ interface Kind {
   readonly prices: CallPrices;
 }
 
+/** What conditions wanted to know of one call that its record does not hold. */
+interface Gaps {
+  isUnjudged: boolean;
+}
+
 interface Playable extends SimulatedCall {
   readonly number: number;
   readonly recorded: RecordedCall;
   readonly kind: Kind;
   /** What the call shares with those of its kind, where it was not prepared alone. */
   readonly shared: Prepared;
+  readonly gaps: Gaps;
   readonly random: () => number;
 }
 
@@ -203,8 +210,12 @@ function hasConditions({ isConditional: ofTargets, fallbacks, contentPolicyFallb
   return ofTargets === true || fallbacks.some(isConditional) || contentPolicyFallbacks.some(isConditional);
 }
 
-/** Whether what the call cannot tell decides where it goes: it is then taken for a call without headers and address. */
-function isUnjudged({ prepared: { stages } }: Playable): boolean {
+/**
+ * Whether what the record cannot tell decides where the call goes: a condition on headers or the address is asked as if
+ * neither had been sent, and any other fails.
+ */
+function isUnjudged({ prepared: { stages }, gaps }: Playable): boolean {
+  if (gaps.isUnjudged) return true;
   return stages.some(({ candidates }) =>
     candidates.some(({ serving, route }) => [serving.route, route].some(asksMore)),
   );
@@ -224,14 +235,23 @@ function factsOf({ traceId, timeMs }: RecordedCall): SimulatedFacts {
 }
 
 /** The call with what conditions and shares may ask of it beside its kind, as far as it is recorded. */
-function preparedAlone(call: RecordedCall, { request, place }: Kind): PreparedCall {
-  const { endUser, metadata, tokenId, userId } = call;
+function preparedAlone(
+  call: RecordedCall,
+  { request, place }: Kind,
+  { tenantId, tokens }: Pick<ReplayInput, "tenantId" | "tokens">,
+  gaps: Gaps,
+): PreparedCall {
+  const { endUser } = call;
   const own = endUser === null ? request : withMembers(request, { params: { ...request.params, user: endUser } });
-  return preparedCall(withMetadata(own, metadata), {
-    ...place,
-    principal: { ...place.principal, tokenId: tokenId ?? place.principal.tokenId, userId },
-    facts: factsOf(call),
-  });
+  const unknown = (what: string): never => {
+    gaps.isUnjudged = true;
+    return notRecorded(what);
+  };
+  const recorded = {
+    sent: recordedRequest(call, request.params, unknown),
+    principal: recordedPrincipal(call, tenantId, tokens, unknown),
+  };
+  return preparedCall(own, { ...place, facts: { ...factsOf(call), recorded } });
 }
 
 function refusalOf(
@@ -255,9 +275,11 @@ interface Playing extends ReplayInput {
 
 function playableCall(
   recorded: RecordedCall,
-  { number, kind, startMs, tenantId, route, seed }: Playing,
+  { number, kind, startMs, tenantId, tokens, route, seed }: Playing,
 ): Playable | Refusal {
-  const made = kind.prepared ?? orRefusal(route, kind.place, () => preparedAlone(recorded, kind));
+  const gaps: Gaps = { isUnjudged: false };
+  const made =
+    kind.prepared ?? orRefusal(route, kind.place, () => preparedAlone(recorded, kind, { tenantId, tokens }, gaps));
   if ("code" in made) return made;
   const { prepared, timeoutMs, hasOwnTimeout } = made;
   return {
@@ -272,6 +294,7 @@ function playableCall(
     recorded,
     kind,
     shared: prepared,
+    gaps,
     random: chanceOf(~(seed + number)),
   };
 }

@@ -76,11 +76,19 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
   const found = await reads.calls({ ...scopeOf(place), route: name, limit: question.limit });
   const { used, leftOut } = sorted(found.calls, found.withoutRecord, question.ownIn);
   const times = observedTimes([...used, ...(await otherAnswers(used, (proposed ?? now)!, question, reads))]);
-  const input: Omit<ReplayInput, "snapshot"> = { calls: used, tenantId, route: name, faults, times, seed: SEED };
+  const tokens = await reads.tokens([...new Set(used.flatMap(({ tokenId }) => tokenId ?? []))]);
+  const input: Omit<ReplayInput, "snapshot"> = {
+    calls: used,
+    tenantId,
+    tokens,
+    route: name,
+    faults,
+    times,
+    seed: SEED,
+  };
   const before = now === null ? null : replay({ ...input, snapshot: now });
   const after = proposed === null ? null : replay({ ...input, snapshot: proposed });
   const tested = { snapshot: (proposed ?? now)!, tenantId, projectId, name };
-  const tokens = await reads.tokens([...new Set(used.flatMap(({ tokenId }) => tokenId ?? []))]);
   const world = { tenantId, route: name, configuration, tokens };
   const outcomeOf = (one: Replay): SimulatedOutcome => ({ ...sumsOf(one, used), rules: ruleEffects(one, used, world) });
   const targets = new Set([...(before?.targets ?? []), ...(after?.targets ?? [])]);

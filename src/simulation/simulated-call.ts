@@ -4,7 +4,7 @@ import type { CallPolicies } from "../engine/call/call-policies.ts";
 import { reasoningCarriers } from "../engine/carriers/reasoning-carrier.ts";
 import { CallPrices } from "../engine/metering/call-prices.ts";
 import type { PlannedCall } from "../engine/plan/candidate.ts";
-import { Eligibility } from "../engine/plan/eligibility.ts";
+import { Eligibility, type EligibilitySource } from "../engine/plan/eligibility.ts";
 import { prepare, type Prepared } from "../engine/plan/stages.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
@@ -41,6 +41,8 @@ export interface SimulatedFacts {
   readonly traceId: string;
   readonly headers: Headers;
   readonly timeMs: number;
+  /** What conditions read of a recorded call, of which the request has no more than the size; the request, if left out. */
+  readonly recorded?: Pick<EligibilitySource, "sent" | "principal">;
 }
 
 export interface PreparedCall extends Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout"> {
@@ -59,8 +61,7 @@ export function preparedCall(
 ): PreparedCall {
   const askedMs = request.options.timeoutMs;
   const eligibility = new Eligibility({
-    sent: request,
-    principal,
+    ...(facts.recorded ?? { sent: request, principal }),
     http: facts.headers,
     operation,
     clientIp: () => "",

@@ -6,6 +6,7 @@ import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts"
 import { observedTimes } from "../../src/simulation/observed-times.ts";
 import { replay, type Replay } from "../../src/simulation/replay.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
+import type { RecordedCall } from "../../src/store/calls/calls.ts";
 import { recordedCall } from "./recorded-call.ts";
 
 const OPENAI = "openai:gpt-4o";
@@ -18,15 +19,24 @@ const CALLS = Array.from({ length: 6 }, (_, index) =>
   recordedCall({ timeMs: START + index * MINUTE_MS, parameters: ["logprobs"] }),
 );
 
-function played(route: string): Replay {
+function played(route: string, calls: readonly RecordedCall[] = CALLS): Replay {
   const environment = readEnvironment({});
   const text = `routes: { chat: ${route} }`;
   const configuration = parseConfiguration({ file: "test", text, families: PROVIDER_FAMILIES, environment });
   const snapshot = simulatedSnapshot({ configuration, environment }, [
     { id: "default", tenantId: "default", name: "default" },
   ]);
-  const times = observedTimes(CALLS);
-  return replay({ calls: CALLS, tenantId: "default", route: "chat", snapshot, faults: [], times, seed: 1 });
+  const times = observedTimes(calls);
+  return replay({
+    calls,
+    tenantId: "default",
+    tokens: new Map(),
+    route: "chat",
+    snapshot,
+    faults: [],
+    times,
+    seed: 1,
+  });
 }
 
 test("a target with a condition refuses only the calls that are for it, whichever of them came first", () => {
@@ -42,4 +52,13 @@ test("a target with a condition refuses only the calls that are for it, whicheve
     expect(calls.map(({ cost }) => cost !== null)).toEqual(calls.map(({ target }) => target !== null));
     expect(calls.find(({ code }) => code !== null)!.refusals).toMatchObject([{ target: CLAUDE, param: "logprobs" }]);
   }
+});
+
+test("[d6.6] functions in the deprecated form are refused where tools are", () => {
+  const [call] = CALLS;
+  const refusals = ["tools", "functions"].map((name) => {
+    const { calls } = played('{ targets: ["cohere:c4ai-aya-expanse-8b"] }', [{ ...call!, parameters: [name] }]);
+    return calls[0]!.refusals;
+  });
+  expect(refusals).toMatchObject([[{ param: "tools" }], [{ param: "tools" }]]);
 });

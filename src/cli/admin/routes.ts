@@ -235,7 +235,7 @@ function printOutcome(title: string, outcome: JsonObject): void {
   );
   if (typeof unjudged === "number" && unjudged > 0)
     printLine(
-      `${counted(unjudged, "call meets a condition that reads", "calls meet conditions that read")} headers or the client's address, which records do not keep: ${unjudged === 1 ? "it is simulated as if it" : "they are simulated as if they"} had sent none`,
+      `${counted(unjudged, "call meets a condition that reads", "calls meet conditions that read")} what records do not keep, such as headers: where ${unjudged === 1 ? "it goes" : "they go"} is not certain`,
     );
   printTable(
     ["TARGET", "CALLS", "SHARE", "REFUSED", "TOO LONG", "USD", "RECORDED ANSWERS"],

@@ -131,8 +131,8 @@ function Result({ answer }: { readonly answer: RouteSimulation }) {
           <Refusals outcome={shown} />
           {shown.unjudged > 0 && (
             <p className="hint">
-              {counted(shown.unjudged, "call meets a condition that reads", "calls meet conditions that read")} headers
-              or the client's address, which records do not keep. They count as not sent.
+              {counted(shown.unjudged, "call meets a condition that reads", "calls meet conditions that read")} what
+              records do not keep, such as headers or the client's address. Where they go is not certain.
             </p>
           )}
         </>

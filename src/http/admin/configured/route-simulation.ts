@@ -87,7 +87,7 @@ const outcome = z
     unpriced: count.meta({ description: "Answered calls whose cost is not known." }),
     unjudged: count.meta({
       description:
-        "Calls on which a condition of the route was asked that reads headers or the client's address, which records do not keep. They are simulated as if neither had been sent.",
+        "Calls on which a condition of the route was asked that reads what records do not keep. Headers and the client's address count as not sent; a condition that reads anything else that is not recorded passes its target over.",
     }),
     first_content_ms: percentiles,
     total_ms: percentiles,
