@@ -74,7 +74,8 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
   const now = isPublished ? snapshot : null;
   const proposed = proposal === null ? null : withProposedRoute(snapshot, proposal);
   const found = await reads.calls({ ...scopeOf(place), route: name, limit: question.limit });
-  const { used, leftOut } = sorted(found.calls, found.withoutRecord, question.ownIn);
+  const { used: all, leftOut } = sorted(found.calls, found.withoutRecord, question.ownIn);
+  const used = all.map((call) => withoutAdded(call, snapshot, tenantId, name));
   const times = observedTimes([...used, ...(await otherAnswers(used, (proposed ?? now)!, question, reads))]);
   const tokens = await reads.tokens([...new Set(used.flatMap(({ tokenId }) => tokenId ?? []))]);
   const input: Omit<ReplayInput, "snapshot"> = {
@@ -131,6 +132,22 @@ function sorted(
         : [{ reason: "The details of the call are not kept any more.", calls: withoutRecord }]),
     ],
   };
+}
+
+/**
+ * Returns the call without the parameters that its target or fallback adds to the calls of the route: another target is
+ * not sent them. Records do not tell them from those of the client.
+ */
+function withoutAdded(call: RecordedCall, snapshot: Snapshot, tenantId: string, name: string): RecordedCall {
+  const { projectId, provider, model } = call;
+  const route = routesFor(snapshot, { tenantId, projectId }).get(name);
+  if (route === undefined || provider === null || model === null) return call;
+  const added = new Set(
+    [...route.targets.map((one) => ({ ...one, model: one.name })), ...route.fallbacks]
+      .filter((one) => one.model === `${provider}:${model}`)
+      .flatMap(({ params }) => Object.keys(params)),
+  );
+  return added.size === 0 ? call : { ...call, parameters: call.parameters.filter((one) => !added.has(one)) };
 }
 
 /** Answers of targets that the route's own calls say little of, among the other calls of the place. */

@@ -3,6 +3,7 @@
 import type { Json, JsonObject } from "../core/json.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
+import { DEPRECATED_NAMES } from "../engine/fit/fit.ts";
 
 /** Operations whose calls can be simulated. */
 export const SIMULATED_OPERATIONS = [
@@ -137,7 +138,13 @@ const isWritable = (name: string): name is CommonParameter => Object.hasOwn(SAMP
 /** The deployment is a model of its own, and the two names of the output bound are one parameter. */
 const UNWRITTEN: ReadonlySet<string> = new Set(["deployment_id", "stream"]);
 
-function samplesOf(names: readonly string[]): JsonObject {
+/** The deprecated names are those of the same parameters. */
+const CURRENT_NAMES: ReadonlyMap<string, string> = new Map(
+  Object.entries(DEPRECATED_NAMES).map(([name, deprecated]) => [deprecated, name]),
+);
+
+function samplesOf(sent: readonly string[]): JsonObject {
+  const names = sent.map((name) => CURRENT_NAMES.get(name) ?? name);
   const known = names.filter((name) => isWritable(name) && !UNWRITTEN.has(name)) as readonly CommonParameter[];
   const samples = Object.fromEntries(
     known.flatMap((name) => [...Object.entries(SAMPLES[name].beside ?? {}), [name, SAMPLES[name].value] as const]),
