@@ -30,7 +30,13 @@ import {
   simulatedPrincipal,
 } from "./simulated-call.ts";
 import { createCourses } from "./upstream-course.ts";
-import { SIMULATED_OPERATIONS, type SimulatedOperation, writtenRequest } from "./written-request.ts";
+import {
+  MOST_WRITTEN,
+  SIMULATED_OPERATIONS,
+  type SimulatedOperation,
+  withPrompt,
+  writtenRequest,
+} from "./written-request.ts";
 
 /** Why a target or the whole gateway does not take a call. */
 export interface Refusal {
@@ -145,10 +151,8 @@ function kindKey(call: RecordedCall): string {
 
 /** Rounded up to a power of two, so that few prompts have to be written. */
 function sizeOf(call: RecordedCall): number {
-  return 2 ** Math.ceil(Math.log2(Math.min(MOST_WRITTEN, Math.max(1, promptTokens(call)))));
+  return 2 ** Math.ceil(Math.log2(Math.max(1, promptTokens(call))));
 }
-/** A longer prompt is planned like one of this length. */
-const MOST_WRITTEN = 4096;
 const CHARACTERS_OF_A_TOKEN = 4;
 
 function promptTokens({ usage, messages }: RecordedCall): number {
@@ -180,13 +184,13 @@ function kindOf(call: RecordedCall, { tenantId, route, snapshot }: ReplayInput):
     ...(route !== DIRECT_ROUTE && { route }),
     ...(asked !== undefined && { model: asked }),
     stream: call.stream,
-    promptTokens: sizeOf(call),
+    promptTokens: Math.min(sizeOf(call), MOST_WRITTEN),
     parameters: call.parameters,
     blocks: call.messages?.blocks ?? [],
   });
   const place = { operation, snapshot: seen, principal, prices, policies: null };
   return orRefusal(route, place, () => {
-    const request = FORMS.get(operation)!.parse(text, snapshot.limits.body);
+    const request = withPrompt(FORMS.get(operation)!.parse(text, snapshot.limits.body), operation, sizeOf(call));
     const prepared = [...routesFor(seen, principal).values()].some(hasConditions)
       ? null
       : preparedCall(request, { ...place, facts: factsOf(call) });

@@ -19,7 +19,7 @@ import {
   withMetadata,
 } from "./simulated-call.ts";
 import { createCourses } from "./upstream-course.ts";
-import { writtenRequest } from "./written-request.ts";
+import { MOST_WRITTEN, withPrompt, writtenRequest } from "./written-request.ts";
 
 export interface RouteTestResult {
   readonly name: string;
@@ -40,8 +40,6 @@ const DRAWS = 10;
 const DIVIDED_DRAWS = 200;
 const OPERATION = "chat.completions";
 const USUAL_PROMPT = 100;
-/** A longer prompt is written like one of this length. */
-const MOST_WRITTEN = 4096;
 
 export function testResults(tests: readonly RouteTest[], route: TestedRoute): readonly RouteTestResult[] {
   return tests.map((test) => ({ name: test.name, fault: faultOf(test, route) }));
@@ -107,19 +105,17 @@ function callOf(
   const seen = snapshotSeenBy(snapshot, principal);
   const { stream = false, parameters = [], content = [], prompt_tokens: tokens = USUAL_PROMPT, model } = when;
   try {
+    const text = writtenRequest({
+      operation: OPERATION,
+      route: name,
+      model,
+      stream,
+      promptTokens: Math.min(tokens, MOST_WRITTEN),
+      parameters,
+      blocks: content,
+    });
     const request = withMetadata(
-      FORMS.get(OPERATION)!.parse(
-        writtenRequest({
-          operation: OPERATION,
-          route: name,
-          model,
-          stream,
-          promptTokens: Math.min(tokens, MOST_WRITTEN),
-          parameters,
-          blocks: content,
-        }),
-        snapshot.limits.body,
-      ),
+      withPrompt(FORMS.get(OPERATION)!.parse(text, snapshot.limits.body), OPERATION, tokens),
       (when.metadata ?? null) as JsonObject | null,
     );
     const timeMs = when.time === undefined ? systemClock.now() : Date.parse(when.time);

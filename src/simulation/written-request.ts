@@ -1,9 +1,11 @@
 // Writes the body of a simulated call from what is known of it: its operation, the size of its text, and the names of
 // its parameters. The body passes the gateway's own parser like that of a real call.
+import type { ChatRequest } from "../core/chat.ts";
 import type { Json, JsonObject } from "../core/json.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
 import { DEPRECATED_NAMES } from "../engine/fit/fit.ts";
+import { openingOf } from "../engine/long-bodies/held-conversation.ts";
 
 /** Operations whose calls can be simulated. */
 export const SIMULATED_OPERATIONS = [
@@ -33,8 +35,11 @@ export interface WrittenCall {
   readonly blocks?: readonly string[];
 }
 
-/** A word with its space is about one token. */
-const FILLER = "word ";
+/** What the gateway estimates as one token, and the tokens that a message costs beside its text. */
+const FILLER = "and ";
+const PER_MESSAGE = 4;
+/** What is longer is not written, because a simulation may have many prompts. */
+export const MOST_WRITTEN = 4096;
 
 /** The text of a call and the bound of its answer, as each operation has them. */
 const WRITTEN: Readonly<Record<SimulatedOperation, (text: string, bound: number | undefined) => object>> = {
@@ -63,7 +68,7 @@ export function writtenRequest(call: WrittenCall): string {
     fallbacks: call.fallbacks,
     timeout: call.timeoutMs === undefined ? undefined : call.timeoutMs / 1000,
   };
-  const text = FILLER.repeat(promptTokens).trimEnd();
+  const text = FILLER.repeat(Math.max(1, promptTokens - PER_MESSAGE)).trimEnd();
   const written = WRITTEN[operation](text, maxTokens);
   const streamed = STREAMED.has(operation) ? { stream } : {};
   if (operation !== "chat.completions")
@@ -83,6 +88,33 @@ export function writtenRequest(call: WrittenCall): string {
     ...(user !== undefined && { user }),
     ...own,
   });
+}
+
+const CONVERSATIONS: ReadonlySet<OperationName> = new Set(["chat.completions", "responses", "messages"]);
+
+/** Returns the request with a prompt of this length: what was not written of a conversation is counted like one that another thread holds. */
+export function withPrompt(request: ChatRequest, operation: OperationName, promptTokens: number): ChatRequest {
+  const left = promptTokens - MOST_WRITTEN;
+  if (left <= 0 || !CONVERSATIONS.has(operation)) return request;
+  const characters = left * FILLER.length;
+  return {
+    ...request,
+    held: {
+      id: 0,
+      members: [],
+      count: 0,
+      roles: {},
+      parts: {},
+      characters,
+      bodyCharacters: characters,
+      promptTokens: left,
+      skeleton: [],
+      opening: openingOf(request.messages),
+      addressed: new Set(),
+      unanswered: [],
+      memberFacts: null,
+    },
+  };
 }
 
 const TOOL = { type: "function", function: { name: "tool", parameters: { type: "object", properties: {} } } };

@@ -153,10 +153,12 @@ describe("[d16.1] tests of a route", () => {
     tests: readonly object[],
     targets: readonly (string | object)[],
     fallbacks: readonly object[] = [],
+    other: object = {},
   ) =>
     failedTests({
       configuration: configurationOf(
         JSON.stringify({
+          ...other,
           server: { condition_headers: ["x-tier"] },
           routes: { r: { targets, fallbacks, tests: tests.map((one) => ({ name: "it", ...one })) } },
         }),
@@ -203,6 +205,35 @@ describe("[d16.1] tests of a route", () => {
         [{ when: {}, expect: { target: "openai:b" } }],
         [GOLD],
         [{ model: "openai:b", when: "!request.stream" }],
+      ),
+    ).toEqual([]);
+  });
+
+  test("have a prompt of the length that they say, for conditions and policies", () => {
+    const targets = [
+      { model: "openai:long", when: "request.messages.prompt_tokens > 20000" },
+      { model: "openai:usual", when: "request.messages.prompt_tokens >= 100" },
+      "openai:short",
+    ];
+    const of = (tokens: number | undefined, expected: object) => ({
+      when: { prompt_tokens: tokens },
+      expect: expected,
+    });
+    const policies = { long: { rule: "request.messages.prompt_tokens > 1000000" } };
+    expect(
+      failures(
+        [
+          of(10, { target: "openai:short" }),
+          of(99, { target: "openai:short" }),
+          of(undefined, { target: "openai:usual" }),
+          of(20_000, { target: "openai:usual" }),
+          of(20_001, { target: "openai:long" }),
+          of(1_000_000, { target: "openai:long" }),
+          of(1_000_001, { code: "policy_violation" }),
+        ],
+        targets,
+        [],
+        { policies },
       ),
     ).toEqual([]);
   });
