@@ -22,6 +22,7 @@ import { notRecorded, recordedPrincipal, recordedRequest, type RecordedTokens } 
 import { type CallTrace, runCalls } from "./run-calls.ts";
 import {
   type CallPlace,
+  candidateAt,
   preparedCall,
   type PreparedCall,
   pricesFor,
@@ -285,7 +286,7 @@ function playableCall(
   const made =
     kind.prepared ?? orRefusal(route, kind.place, () => preparedAlone(recorded, kind, { tenantId, tokens }, gaps));
   if ("code" in made) return made;
-  const { prepared, timeoutMs, hasOwnTimeout } = made;
+  const { prepared, timeoutMs, hasOwnTimeout, isCopiedFrom } = made;
   return {
     atMs: recorded.timeMs - startMs,
     asked: route,
@@ -294,6 +295,7 @@ function playableCall(
     prepared: withStickyKeys(prepared, recorded),
     timeoutMs,
     hasOwnTimeout,
+    isCopiedFrom,
     number,
     recorded,
     kind,
@@ -340,12 +342,6 @@ function replayedCall(
 }
 
 const messageOf = ({ message, param }: Pick<Refusal, "message" | "param">) => ({ message, param });
-
-function candidateAt(prepared: Prepared, name: string): RouteCandidate | null {
-  for (const { candidates } of everyStage(prepared))
-    for (const candidate of candidates) if (candidate.target.name === name) return candidate;
-  return null;
-}
 
 /** What the recorded usage costs at this target. */
 function costAt(candidate: RouteCandidate, { prices }: Kind, { usage }: RecordedCall): CallCost | null {

@@ -9,7 +9,7 @@ import { FORMS } from "../operations/forms.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import { chanceOf } from "./chance.ts";
 import { concerns } from "./faults.ts";
-import { runCalls } from "./run-calls.ts";
+import { firstSentTo, runCalls } from "./run-calls.ts";
 import {
   preparedCall,
   type PreparedCall,
@@ -40,46 +40,56 @@ const DRAWS = 10;
 const DIVIDED_DRAWS = 200;
 const OPERATION = "chat.completions";
 const USUAL_PROMPT = 100;
+const NO_PROJECT = "";
 
 export function testResults(tests: readonly RouteTest[], route: TestedRoute): readonly RouteTestResult[] {
-  return tests.map((test) => ({ name: test.name, fault: faultOf(test, route) }));
+  const tested = { ...route, snapshot: withAnyContentLog(route) };
+  return tests.map((test) => ({ name: test.name, fault: faultOf(test, tested) }));
+}
+
+/** A test that names no project is about the calls of any, and so about those of one that keeps content, if there is one. */
+function withAnyContentLog({ snapshot, tenantId }: TestedRoute): Snapshot {
+  const { contentLogs, projects } = snapshot;
+  const own = [...contentLogs].find(([id]) => projects.get(id)?.tenantId === tenantId);
+  return own === undefined ? snapshot : { ...snapshot, contentLogs: new Map([...contentLogs, [NO_PROJECT, own[1]]]) };
 }
 
 function faultOf(test: RouteTest, route: TestedRoute): string | null {
   const { expect } = test;
+  const missing = missingProject(test, route);
+  if (missing !== null) return `There is no project ${JSON.stringify(missing)} in the tenant.`;
   const first = callOf(test, route, 1);
   if (first instanceof GatewayError)
-    return wrongEnd(expect, { target: null, code: first.code, message: first.message });
+    return wrongCopies(expect, false) ?? wrongEnd(expect, { ...NOWHERE, code: first.code, message: first.message });
   const isDivided = first.isDividedByTrace;
-  const copied = isCopied(test, route, first);
-  if (expect.mirrored !== undefined && expect.mirrored !== copied)
-    return copied ? "The mirror gets a copy of such calls." : "The mirror gets no copy of such calls.";
+  let isCopied = false;
   for (let draw = 1; draw <= (isDivided ? DIVIDED_DRAWS : DRAWS); draw++) {
     const call = isDivided && draw > 1 ? (callOf(test, route, draw) as typeof first) : first;
-    const fault = (draw === 1 || isDivided ? wrongReach(call, expect) : null) ?? wrongEndOf(call, test, route, draw);
+    const end = endOf(call, test, route, draw);
+    isCopied ||= end.sentTo !== null && call.isCopiedFrom(end.sentTo);
+    const fault = (draw === 1 || isDivided ? wrongReach(call, expect) : null) ?? wrongEnd(expect, end);
     if (fault !== null) return fault;
   }
-  return null;
+  return wrongCopies(expect, isCopied);
 }
 
-/** Whether one of the draws is copied. */
-function isCopied(test: RouteTest, route: TestedRoute, first: SimulatedCall & PreparedCall): boolean {
-  const isIn = ({ prepared: { copy } }: SimulatedCall): boolean => copy !== null && copy.verdict.passedOver === null;
-  if (test.expect.mirrored === undefined || !first.isDividedByTrace) return isIn(first);
-  for (let draw = 1; draw <= DIVIDED_DRAWS; draw++) if (isIn(callOf(test, route, draw) as typeof first)) return true;
-  return false;
+function missingProject(
+  { when: { project } }: RouteTest,
+  { snapshot, tenantId, projectId }: TestedRoute,
+): string | null {
+  if (project === undefined || projectId !== null) return null;
+  return snapshot.projects.get(project)?.tenantId === tenantId ? null : project;
+}
+
+/** `isCopied` says whether one of the draws is copied. */
+function wrongCopies({ mirrored }: RouteTest["expect"], isCopied: boolean): string | null {
+  if (mirrored === undefined || mirrored === isCopied) return null;
+  return isCopied ? "The mirror gets a copy of such calls." : "The mirror gets no copy of such calls.";
 }
 
 function wrongReach({ prepared }: SimulatedCall, { never }: RouteTest["expect"]): string | null {
   const reached = listOf(never).filter((name) => isReachable(prepared, name));
   return reached.length > 0 ? `Such a call can reach ${reached.join(", ")}.` : null;
-}
-
-function wrongEndOf(call: SimulatedCall, test: RouteTest, route: TestedRoute, seed: number): string | null {
-  const { expect } = test;
-  return expect.target === undefined && expect.code === undefined
-    ? null
-    : wrongEnd(expect, endOf(call, test, route, seed));
 }
 
 /** The target that answers such a call in one draw; `null` where none does. */
@@ -98,9 +108,7 @@ function callOf(
   { snapshot, tenantId, projectId, name }: TestedRoute,
   draw: number,
 ): (SimulatedCall & PreparedCall) | GatewayError {
-  const project = projectId ?? when.project ?? "";
-  if (when.project !== undefined && projectId === null && snapshot.projects.get(when.project)?.tenantId !== tenantId)
-    return new GatewayError("not_found", `There is no project ${JSON.stringify(when.project)} in the tenant.`);
+  const project = projectId ?? when.project ?? NO_PROJECT;
   const principal = simulatedPrincipal({ tenantId, projectId: project });
   const seen = snapshotSeenBy(snapshot, principal);
   const { stream = false, parameters = [], content = [], prompt_tokens: tokens = USUAL_PROMPT, model } = when;
@@ -165,9 +173,13 @@ function isReachable(prepared: Prepared, name: string): boolean {
 
 interface End {
   readonly target: string | null;
+  /** The target to which it was sent first; `null` where it was sent to none. */
+  readonly sentTo: string | null;
   readonly code: string | null;
   readonly message: string | null;
 }
+
+const NOWHERE = { target: null, sentTo: null } as const;
 
 function endOf(call: SimulatedCall, { when }: RouteTest, { snapshot }: TestedRoute, seed: number): End {
   const { prompt_tokens: tokens = USUAL_PROMPT, down = [] } = when;
@@ -188,18 +200,20 @@ function endOf(call: SimulatedCall, { when }: RouteTest, { snapshot }: TestedRou
     limits: snapshot.limits,
     randomOf: () => chanceOf(seed),
   });
-  const { code, winner, attempts } = calls[0]!;
+  const [trace] = calls;
+  const { code, winner, attempts } = trace!;
   const message = attempts.findLast(({ refusal }) => refusal !== null)?.refusal?.message ?? null;
-  return { target: code === null ? winner!.target : null, code, message };
+  return { target: code === null ? winner!.target : null, sentTo: firstSentTo(trace!), code, message };
 }
 
 /** One sentence where the call does not end as expected. */
 function wrongEnd(
-  { target, never, code: expected }: RouteTest["expect"],
+  { target, code: expected }: RouteTest["expect"],
   { target: answering, code, message }: End,
 ): string | null {
+  if (target === undefined && expected === undefined) return null;
   if (code !== null) {
-    if (expected === code || (target === undefined && expected === undefined && never !== undefined)) return null;
+    if (expected === code) return null;
     return `The call fails with ${code}${message === null ? "" : `: ${message}`}`;
   }
   if (expected !== undefined) return `${answering} answers, and the call does not fail with ${expected}.`;

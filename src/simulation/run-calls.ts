@@ -49,6 +49,11 @@ export interface CallTrace {
   readonly endedMs: number;
 }
 
+/** The target to which the call was sent first; `null` where it was sent to none. */
+export function firstSentTo({ attempts }: Pick<CallTrace, "attempts">): string | null {
+  return attempts.find(({ ending }) => ending !== "refused" && ending !== "shed")?.target ?? null;
+}
+
 export interface RunInput {
   readonly calls: readonly SimulatedCall[];
   readonly courses: Courses;

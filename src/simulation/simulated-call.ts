@@ -3,9 +3,11 @@
 import type { CallPolicies } from "../engine/call/call-policies.ts";
 import { reasoningCarriers } from "../engine/carriers/reasoning-carrier.ts";
 import { CallPrices } from "../engine/metering/call-prices.ts";
-import type { PlannedCall } from "../engine/plan/candidate.ts";
+import { LONG_BODY_BYTES } from "../engine/long-bodies/long-body-thread.ts";
+import { reasonAgainst } from "../engine/mirror/copy-call.ts";
+import type { PlannedCall, RouteCandidate } from "../engine/plan/candidate.ts";
 import { Eligibility, type EligibilitySource } from "../engine/plan/eligibility.ts";
-import { prepare, type Prepared } from "../engine/plan/stages.ts";
+import { everyStage, prepare, type Prepared } from "../engine/plan/stages.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Principal } from "../core/identity.ts";
@@ -24,6 +26,8 @@ export interface SimulatedCall {
   readonly prepared: Prepared;
   readonly timeoutMs: number;
   readonly hasOwnTimeout: boolean;
+  /** Whether the mirror of the route gets a copy, where the call is sent to this target first. */
+  isCopiedFrom(target: string): boolean;
 }
 
 export interface CallPlace {
@@ -45,7 +49,7 @@ export interface SimulatedFacts {
   readonly recorded?: Pick<EligibilitySource, "sent" | "principal">;
 }
 
-export interface PreparedCall extends Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout"> {
+export interface PreparedCall extends Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout" | "isCopiedFrom"> {
   /** A share of its routes divides the calls by their trace ids. */
   readonly isDividedByTrace: boolean;
 }
@@ -87,12 +91,31 @@ export function preparedCall(
     recorder: { targeted: () => {}, fitted: () => {} },
     eligibilityOf: () => eligibility,
   };
+  const prepared = prepare(request, principal, facts.headers, call);
+  const { copy } = prepared;
+  const copied = { call: { ...call, lifetime: { isDetached: false } }, request: asReceived(request), principal };
   return {
-    prepared: prepare(request, principal, facts.headers, call),
+    prepared,
     timeoutMs,
     hasOwnTimeout: askedMs !== null,
+    isCopiedFrom(name) {
+      const at = copy === null ? null : candidateAt(prepared, name);
+      return at !== null && reasonAgainst(copy!, copied, at.ready().resolved.target) === null;
+    },
     isDividedByTrace: eligibility.isDividedByTrace,
   };
+}
+
+export function candidateAt(prepared: Prepared, name: string): RouteCandidate | null {
+  for (const { candidates } of everyStage(prepared))
+    for (const candidate of candidates) if (candidate.target.name === name) return candidate;
+  return null;
+}
+
+/** The gateway gives only long bodies to another thread. */
+function asReceived(request: ChatRequest): ChatRequest {
+  const { held, ...short } = request;
+  return held === undefined || held.bodyCharacters + request.source.text.length >= LONG_BODY_BYTES ? request : short;
 }
 
 export function withMetadata(request: ChatRequest, metadata: JsonObject | null): ChatRequest {

@@ -27,6 +27,7 @@ export type SimulatedConfiguration = Pick<
   | "allowPrivateAddresses"
   | "limits"
   | "conditionHeaders"
+  | "contentLogs"
 > & {
   readonly policies: readonly Configured<PolicyDocument>[];
   /** Of the tenant and its projects. */
@@ -65,6 +66,10 @@ export function simulatedConfiguration(
     allowPrivateAddresses,
     limits,
     conditionHeaders,
+    // detectors are no plain data, and say nothing about where a call goes
+    contentLogs: new Map(
+      [...ofProjects(snapshot.contentLogs)].map(([id, rules]) => [id, { ...rules, detectors: [] }] as const),
+    ),
     limitRules: snapshot.limitRules.rulesIn(tenantId),
     // The set was compiled from documents of this type.
     policies: snapshot.policies.sourcesOf(tenantId) as readonly Configured<PolicyDocument>[],
@@ -83,7 +88,6 @@ export function simulatedSnapshot({ policies, limitRules, ...plain }: SimulatedC
     limitRules: limitSetOf(limitRules),
     drains: new Map(),
     toolServers: NO_TOOL_SERVERS,
-    contentLogs: new Map(),
     webhooks: NO_WEBHOOKS,
     proxyTrust: null,
     logins: [],

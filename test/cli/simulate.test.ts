@@ -502,12 +502,17 @@ describe("[d16.1] conditions and shares", () => {
 
   test("and lines of calls say what was passed over, and which mirror gets a copy", async () => {
     const targets = [{ model: A, when: 'request.metadata.plan == "pro"' }, B];
-    const config = written(JSON.stringify({ routes: { r: { targets, mirror: { target: C } } } }));
     const traffic = written(JSON.stringify({ calls: [{ route: "r", metadata: { plan: "free" } }] }));
-    const { stdout } = await runCli(["simulate", config, "--traffic", traffic, "--verbose"]);
-    const [line] = stdout.split("\n");
+    const lineWith = async (mirror: object): Promise<string | undefined> => {
+      const config = written(JSON.stringify({ routes: { r: { targets, mirror } } }));
+      const { stdout } = await runCli(["simulate", config, "--traffic", traffic, "--verbose"]);
+      return stdout.split("\n")[0];
+    };
+    const line = await lineWith({ target: C, other_vendors: true });
     expect(line).toContain(`; passed over ${A}: \`when\` is false; ${B} at `);
     expect(line).toEndWith(`; a copy goes to ${C}`);
+    // the project keeps no content, which the mirror's vendor is therefore not sent
+    expect(await lineWith({ target: C })).not.toContain("a copy");
   });
 
   test("send a share of calls without a sticky key, and always the same users, to the canary", () => {

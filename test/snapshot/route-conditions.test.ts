@@ -311,4 +311,35 @@ describe("[d16.1] a mirror in the configuration", () => {
     ]);
     expect(failures(false, undefined)).toEqual([]);
   });
+
+  test("gets no copy in tests that no call would have: at another vendor, of a long request, or of a call that is not sent", () => {
+    const KEEPS = { tenants: { default: { settings: { content_log: { enabled: true } } } } };
+    const ONLY_APP = { tenants: { default: { settings: { content_log: { enabled: true, projects: ["app"] } } } } };
+    const isCopied = (mirror: object, when: object = {}, other: object = {}): boolean => {
+      const found = failedTests({
+        configuration: configurationOf(
+          JSON.stringify({
+            ...other,
+            routes: {
+              r: { targets: ["openai:a"], mirror, tests: [{ name: "it", when, expect: { mirrored: true } }] },
+            },
+          }),
+        ),
+        environment,
+      });
+      expect(found.map(({ message }) => message).join()).toMatch(found.length > 0 ? /gets no copy of such/ : /^$/);
+      return found.length === 0;
+    };
+    const other = { target: "gemini:g" };
+    const same = { target: "openai:b" };
+    expect([isCopied(other), isCopied({ ...other, other_vendors: true }), isCopied(same)]).toEqual([false, true, true]);
+    expect([isCopied(other, {}, KEEPS), isCopied(other, { project: "app" }, KEEPS)]).toEqual([true, true]);
+    expect(["app", "site"].map((project) => isCopied(other, { project }, ONLY_APP))).toEqual([true, false]);
+    expect([isCopied(same, { prompt_tokens: 100_000 }), isCopied(same, { prompt_tokens: 140_000 })]).toEqual([
+      true,
+      false,
+    ]);
+    expect(isCopied(same, {}, { policies: { none: { rule: "true" } } })).toBe(false);
+    expect(isCopied(same, {}, { policies: { none: { rule: 'target.provider == "openai"' } } })).toBe(false);
+  });
 });

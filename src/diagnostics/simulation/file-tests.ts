@@ -20,7 +20,8 @@ export function failedTests(
 ): readonly { readonly path: string; readonly message: string }[] {
   const places = placesOf(file);
   const named = places.flatMap(({ tenantId, projectId, routes }) => [
-    ...(projectId === null ? [] : [{ id: projectId, tenantId, name: projectId }]),
+    // a tenant of whose projects the file says nothing has one that keeps what its tenant lets it keep
+    { id: projectId ?? `${tenantId}/`, tenantId, name: projectId ?? tenantId },
     ...Object.values(routes)
       .flatMap(({ tests = [] }) => tests.flatMap(({ when }) => when.project ?? []))
       .map((id) => ({ id, tenantId, name: id })),

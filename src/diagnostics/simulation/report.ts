@@ -1,6 +1,6 @@
 // The results of a simulation: numbers by route and target, by fault, and in total. It is plain data, which is printed
 // unchanged as JSON. Times are milliseconds of virtual time.
-import type { AttemptTrace, CallTrace, Run } from "../../simulation/run-calls.ts";
+import { type AttemptTrace, type CallTrace, firstSentTo, type Run } from "../../simulation/run-calls.ts";
 import { concerns, type Fault } from "../../simulation/faults.ts";
 
 export type Counts = Readonly<Record<string, number>>;
@@ -206,8 +206,10 @@ function totalsOf({ calls, endedMs }: Run): Totals {
   };
 }
 
-function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow {
+function callRow(trace: CallTrace): CallRow {
+  const { call, attempts, winner, code, endedMs } = trace;
   const { passedOver, copy } = call.prepared;
+  const first = firstSentTo(trace);
   return {
     at_ms: rounded(call.atMs),
     asked: call.asked,
@@ -220,9 +222,7 @@ function callRow({ call, attempts, winner, code, endedMs }: CallTrace): CallRow 
     ...(passedOver.length > 0 && {
       passed_over: passedOver.map(({ candidate }) => ({ target: candidate.target.name, why: candidate.passedOver! })),
     }),
-    ...(copy !== null &&
-      copy.verdict.passedOver === null &&
-      attempts.length > 0 && { mirrored_to: copy.mirror.target.name }),
+    ...(copy !== null && first !== null && call.isCopiedFrom(first) && { mirrored_to: copy.mirror.target.name }),
     attempts: attempts.map(
       ({ target, startedMs, endedMs: attemptEndedMs, ending, code: attemptCode, status, isHedge, why }) => ({
         target,

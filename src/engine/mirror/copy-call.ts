@@ -64,10 +64,20 @@ function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
   });
 }
 
+/** What decides whether a call is copied, beside its plan. */
+interface JudgedCall extends Pick<CopiedCall, "request" | "principal"> {
+  readonly call: {
+    readonly snapshot: Snapshot;
+    readonly context: Pick<ChatContext, "providers">;
+    readonly lifetime: Pick<Call["lifetime"], "isDetached">;
+    readonly objects: Pick<Call["objects"], "references">;
+  };
+}
+
 /** Returns why a call that goes to `target` first is not copied; `null` when it is, as far as the mirror has room. */
 export function reasonAgainst(
   { mirror, route, verdict }: PlannedCopy,
-  { call, request, principal }: Pick<CopiedCall, "call" | "request" | "principal">,
+  { call, request, principal }: JudgedCall,
   target: Target,
 ): string | null {
   if (verdict.passedOver !== null) return verdict.passedOver;
@@ -100,7 +110,7 @@ export function reasonAgainst(
 function isSamePlace(
   { family, baseUrl, settings }: Target,
   { providerId, model }: RouteTarget,
-  { snapshot, context }: Call,
+  { snapshot, context }: JudgedCall["call"],
 ): boolean {
   try {
     const { target } = targetFor(providerId, model, NOTHING_BROUGHT, snapshot, context.providers);

@@ -59,10 +59,14 @@ for (const kind of kinds)
         tests: [{ name: "site reaches B", when: { project: "site" }, expect: { never: B } }],
       });
       expect(widened.body.error.message).toContain(`Such a call can reach ${B}.`);
-      const unknown = await send("PATCH", `${ROUTES}/chat`, {
-        tests: [{ name: "nobody", when: { project: "lab" }, expect: { target: A } }],
-      });
-      expect(unknown.body.error.message).toContain('There is no project \\"lab\\" in the tenant.'.replaceAll("\\", ""));
+      for (const expected of [{ target: A }, { never: B }, { mirrored: false }]) {
+        const unknown = await send("PATCH", `${ROUTES}/chat`, {
+          tests: [{ name: "nobody", when: { project: "lab" }, expect: expected }],
+        });
+        expect(unknown.body.error?.message).toContain(
+          'There is no project \\"lab\\" in the tenant.'.replaceAll("\\", ""),
+        );
+      }
       const empty = await send("PATCH", `${ROUTES}/chat`, { tests: [{ name: "x", expect: {} }] });
       expect(empty.body.error.param).toBe("tests[0].expect");
     });
