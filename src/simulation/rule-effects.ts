@@ -3,6 +3,7 @@
 import { limitSetOf } from "../admission/compile-limits.ts";
 import { advance, charge, type Count, newCount } from "../admission/windows.ts";
 import type { Account, LimitRule } from "../core/configured/limit.ts";
+import { countedTokens } from "../core/record/usage.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
 import { type ExampleCalls, examplesOf } from "./example-calls.ts";
@@ -77,11 +78,12 @@ function limitEffects(answered: readonly Answered[], world: RuleWorld): readonly
 
 const accountKey = ({ rule, value }: Account): string => JSON.stringify([rule.kind, rule.id, value]);
 
-/** `null` where the rule counts nothing that a record has. */
-function unitsOf({ unit }: LimitRule, { usage }: RecordedCall, cost: ReplayedCall["cost"]): number | null {
+/** `null` where the rule counts nothing that a record has; infinite where a budget of money has no price to count. */
+function unitsOf({ unit, unpriced }: LimitRule, { usage }: RecordedCall, cost: ReplayedCall["cost"]): number | null {
   if (unit === "requests") return 1;
-  if (unit === "tokens") return usage === null ? null : usage.prompt_tokens + usage.completion_tokens;
-  return unit === "nano_usd" ? (cost?.nanoUsd ?? null) : null;
+  if (usage === null || unit === "concurrency") return null;
+  if (unit === "tokens") return countedTokens(usage);
+  return cost?.nanoUsd ?? (unpriced === "deny" ? Number.POSITIVE_INFINITY : null);
 }
 
 function policyEffects(
