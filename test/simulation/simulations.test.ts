@@ -19,8 +19,9 @@ function odd(options: { readonly limitMs?: number; readonly idleMs?: number } = 
   return made;
 }
 
-const named = (name: string): RouteQuestion => ({ name }) as RouteQuestion;
-const said = async (simulations: Simulations, name: string): Promise<unknown> => await simulations.route(named(name));
+const named = (name: string, tenantId = "acme"): RouteQuestion => ({ name, place: { tenantId } }) as RouteQuestion;
+const said = async (simulations: Simulations, name: string, tenantId?: string): Promise<unknown> =>
+  await simulations.route(named(name, tenantId));
 const failure = async (work: Promise<unknown>): Promise<GatewayError> => {
   const thrown: unknown = await work.then(
     () => null,
@@ -76,9 +77,31 @@ describe("the thread of simulations", () => {
       said(simulations, "first").then(note("first")),
       said(simulations, "second").then(note("second")),
       said(simulations, "third").then(note("third")),
-      simulations.tests({ name: "tests" } as unknown as TestQuestion).then(note("tests")),
+      simulations
+        .tests({ name: "tests", proposal: { tenantId: "acme" } } as unknown as TestQuestion)
+        .then(note("tests")),
     ]);
     expect(order).toEqual(["first", "tests", "second", "third"]);
+  });
+
+  test("[d5.1] tenants take turns, and the waiting questions of one refuse none of another", async () => {
+    const simulations = odd();
+    const order: string[] = [];
+    const note = (name: string) => () => void order.push(name);
+    const first = said(simulations, "first").then(note("first"));
+    const many = Array.from({ length: 100 }, (_, index) => said(simulations, "next").then(note(`acme ${index}`)));
+    const refused = failure(many.at(-1)!);
+    const others = [
+      said(simulations, "other", "beta").then(note("beta")),
+      simulations
+        .tests({ name: "tests", proposal: { tenantId: "beta" } } as unknown as TestQuestion)
+        .then(note("tests of beta")),
+    ];
+    const refusedToo = failure(many.at(-2)!);
+    expect([(await refused).code, (await refusedToo).code]).toEqual(["store_unavailable", "store_unavailable"]);
+    await Promise.all([first, ...others, ...many.slice(0, -2)]);
+    expect(order.slice(0, 4)).toEqual(["first", "tests of beta", "acme 0", "beta"]);
+    expect(order.slice(4)).toEqual(Array.from({ length: 97 }, (_, index) => `acme ${index + 1}`));
   });
 
   test("[d5.1] more questions than can wait are refused at once, with a time to try again", async () => {
