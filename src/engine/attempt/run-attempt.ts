@@ -257,6 +257,7 @@ export class AttemptRun<T> {
     }
 
     call.recorder.targeted(resolved.target, route.name);
+    call.recorder.fitted(fitted);
 
     const settle = (outcome: Outcome): void => this.#settle(outcome);
     this.#open = {

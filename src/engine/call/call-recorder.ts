@@ -123,7 +123,7 @@ export class CallRecorder {
     this.#record.model = model;
   }
 
-  /** Records the dispositions of the parameters at the target. */
+  /** Records the dispositions of the parameters at the target that is asked, and at last at the one that answers. */
   fitted({ dispositions, request }: FittedRequest): void {
     this.#record.dispositions = dispositions;
     this.#record.warnings = request.warnings;
