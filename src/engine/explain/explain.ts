@@ -20,6 +20,7 @@ import { estimateAttempt } from "../metering/attempt-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
 import { isOn } from "../call/header-switch.ts";
 import { reasonAgainst } from "../mirror/copy-call.ts";
+import { noneEligible } from "../plan/plan-refusals.ts";
 import type { PlannedCopy, Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
@@ -64,7 +65,7 @@ function requireFewTargets(targets: number, { source }: ChatRequest): void {
 /** A target to which the call would not be sent, and the reason. */
 interface Passed {
   readonly refusal: GatewayError;
-  readonly target: string;
+  readonly candidate: RouteCandidate;
   readonly why: string;
 }
 
@@ -80,7 +81,8 @@ export async function replyExplained(
   call: Call,
   session: ToolSession | null,
 ): Promise<Response> {
-  const { stages, copy } = prepare(session?.request ?? sent);
+  const prepared = prepare(session?.request ?? sent);
+  const { stages, copy } = prepared;
   const candidates = stages.flatMap((stage, place) =>
     stage.candidates
       .toSorted((a, b) => a.order - b.order || b.weight - a.weight)
@@ -93,8 +95,7 @@ export async function replyExplained(
     planned.push(await plannedAt(candidate, stage, place, principal, call));
   }
   const first = planned.find((one) => one.refusal === null);
-  // oxlint-disable-next-line typescript/only-throw-error
-  if (first === undefined) throw planned.at(-1)!.refusal;
+  if (first === undefined) throw refusalOf(planned as readonly Passed[], prepared);
   const secrets = new Set<string>();
   for (const one of planned) {
     await yieldToLoop();
@@ -114,6 +115,12 @@ export async function replyExplained(
   const headers = answerHeaders(call, first.fitted, null, "application/json");
   call.lifetime.publish();
   return new Response(body, { headers });
+}
+
+/** What the call would end with: the last refusal of a target that is for it. */
+function refusalOf(passed: readonly Passed[], prepared: Prepared): GatewayError {
+  const tried = passed.filter(({ candidate }) => candidate.isOffered);
+  return noneEligible(prepared) ?? (tried.at(-1) ?? passed.at(-1)!).refusal;
 }
 
 function knownSecrets(
@@ -175,7 +182,7 @@ async function plannedAt(
     };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    return { refusal: thrown, target: candidate.target.name, why };
+    return { refusal: thrown, candidate, why };
   }
 }
 
@@ -317,7 +324,7 @@ function searchedBy({ onInput, onOutput }: Guard): "both" | "input" | "output" {
 }
 
 /** What a route leads to is not told to a token that may not name the route. */
-function passedOver({ refusal, target: name, why }: Passed, order: number): JsonObject {
-  const target = refusal.code === "route_not_found" ? null : name;
+function passedOver({ refusal, candidate, why }: Passed, order: number): JsonObject {
+  const target = refusal.code === "route_not_found" ? null : candidate.target.name;
   return { order, target, why, passed_over: { code: refusal.code, message: refusal.message, param: refusal.param } };
 }

@@ -17,6 +17,31 @@ function gatewayOf(targets: readonly (string | object)[]): Stub {
   return stubGateway({ permissions: ["debug"], snapshot: { routes } });
 }
 
+test("[d9.4] [d16.1] an explanation of a call that no target takes ends with what the call ends with", async () => {
+  const never = { when: 'request.operation == "messages"' };
+  for (const [targets, code] of [
+    [[CLAUDE, { model: GEMINI, ...never }], "unsupported_parameter"],
+    [[{ model: GEMINI, ...never }, CLAUDE], "unsupported_parameter"],
+    [
+      [
+        { model: CLAUDE, ...never },
+        { model: GEMINI, ...never },
+      ],
+      "target_not_eligible",
+    ],
+  ] as const) {
+    const gateway = gatewayOf(targets);
+    const ended = async (headers: Record<string, string>): Promise<object> => {
+      const response = await gateway.chat({ route: "r", messages: HELLO, logprobs: true }, { headers });
+      const { error } = (await response.json()) as { readonly error: Record<string, unknown> };
+      return { status: response.status, code: error["code"], param: error["param"], message: error["message"] };
+    };
+    const called = await ended({});
+    expect(called).toMatchObject({ code });
+    expect(await ended({ "x-gateway-explain": "true" })).toEqual(called);
+  }
+});
+
 test("[d11.1] the record of a call that failed at several targets has the fate of its parameters at the last", async () => {
   const gateway = gatewayOf([CLAUDE, GEMINI]);
   await (await gateway.chat({ route: "r", messages: HELLO, temperature: 0.5, seed: 1, drop_params: true })).text();
