@@ -21,6 +21,7 @@ import { GatewayError } from "../core/errors.ts";
 import { PERMISSIONS, type Principal, ROLES } from "../core/identity.ts";
 import { EARLIEST_OPERATION, type OperationName } from "../core/operation.ts";
 import type { Policy, PolicyTarget } from "../core/configured/policy.ts";
+import { DIRECT_ROUTE } from "../core/configured/route.ts";
 import type { PolicyOutcome } from "../core/record/record.ts";
 import { FORMS } from "../operations/forms.ts";
 import { splitName } from "../routing/compile-routes.ts";
@@ -62,7 +63,8 @@ const sampleSchema = z.strictObject({
   now: z.iso.datetime({ offset: true }).optional(),
   /** `<provider>:<model_name>`; the default is the request's own model. */
   targets: z.array(z.string()).optional(),
-  route: z.string().default("direct"),
+  /** The route of the targets; the default is the one that the request names. */
+  route: z.string().optional(),
   /** The model's answer, for guards on output. */
   answer: z.string().optional(),
   expect: z.strictObject({ outcome: z.enum(OUTCOMES), policy: z.string().optional() }).optional(),
@@ -213,7 +215,9 @@ function requestOf(name: string, { operation, request }: Sample): ChatRequest {
   }
 }
 
-function targetsOf({ options: { model } }: ChatRequest, { targets, route }: Sample): readonly PolicyTarget[] {
+function targetsOf({ options }: ChatRequest, { targets, route: named }: Sample): readonly PolicyTarget[] {
+  const { model } = options;
+  const route = named ?? options.route ?? DIRECT_ROUTE;
   return (targets ?? (model === null ? [] : [model])).flatMap((text) => {
     const split = splitName(text);
     return split === null ? [] : [{ provider: split.providerId, model: split.model, route }];

@@ -38,6 +38,15 @@ async function tested(
 }
 
 describe("a sample", () => {
+  test("[d3.1] goes to its target by the route that its request names", async () => {
+    const policies = `policies: {on-chat: {rule: 'target.route == "chat"'}}`;
+    const { samples } = await tested(
+      [{ request: request({ route: "chat" }) }, { request: request() }, { request: request(), route: "chat" }],
+      policies,
+    );
+    expect(samples.map(({ outcome }) => outcome)).toEqual(["deny", "allow", "deny"]);
+  });
+
   test("[d3.1] is judged by the policies of its tenant too, where its project has some of its own", async () => {
     const policies = `
 tenants: {acme: {policies: {ours: {rule: "true"}}}}
