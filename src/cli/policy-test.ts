@@ -80,6 +80,11 @@ interface PolicyEffect {
   readonly why: string;
 }
 
+interface JudgedEffect extends PolicyEffect {
+  /** A guard that failed may let the text pass. */
+  readonly denies: boolean;
+}
+
 interface Result {
   readonly sample: string;
   readonly outcome: Outcome;
@@ -204,7 +209,13 @@ function resultOf(name: string, sample: Sample, { policies }: PlacedPolicies): R
       : expected.outcome === outcome &&
         (expected.policy === undefined ||
           spoke.some(({ policy, effect }) => policy === expected.policy && effect !== "would_deny"));
-  return { sample: name, outcome, spoke, expected, met };
+  return {
+    sample: name,
+    outcome,
+    spoke: spoke.map(({ policy, mode, effect, at, why }) => ({ policy, mode, effect, at, why })),
+    expected,
+    met,
+  };
 }
 
 function requestOf(name: string, { operation, request }: Sample): ChatRequest {
@@ -229,8 +240,8 @@ function effectsOf(
   request: ChatRequest,
   targets: readonly PolicyTarget[],
   sample: Sample,
-): readonly PolicyEffect[] {
-  const found: PolicyEffect[] = [];
+): readonly JudgedEffect[] {
+  const found: JudgedEffect[] = [];
   const collect = (at: string, evaluate: (policies: CallPolicies) => void): void => {
     const outcomes: PolicyOutcome[] = [];
     try {
@@ -249,6 +260,7 @@ function effectsOf(
       if (!(thrown instanceof GatewayError)) throw thrown;
     }
     const failed = outcomes.some(({ effect }) => effect === "failed");
+    const denies = outcomes.some(({ effect }) => effect === "denied");
     for (const { effect, why } of outcomes)
       if (!(failed && effect === "denied"))
         found.push({
@@ -257,6 +269,7 @@ function effectsOf(
           effect,
           at,
           why: why ?? (policy.kind === "guard" ? "the guard found a match" : "the rule is true"),
+          denies,
         });
   };
   if (!policy.perTarget)
@@ -299,12 +312,8 @@ function principalOf({ tenant, project, token }: Sample): Principal {
 }
 
 /** The request is denied before any target, at every target, or in the answer. */
-function outcomeOf(spoke: readonly PolicyEffect[], targets: readonly PolicyTarget[]): Outcome {
-  const denied = new Set(
-    spoke
-      .filter(({ mode, effect }) => mode === "enforce" && (effect === "denied" || effect === "failed"))
-      .map(({ at }) => at),
-  );
+function outcomeOf(spoke: readonly JudgedEffect[], targets: readonly PolicyTarget[]): Outcome {
+  const denied = new Set(spoke.filter(({ denies }) => denies).map(({ at }) => at));
   if (
     denied.has("request") ||
     denied.has("answer") ||

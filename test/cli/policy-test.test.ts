@@ -127,6 +127,18 @@ projects: {lab: {policies: {own: {rule: request.stream}}}}
   });
 });
 
+describe("a guard whose service is not asked", () => {
+  test.each([
+    ["allow", "allow"],
+    ["block", "deny"],
+  ])("[d16.4] with on_error: %s has the outcome %s, as in a call", async (onError, outcome) => {
+    const guard = `{service: {type: request, url: "https://guard.example/"}, action: block, on_error: ${onError}}`;
+    const { samples } = await tested([{ request: request() }], `policies: {judge: {guard: ${guard}}}`);
+    expect(samples[0]).toMatchObject({ outcome, spoke: [{ policy: "judge", effect: "failed", at: "request" }] });
+    expect(Object.keys(samples[0].spoke[0])).toEqual(["policy", "mode", "effect", "at", "why"]);
+  });
+});
+
 describe("mistakes are reported", () => {
   test("[d3.1] in a rule: with the policy's name, line and caret, here and by `dragoman check`", async () => {
     const broken = "policies:\n  mine:\n    rule: |\n      request.stream &&\n        request.tols.size() > 1\n";
