@@ -5,7 +5,7 @@ import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/text/glob.ts";
 import type { ToolServer } from "../core/configured/tool.ts";
 import type { ToolServerFigures } from "../observe/metrics/tool-server-gauges.ts";
-import { openConcurrency, type Slots } from "../routing/concurrency.ts";
+import { openConcurrency, type Slots } from "../core/concurrency/slots.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { ToolFault } from "./faults.ts";
 import { openOauthTokens } from "./oauth-tokens.ts";

@@ -10,8 +10,8 @@ import type { ToolDefinition, ToolResult, ToolServer } from "../core/configured/
 import { type AboutServer, connect, type ConnectionDependencies, type ToolConnection } from "./server-connection.ts";
 import { ToolFault } from "./faults.ts";
 import type { ToolAsker } from "./tool-servers.ts";
-import type { Slots } from "../routing/concurrency.ts";
-import { takeTurn } from "../routing/slot-turn.ts";
+import type { Slots } from "../core/concurrency/slots.ts";
+import { takeTurn } from "../core/concurrency/slot-turn.ts";
 import { readList } from "./tool-list.ts";
 import { readResult } from "./tool-results.ts";
 import { untilOver, withTimeout } from "../core/concurrency/timeout.ts";

@@ -8,7 +8,7 @@ import { openCallRecords } from "./parts/open-records.ts";
 import type { ProcessParts } from "./parts/process-parts.ts";
 import { openGateway, type ServingGateway } from "./gateway.ts";
 import { fileOutput, type LineOutput } from "../observe/line-sink.ts";
-import type { Slots } from "../routing/concurrency.ts";
+import type { Slots } from "../core/concurrency/slots.ts";
 import type { LoadedConfiguration } from "../snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "../snapshot/replica-watch.ts";
 import { type Ledger, noLedger } from "../store/journal/ledger.ts";

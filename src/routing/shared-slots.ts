@@ -1,7 +1,13 @@
 // The slots at targets for all processes of a machine. One process has them (SharedSlots), and the others ask it
 // (askedSlots). The slots of a process that ends are free again.
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import { type Concurrency, type Entered, openConcurrency, type Slots, type QueueOutcome } from "./concurrency.ts";
+import {
+  type Concurrency,
+  type Entered,
+  openConcurrency,
+  type Slots,
+  type QueueOutcome,
+} from "../core/concurrency/slots.ts";
 
 /** What a process asks for. It chooses the `id`, by which it names the slot later. */
 export interface SlotRequest {

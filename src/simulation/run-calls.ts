@@ -7,7 +7,7 @@ import type { ReadyTarget } from "../engine/ways/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Route } from "../core/configured/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
-import { type Concurrency, openConcurrency } from "../routing/concurrency.ts";
+import { type Concurrency, openConcurrency } from "../core/concurrency/slots.ts";
 import { headLimitMs } from "../routing/head-limit.ts";
 import { openHealth, type Health } from "../routing/health/health.ts";
 import { type Hedging, openHedging } from "../routing/plan/hedging.ts";

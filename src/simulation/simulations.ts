@@ -36,9 +36,9 @@ export function openSimulations({
     param: "calls",
   });
   return {
-    route: (question) => thread.ask("route", [question], false, question.place.tenantId),
-    policy: (question) => thread.ask("policy", [question], false, question.place.tenantId),
-    tests: (question) => thread.ask("tests", [question], true, question.proposal.tenantId),
+    route: (question) => thread.ask("route", [question], question.place.tenantId),
+    policy: (question) => thread.ask("policy", [question], question.place.tenantId),
+    tests: (question) => thread.ask("tests", [question], question.proposal.tenantId, true),
     close: () => thread.close(),
   };
 }

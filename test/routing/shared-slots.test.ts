@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isPending } from "../../src/core/maybe-promise.ts";
-import type { Entered, Ticket } from "../../src/routing/concurrency.ts";
+import type { Entered, Ticket } from "../../src/core/concurrency/slots.ts";
 import {
   askedSlots,
   type AskedSlots,

@@ -58,11 +58,11 @@ describe("the thread of simulations", () => {
     });
     // a thread may take longer to start than the limit, so no time passes meanwhile
     const time = turnTime();
-    const long = failure(thread.ask("route", [named("silent")]));
-    await thread.ask("route", [named("next")]).finally(() => time.stop());
+    const long = failure(thread.ask("route", [named("silent")], null));
+    await thread.ask("route", [named("next")], null).finally(() => time.stop());
     // it is answered when it is asked again
     const asked = new Int32Array(new SharedArrayBuffer(4));
-    const other = thread.ask("route", [{ name: "other", asked }]);
+    const other = thread.ask("route", [{ name: "other", asked }], null);
     await until(() => Atomics.load(asked, 0) === 1, "the thread has the other question");
     expect((await time.until(long)).code).toBe("gateway_overloaded");
     expect(await other).toMatchObject({ said: "other" });

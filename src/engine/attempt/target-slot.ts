@@ -3,7 +3,7 @@ import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { type GatewayError, retryLater } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { LATE, untilOver, within } from "../../core/concurrency/timeout.ts";
-import { type SlotTurn, takeTurn } from "../../routing/slot-turn.ts";
+import { type SlotTurn, takeTurn } from "../../core/concurrency/slot-turn.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 

@@ -14,7 +14,7 @@ import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { Integrations } from "../../observe/integrations/integrations.ts";
 import type { Observer } from "../../observe/observer.ts";
 import type { Provider } from "../../providers/provider.ts";
-import type { Slots } from "../../routing/concurrency.ts";
+import type { Slots } from "../../core/concurrency/slots.ts";
 import type { Health } from "../../routing/health/health.ts";
 import type { KeptPrompts } from "../../routing/kept-prompts.ts";
 import type { Hedging } from "../../routing/plan/hedging.ts";

@@ -5,8 +5,8 @@
 // `engine/handle.ts`. Rule: From 512 KiB on, another thread.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
-import { openConcurrency } from "../../routing/concurrency.ts";
-import { takeTurn } from "../../routing/slot-turn.ts";
+import { openConcurrency } from "../../core/concurrency/slots.ts";
+import { takeTurn } from "../../core/concurrency/slot-turn.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { LongBodyMethods } from "./long-body-worker.ts";
 import { type TransferredError, receivedError } from "./transferred-error.ts";

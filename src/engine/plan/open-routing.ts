@@ -2,7 +2,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";
-import { openConcurrency } from "../../routing/concurrency.ts";
+import { openConcurrency } from "../../core/concurrency/slots.ts";
 import { KeptPrompts } from "../../routing/kept-prompts.ts";
 import { type BreakerChange, openHealth } from "../../routing/health/health.ts";
 import { replacedAccounts } from "../../routing/health/replaced-accounts.ts";

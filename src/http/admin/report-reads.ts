@@ -1,5 +1,5 @@
 // Readings of calls for people, bounded so that they never cost callers anything: two of them at once in a process, the
-// others in turn, and sums that were read within two seconds are not read again.
+// others in turn, of each tenant after each other, and sums that were read within two seconds are not read again.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -23,7 +23,9 @@ export interface Dated {
 type Sums = "usage" | "histogram" | "facets" | "attempts";
 
 /** The calls as the admin API reads them. */
-export type AdminCalls = Pick<Reads, "searchCalls" | "findCall" | "lastUses"> & {
+export type AdminCalls = Pick<Reads, "searchCalls" | "findCall"> & {
+  lastUses(tenantId: string, ...query: Parameters<Reads["lastUses"]>): ReturnType<Reads["lastUses"]>;
+} & {
   readonly [Name in Sums]: (...query: Parameters<Reads[Name]>) => Promise<Awaited<ReturnType<Reads[Name]>> & Dated>;
 };
 
@@ -39,6 +41,7 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
   const dated =
     <Query extends readonly unknown[], Found extends object>(
       name: Sums,
+      tenantOf: (...query: Query) => string | undefined,
       read: (...query: Query) => Promise<Found>,
     ): ((...query: Query) => Promise<Found & Dated>) =>
     (...query) => {
@@ -46,23 +49,40 @@ export function openReportReads(calls: Reads, clock: Clock): AdminCalls {
       const nowMs = clock.monotonic();
       const known = kept.get(key);
       if (known !== undefined && known.endsMs > nowMs) return known.found as Promise<Found & Dated>;
-      const found = turn(async () => {
+      const reading = async (): Promise<Found & Dated> => {
         const asOfMs = clock.now();
         return { ...(await read(...query)), asOfMs };
-      });
+      };
+      const found = turn(reading, tenantOf(...query) ?? null);
       kept.set(key, { endsMs: nowMs + KEPT_MS, found });
       // A fault is not kept.
       found.catch(() => kept.delete(key));
       return found;
     };
   return {
-    searchCalls: (page, filter) => turn(() => calls.searchCalls(page, filter), IS_URGENT),
-    findCall: (traceId, tenantId) => turn(() => calls.findCall(traceId, tenantId), IS_URGENT),
-    lastUses: (tokenIds) => turn(() => calls.lastUses(tokenIds), IS_URGENT),
-    usage: dated("usage", (page, query) => calls.usage(page, query)),
-    histogram: dated("histogram", (query) => calls.histogram(query)),
-    facets: dated("facets", (query) => calls.facets(query)),
-    attempts: dated("attempts", (query) => calls.attempts(query)),
+    searchCalls: (page, filter) => turn(() => calls.searchCalls(page, filter), filter.tenantId ?? null, IS_URGENT),
+    findCall: (traceId, tenantId) => turn(() => calls.findCall(traceId, tenantId), tenantId ?? null, IS_URGENT),
+    lastUses: (tenantId, tokenIds) => turn(() => calls.lastUses(tokenIds), tenantId, IS_URGENT),
+    usage: dated(
+      "usage",
+      (_page, { tenantId }) => tenantId,
+      (page, query) => calls.usage(page, query),
+    ),
+    histogram: dated(
+      "histogram",
+      ({ filter }) => filter.tenantId,
+      (query) => calls.histogram(query),
+    ),
+    facets: dated(
+      "facets",
+      ({ scope }) => scope.tenantId,
+      (query) => calls.facets(query),
+    ),
+    attempts: dated(
+      "attempts",
+      ({ tenantId }) => tenantId,
+      (query) => calls.attempts(query),
+    ),
   };
 }
 

@@ -1,8 +1,8 @@
 // Turns of requests with one idempotency key: they run one after the other, in this process or over all processes of a
 // machine.
 import { retryLater } from "../../core/errors.ts";
-import type { Slots } from "../../routing/concurrency.ts";
-import { takeTurn } from "../../routing/slot-turn.ts";
+import type { Slots } from "../../core/concurrency/slots.ts";
+import { takeTurn } from "../../core/concurrency/slot-turn.ts";
 
 /** Requests with one key that wait for their turn. */
 const MOST_WAITING = 1000;

@@ -2,7 +2,7 @@
 import type { KeptStore } from "../../engine/keeping/kept-store.ts";
 import type { OpenCredentialProvider } from "../../credentials/credential-provider.ts";
 import type { RefusalNews } from "../../credentials/rotation.ts";
-import type { Slots } from "../../routing/concurrency.ts";
+import type { Slots } from "../../core/concurrency/slots.ts";
 import type { OwnFigures, WorkerFiguresView } from "../workers/machine-figures.ts";
 
 /** How a process listens on a port that it shares with others. */

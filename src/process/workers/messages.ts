@@ -8,7 +8,7 @@ import type { ProcessStanding } from "../../http/standing.ts";
 import type { IntegrationOutline } from "../../observe/integrations/handover.ts";
 import type { WorkerFigures } from "../../observe/metrics/worker-gauges.ts";
 import type { Refused } from "../../observe/webhooks/refusal-events.ts";
-import type { QueueOutcome } from "../../routing/concurrency.ts";
+import type { QueueOutcome } from "../../core/concurrency/slots.ts";
 import type { HealthNews } from "../../routing/health/health-news.ts";
 import type { SlotAnswer, SlotRequest } from "../../routing/shared-slots.ts";
 import type { ContentKey, StoredContent } from "../../store/calls/calls.ts";

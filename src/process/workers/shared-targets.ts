@@ -2,7 +2,7 @@
 // The supervisor passes news on and has the slots.
 import type { Routing } from "../../engine/call/context.ts";
 import type { Clock } from "../../core/clock.ts";
-import type { Slots } from "../../routing/concurrency.ts";
+import type { Slots } from "../../core/concurrency/slots.ts";
 import { type BreakerChange, openHealth } from "../../routing/health/health.ts";
 import { openHealthHub } from "../../routing/health/health-hub.ts";
 import { CollectedNews } from "../../routing/health/health-news.ts";

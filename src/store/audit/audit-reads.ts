@@ -2,7 +2,7 @@
 // what at a time in the past. All of it reads many rows, so it runs in a thread of its own.
 import { threadFile } from "../../core/concurrency/thread-file.ts";
 import type { EarlierIdentities } from "./audit-as-of.ts";
-import type { ChainHead, ChainReport } from "./audit-chain.ts";
+import { type ChainHead, type ChainReport, tenantOfChain } from "./audit-chain.ts";
 import type { ExportReads } from "./audit-export.ts";
 import type { DatabasePlace } from "../database/database.ts";
 import { openQuestionThread } from "../database/question-thread.ts";
@@ -38,11 +38,11 @@ export function openAuditReads(place: DatabasePlace): OpenAuditReads {
     param: "from",
   });
   return {
-    chains: () => thread.ask("chains", []),
-    check: (chain, known) => thread.ask("check", [chain, known]),
-    asOf: (tenantId, ms) => thread.ask("asOf", [tenantId, ms]),
-    exportBounds: (what) => thread.ask("exportBounds", [what]),
-    exportPage: (chain, after, last) => thread.ask("exportPage", [chain, after, last]),
+    chains: () => thread.ask("chains", [], null),
+    check: (chain, known) => thread.ask("check", [chain, known], tenantOfChain(chain)),
+    asOf: (tenantId, ms) => thread.ask("asOf", [tenantId, ms], tenantId),
+    exportBounds: (what) => thread.ask("exportBounds", [what], what.tenantId),
+    exportPage: (chain, after, last) => thread.ask("exportPage", [chain, after, last], tenantOfChain(chain)),
     close: () => thread.close(),
   };
 }

@@ -13,8 +13,8 @@ import type { DatabasePlace } from "./database.ts";
 import { StoreError, type StoreErrorKind } from "../store-error.ts";
 
 export interface QuestionThread<Method extends string> {
-  /** What is urgent goes before what waits, and tenants take turns. Rejects with a GatewayError or a StoreError. */
-  ask<T>(method: Method, args: readonly unknown[], isUrgent?: boolean, tenant?: string): Promise<T>;
+  /** Tenants take turns, and what is urgent goes before what waits. Rejects with a GatewayError or a StoreError. */
+  ask<T>(method: Method, args: readonly unknown[], tenant: string | null, isUrgent?: boolean): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -86,7 +86,7 @@ export function openQuestionThread<Method extends string>(options: QuestionThrea
     }
   };
   return {
-    ask: (method, args, isUrgent, tenant) => turn(() => answered(method, args), isUrgent, tenant),
+    ask: (method, args, tenant, isUrgent) => turn(() => answered(method, args), tenant, isUrgent),
     async close() {
       isClosed = true;
       rest();

@@ -56,6 +56,36 @@ test("more readings than anybody waits for are refused with 503 and a time to tr
   await Promise.all(all);
 });
 
+test("[d5.1] tenants take turns, lists and single calls go before sums, and the readings of one refuse none of another", async () => {
+  const { begun, reads } = slowStore();
+  const of = (tenantId: string) => ({ order: "newest", explained: false, mirrored: false, tenantId }) as never;
+  const sums = (tenantId: string, limit: number) => reads.usage({ limit }, { ...BY_NOTHING, tenantId });
+  const order: string[] = [];
+  const noted = async (name: string, reading: Promise<unknown>): Promise<void> => {
+    await reading.then(
+      () => order.push(name),
+      () => order.push(`${name} refused`),
+    );
+  };
+  const all = Array.from({ length: 102 }, (_, index) => noted(`acme ${index}`, sums("acme", index + 1)));
+  all.push(noted("beta", sums("beta", 1)), noted("list of beta", reads.searchCalls({ limit: 1 }, of("beta"))));
+  for (let index = 0; index < 102; index++) {
+    await settled();
+    begun[index]!.end();
+  }
+  await Promise.all(all);
+  expect(order.slice(0, 7)).toEqual([
+    "acme 101 refused",
+    "acme 100 refused",
+    "acme 0",
+    "acme 1",
+    "list of beta",
+    "acme 2",
+    "beta",
+  ]);
+  expect(order.filter((name) => name.endsWith("refused"))).toHaveLength(2);
+});
+
 test("[d14.3] the same sums are read once in two seconds, name the time of the reading, and are not shared by scopes", async () => {
   const { begun, reads, pass } = slowStore();
   const first = reads.usage({ limit: 1 }, { ...BY_NOTHING, tenantId: "acme" });
@@ -91,7 +121,7 @@ test("a list does not wait for sums that have not begun", async () => {
   const query = { filter: {}, edges: [0, 1] };
   const sums = [
     reads.histogram(query),
-    reads.facets({ filter: {}, limit: 1 } as never),
+    reads.facets({ scope: {}, limit: 1 } as never),
     reads.usage({ limit: 1 }, BY_NOTHING),
   ];
   const list = reads.searchCalls({ limit: 1 }, { order: "newest" } as never);

@@ -184,10 +184,8 @@ function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls 
     run: async ({ place, query, nowMs }, store) => {
       const filter = { kind, ...scopeOf(place!), ...askedBy(filters, query) };
       const page = await store.listTokens(pageOf(query), filter);
-      const lastUse = await lastUses(
-        page.data.map(({ id }) => id),
-        calls,
-      );
+      const ids = page.data.map(({ id }) => id);
+      const lastUse = await lastUses(place!.tenantId, ids, calls);
       return { body: listed(page, (one) => ({ ...shownToken(one, nowMs), ...lastUse(one.id) })) };
     },
   });
@@ -195,10 +193,11 @@ function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls 
 
 /** What is known of the last use of tokens, from the calls that are kept: no call writes it down. */
 async function lastUses(
+  tenantId: string,
   ids: readonly string[],
   calls: AdminCalls | null,
 ): Promise<(id: string) => { readonly last_used_at: string | null }> {
-  const uses = (await calls?.lastUses(ids)) ?? [];
+  const uses = (await calls?.lastUses(tenantId, ids)) ?? [];
   const lastMs = new Map(uses.map(({ tokenId, timeMs }) => [tokenId, timeMs]));
   return (id) => ({ last_used_at: isoOrNull(lastMs.get(id) ?? null) });
 }
@@ -253,7 +252,7 @@ function oneToken({ word, base, kind }: TokenPath, calls: AdminCalls | null): Ad
     run: async (call, store) => {
       const one = await requireToken(call, store);
       const shown = answer(one, call);
-      const lastUse = await lastUses([one.id], calls);
+      const lastUse = await lastUses(one.tenantId, [one.id], calls);
       return { ...shown, body: { ...(shown.body as JsonObject), ...lastUse(one.id) } };
     },
   });

@@ -39,7 +39,7 @@ import type {
   WriteOperation,
 } from "../operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
-import { openConcurrency } from "../../../routing/concurrency.ts";
+import { openConcurrency } from "../../../core/concurrency/slots.ts";
 import { openTurns, type Turns } from "../turns.ts";
 import { fromStoreError } from "./store-errors.ts";
 

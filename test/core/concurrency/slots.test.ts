@@ -1,8 +1,8 @@
 // Slots at a target: the bound holds, the queue is fair between tenants and first come first served within one, and no waiter is called twice or forgotten.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openConcurrency, type Concurrency, type Ticket } from "../../src/routing/concurrency.ts";
-import { printedSeed } from "../harness/time/chance.ts";
+import { openConcurrency, type Concurrency, type Ticket } from "../../../src/core/concurrency/slots.ts";
+import { printedSeed } from "../../harness/time/chance.ts";
 
 const KEY = "one:model";
 

@@ -1,7 +1,7 @@
 // The wait for one of the slots that bound work of one kind, in this process or over all processes of the machine, and
 // the slot itself once it has come.
-import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
-import type { Entered, Slots } from "./concurrency.ts";
+import { isPending, type MaybePromise } from "../maybe-promise.ts";
+import type { Entered, Slots } from "./slots.ts";
 
 export interface SlotPlace {
   readonly key: string;

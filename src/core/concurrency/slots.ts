@@ -1,12 +1,12 @@
-// Bounds the attempts in flight at one target. Further ones wait in short queues, one for each tenant, which are served
-// in turn, so that a tenant with many calls does not make the others wait behind all of them. When the queues are full,
-// the newest entry of the longest queue is shed. The caller owns all timers.
+// Bounds how much work of one kind runs at once, such as the attempts at one target. Further work waits in short queues,
+// one for each tenant, which are served in turn, so that a tenant with much of it does not make the others wait behind all
+// of it. When the queues are full, the newest entry of the longest queue is shed. The caller owns all timers.
 
 // Decides (targets and attempts): What happens where a target has no free slot? By: `openConcurrency`. Also: entered
 // in `engine/attempt/run-attempt.ts` (`enterSlot`). Rule: The attempt waits in the target's queue; if that is full
 // or takes too long, the next target is attempted.
 
-import type { MaybePromise } from "../core/maybe-promise.ts";
+import type { MaybePromise } from "../maybe-promise.ts";
 
 export interface Ticket {
   /** Called when the wait took too long or the client disconnected. It has no effect once the turn has come. */
@@ -58,7 +58,8 @@ interface TargetSlots {
   readonly queues: Map<string, Set<Waiter>>;
 }
 
-export function openConcurrency(): Concurrency {
+/** The queues for which `isAhead` returns true are served before the others. */
+export function openConcurrency(isAhead: (queue: string) => boolean = () => true): Concurrency {
   const slots = new Map<string, TargetSlots>();
 
   const drop = (key: string, target: TargetSlots, waiter: Waiter): boolean => {
@@ -94,7 +95,7 @@ export function openConcurrency(): Concurrency {
       const target = slots.get(key);
       if (target === undefined || target.inside === 0) return;
       target.inside -= 1;
-      const next = nextOf(target);
+      const next = nextOf(target, isAhead);
       if (next === null) {
         if (target.inside === 0 && target.waiting === 0) slots.delete(key);
         return;
@@ -116,9 +117,16 @@ export function openConcurrency(): Concurrency {
  * Returns the first entry of the first tenant whose bound admits it. Routes may bound the same target differently, and
  * so does a route before and after a change: an entry with a narrow bound holds up none behind it that has a wider one.
  */
-function nextOf({ inside, queues }: TargetSlots): Waiter | null {
-  for (const queue of queues.values()) for (const waiter of queue) if (inside < waiter.max) return waiter;
-  return null;
+function nextOf({ inside, queues }: TargetSlots, isAhead: (queue: string) => boolean): Waiter | null {
+  let behind: Waiter | null = null;
+  for (const [name, queue] of queues)
+    for (const waiter of queue) {
+      if (inside >= waiter.max) continue;
+      if (isAhead(name)) return waiter;
+      behind ??= waiter;
+      break;
+    }
+  return behind;
 }
 
 /** Returns `null` when this tenant's own queue would become as long as the longest. */

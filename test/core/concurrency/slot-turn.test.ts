@@ -1,10 +1,10 @@
 // The wait for a slot, in one process and over several, against an independent count of holders.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { openConcurrency, type Slots } from "../../src/routing/concurrency.ts";
-import { askedSlots, type AskedSlots, openSharedSlots, type SlotAnswer } from "../../src/routing/shared-slots.ts";
-import { type SlotTurn, takeTurn } from "../../src/routing/slot-turn.ts";
-import { drawCount } from "../harness/time/long-run.ts";
+import { openConcurrency, type Slots } from "../../../src/core/concurrency/slots.ts";
+import { askedSlots, type AskedSlots, openSharedSlots, type SlotAnswer } from "../../../src/routing/shared-slots.ts";
+import { type SlotTurn, takeTurn } from "../../../src/core/concurrency/slot-turn.ts";
+import { drawCount } from "../../harness/time/long-run.ts";
 
 const take = (slots: Slots, max: number, { tenant = "acme", queueMax = 100 } = {}): SlotTurn =>
   takeTurn(slots, { key: "server", tenant, max, queueMax });
