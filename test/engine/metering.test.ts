@@ -96,7 +96,7 @@ test("[d5.8] the prompt of a request is counted once, however many answers to it
     requests: Array.from({ length: 128 }, () => failed),
     reservation: null,
     prices: { cost: () => null, callersCost: () => null },
-    recorder: { record: {}, knowsUsage: true, costs: () => {}, costsCaller: () => {} },
+    recorder: { record: { cost: null }, knowsUsage: true, costs: () => {}, costsCaller: () => {} },
     onClosed: () => {},
   } as unknown as MeterOptions);
   meter.close();
