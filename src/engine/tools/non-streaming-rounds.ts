@@ -114,13 +114,15 @@ class JoinedBody {
     const { content: _content, refusal: _refusal, reasoning_content: _reasoning, ...others } = message;
     const { reasoning_details: _details, annotations, tool_calls: _calls, ...rest } = others;
     let calls = 0;
+    const add = (name: "reasoning_content" | "content" | "refusal", text: unknown): void => {
+      if (typeof text === "string")
+        this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
+    };
     for (const piece of turnPieces(message)) {
-      for (const name of ["reasoning_content", "content", "refusal"] as const) {
-        const text = piece[name];
-        if (typeof text === "string")
-          this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
-      }
+      add("reasoning_content", piece.reasoning_content);
       this.#details.push(...round.details(piece.reasoning_details ?? []));
+      add("content", piece.content);
+      add("refusal", piece.refusal);
       for (const call of piece.tool_calls ?? []) addCall(call, calls++, round);
     }
     if (Array.isArray(annotations)) this.#annotations.push(...round.annotations(annotations as readonly Json[]));
