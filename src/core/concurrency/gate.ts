@@ -1,8 +1,7 @@
 // A gate that lets a bounded number of pieces of work run at once. The others wait, a bounded number too, and tenants take
 // turns, so that none waits behind all the work of another.
 import { retryLater } from "../errors.ts";
-import { isPending } from "../maybe-promise.ts";
-import { takeTurn } from "./slot-turn.ts";
+import { inTurn } from "./slot-turn.ts";
 import { openConcurrency } from "./slots.ts";
 
 /** More would wait so long that nobody waits for them any more. */
@@ -22,16 +21,9 @@ export interface Gate {
 /** `what` begins a sentence, such as "Too many reports are being read". */
 export function openGate(atOnce: number, what: string): Gate {
   const slots = openConcurrency((queue) => queue.startsWith(URGENT));
-  return async (work, tenant, isUrgent = false) => {
+  const refused = (): Error => retryLater("store_unavailable", `${what} at once. Try again.`, 1);
+  return (work, tenant, isUrgent = false) => {
     const queue = `${isUrgent ? URGENT : ""}${tenant ?? ""}`;
-    const turn = takeTurn(slots, { key: what, tenant: queue, max: atOnce, queueMax: MOST_WAITING });
-    try {
-      const { came } = turn;
-      if (!(isPending(came) ? await came : came))
-        throw retryLater("store_unavailable", `${what} at once. Try again.`, 1);
-      return await work();
-    } finally {
-      turn.leave();
-    }
+    return inTurn(slots, { key: what, tenant: queue, max: atOnce, queueMax: MOST_WAITING }, refused, work);
   };
 }

@@ -60,3 +60,20 @@ export function takeTurn(slots: Slots, { key, tenant, max, queueMax }: SlotPlace
     },
   };
 }
+
+/** Runs work in a slot once it has come, at once where none has to be waited for. Throws `refused()` when none comes. */
+export async function inTurn<T>(
+  slots: Slots,
+  place: SlotPlace,
+  refused: () => Error,
+  work: () => Promise<T>,
+): Promise<T> {
+  const turn = takeTurn(slots, place);
+  try {
+    const { came } = turn;
+    if (!(isPending(came) ? await came : came)) throw refused();
+    return await work();
+  } finally {
+    turn.leave();
+  }
+}

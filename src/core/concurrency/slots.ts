@@ -14,7 +14,7 @@ export interface Ticket {
 }
 
 /**
- * `entered`: the attempt may run, and `leave` must be called afterwards. `shed`: the entry was removed in favour of a
+ * `entered`: the work may run, and `leave` must be called afterwards. `shed`: the entry was removed in favour of a
  * tenant with fewer entries in its queue.
  */
 export type QueueOutcome = "entered" | "shed";
@@ -22,7 +22,7 @@ export type QueueOutcome = "entered" | "shed";
 /** `full`: there is no room in the queue either. */
 export type Entered = "entered" | "full" | Ticket;
 
-/** The slots at targets, of this process or of all processes of the machine. */
+/** Slots of this process, or of all processes of the machine. */
 export interface Slots {
   /**
    * `onTurn` is called once, and only for a ticket that was not cancelled before. The result is synchronous where the
@@ -35,9 +35,9 @@ export interface Slots {
     queueMax: number,
     onTurn: (turn: QueueOutcome) => void,
   ): MaybePromise<Entered>;
-  /** Lets the next waiting attempt run. */
+  /** Lets the next of those that wait run. */
   leave(key: string): void;
-  /** The number of attempts of this process that wait, for metrics. */
+  /** How many of this process wait, for metrics. */
   waiting(key: string): number;
 }
 
@@ -51,7 +51,7 @@ interface Waiter {
   readonly onTurn: (turn: QueueOutcome) => void;
 }
 
-interface TargetSlots {
+interface KindSlots {
   inside: number;
   waiting: number;
   /** In the order in which the tenants are served; no queue is empty. */
@@ -60,52 +60,52 @@ interface TargetSlots {
 
 /** The queues for which `isAhead` returns true are served before the others. */
 export function openConcurrency(isAhead: (queue: string) => boolean = () => true): Concurrency {
-  const slots = new Map<string, TargetSlots>();
+  const slots = new Map<string, KindSlots>();
 
-  const drop = (key: string, target: TargetSlots, waiter: Waiter): boolean => {
-    const queue = target.queues.get(waiter.tenant);
+  const drop = (key: string, kind: KindSlots, waiter: Waiter): boolean => {
+    const queue = kind.queues.get(waiter.tenant);
     if (queue?.delete(waiter) !== true) return false;
-    target.waiting -= 1;
-    if (queue.size === 0) target.queues.delete(waiter.tenant);
-    if (target.inside === 0 && target.waiting === 0) slots.delete(key);
+    kind.waiting -= 1;
+    if (queue.size === 0) kind.queues.delete(waiter.tenant);
+    if (kind.inside === 0 && kind.waiting === 0) slots.delete(key);
     return true;
   };
 
   return {
     enter(key, tenant, max, queueMax, onTurn) {
-      const target: TargetSlots = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
-      if (target.inside < max) {
-        slots.set(key, target);
-        target.inside += 1;
+      const kind: KindSlots = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
+      if (kind.inside < max) {
+        slots.set(key, kind);
+        kind.inside += 1;
         return "entered";
       }
       let shed: Waiter | null = null;
-      if (target.waiting >= queueMax) {
-        shed = newestOfLongest(target, tenant);
+      if (kind.waiting >= queueMax) {
+        shed = newestOfLongest(kind, tenant);
         if (shed === null) return "full";
-        drop(key, target, shed);
+        drop(key, kind, shed);
       }
       const waiter: Waiter = { tenant, max, onTurn };
-      target.queues.getOrInsertComputed(tenant, () => new Set()).add(waiter);
-      target.waiting += 1;
+      kind.queues.getOrInsertComputed(tenant, () => new Set()).add(waiter);
+      kind.waiting += 1;
       shed?.onTurn("shed");
-      return { cancel: () => void drop(key, target, waiter) };
+      return { cancel: () => void drop(key, kind, waiter) };
     },
     leave(key) {
-      const target = slots.get(key);
-      if (target === undefined || target.inside === 0) return;
-      target.inside -= 1;
-      const next = nextOf(target, isAhead);
+      const kind = slots.get(key);
+      if (kind === undefined || kind.inside === 0) return;
+      kind.inside -= 1;
+      const next = nextOf(kind, isAhead);
       if (next === null) {
-        if (target.inside === 0 && target.waiting === 0) slots.delete(key);
+        if (kind.inside === 0 && kind.waiting === 0) slots.delete(key);
         return;
       }
-      target.inside += 1;
-      drop(key, target, next);
-      const rest = target.queues.get(next.tenant);
+      kind.inside += 1;
+      drop(key, kind, next);
+      const rest = kind.queues.get(next.tenant);
       if (rest !== undefined) {
-        target.queues.delete(next.tenant);
-        target.queues.set(next.tenant, rest);
+        kind.queues.delete(next.tenant);
+        kind.queues.set(next.tenant, rest);
       }
       next.onTurn("entered");
     },
@@ -117,7 +117,7 @@ export function openConcurrency(isAhead: (queue: string) => boolean = () => true
  * Returns the first entry of the first tenant whose bound admits it. Routes may bound the same target differently, and
  * so does a route before and after a change: an entry with a narrow bound holds up none behind it that has a wider one.
  */
-function nextOf({ inside, queues }: TargetSlots, isAhead: (queue: string) => boolean): Waiter | null {
+function nextOf({ inside, queues }: KindSlots, isAhead: (queue: string) => boolean): Waiter | null {
   let behind: Waiter | null = null;
   for (const [name, queue] of queues)
     for (const waiter of queue) {
@@ -130,7 +130,7 @@ function nextOf({ inside, queues }: TargetSlots, isAhead: (queue: string) => boo
 }
 
 /** Returns `null` when this tenant's own queue would become as long as the longest. */
-function newestOfLongest({ queues }: TargetSlots, tenant: string): Waiter | null {
+function newestOfLongest({ queues }: KindSlots, tenant: string): Waiter | null {
   let longest: Set<Waiter> | null = null;
   for (const queue of queues.values()) if (longest === null || queue.size > longest.size) longest = queue;
   if (longest === null || longest.size <= (queues.get(tenant)?.size ?? 0) + 1) return null;

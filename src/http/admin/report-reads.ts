@@ -1,5 +1,5 @@
 // Readings of calls for people, bounded so that they never cost callers anything: two of them at once in a process, the
-// others in turn, of each tenant after each other, and sums that were read within two seconds are not read again.
+// others wait, tenants take turns, and sums that were read within two seconds are not read again.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";

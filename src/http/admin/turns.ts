@@ -2,7 +2,7 @@
 // machine.
 import { retryLater } from "../../core/errors.ts";
 import type { Slots } from "../../core/concurrency/slots.ts";
-import { takeTurn } from "../../core/concurrency/slot-turn.ts";
+import { inTurn } from "../../core/concurrency/slot-turn.ts";
 
 /** Requests with one key that wait for their turn. */
 const MOST_WAITING = 1000;
@@ -15,14 +15,7 @@ export type Turns = <T>(key: string, work: () => Promise<T>) => Promise<T>;
  * second of two changes, but work outside the store would have been done twice.
  */
 export function openTurns(slots: Slots): Turns {
-  return async (key, work) => {
-    const turn = takeTurn(slots, { key: `idempotency key ${key}`, tenant: "", max: 1, queueMax: MOST_WAITING });
-    try {
-      if (!(await turn.came))
-        throw retryLater("gateway_overloaded", "Too many requests with this idempotency key wait.", 1);
-      return await work();
-    } finally {
-      turn.leave();
-    }
-  };
+  const refused = (): Error => retryLater("gateway_overloaded", "Too many requests with this idempotency key wait.", 1);
+  return (key, work) =>
+    inTurn(slots, { key: `idempotency key ${key}`, tenant: "", max: 1, queueMax: MOST_WAITING }, refused, work);
 }
