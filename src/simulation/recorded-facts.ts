@@ -23,7 +23,7 @@ export function notRecorded(what: string): never {
   throw new NotRecorded(what);
 }
 
-/** A token that is gone has a role that nobody knows any more. */
+/** Kind, role and permissions of a token that was deleted are not known. */
 export function recordedPrincipal(
   call: RecordedCall,
   tenantId: string,

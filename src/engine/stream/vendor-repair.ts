@@ -94,7 +94,7 @@ export class VendorRepair implements StreamStage {
   }
   /** The provider's latest figures; `null` when it reported none. */
   get reportedUsage(): Usage | null {
-    return this.#usage;
+    return this.#usage === null ? null : withTier(this.#usage, this.#tier);
   }
   /** The tier of service, as the provider reports it. */
   get reportedTier(): Json | undefined {
@@ -106,9 +106,8 @@ export class VendorRepair implements StreamStage {
   }
 
   write(chunk: ChatChunk): ChatChunk {
-    if (chunk["service_tier"] !== undefined) this.#servedIn(chunk["service_tier"]);
-    if (chunk.usage !== null && chunk.usage !== undefined)
-      this.#usage = strictUsage(chunk.usage, this.#tier) ?? this.#usage;
+    if (chunk["service_tier"] !== undefined) this.#tier = chunk["service_tier"];
+    if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     if (this.#model === null && isText(chunk["model"])) this.#model = chunk["model"];
     const given: unknown = chunk.choices;
     if (!Array.isArray(given)) return { ...chunk, choices: [] };
@@ -116,12 +115,6 @@ export class VendorRepair implements StreamStage {
     // most chunks are strict already: one piece of a text or of arguments, and nothing else
     if (choices.length === 1 && this.#addStrict(choices[0]!)) return chunk;
     return { ...chunk, choices: choices.flatMap((choice) => (isObject(choice) ? this.#repaired(choice) : [])) };
-  }
-
-  /** The tier may come after the usage. */
-  #servedIn(tier: Json): void {
-    this.#tier = tier;
-    if (this.#usage !== null) this.#usage = withTier(this.#usage, tier);
   }
 
   /** Returns the events that end the choices. `isCut` means that a bound of the gateway has cut the answer. */

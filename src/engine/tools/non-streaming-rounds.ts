@@ -111,8 +111,15 @@ class JoinedBody {
     this.finish = finishReasons[0] ?? "stop";
     const choice = choiceOf(body);
     const message = choice["message"] as AnswerMessage & Message;
-    const { content: _content, refusal: _refusal, reasoning_content: _reasoning, ...others } = message;
-    const { reasoning_details: _details, annotations, tool_calls: _calls, ...rest } = others;
+    const {
+      content: _content,
+      refusal: _refusal,
+      reasoning_content: _reasoning,
+      reasoning_details: _details,
+      annotations,
+      tool_calls: _calls,
+      ...rest
+    } = message;
     let calls = 0;
     const add = (name: "reasoning_content" | "content" | "refusal", text: unknown): void => {
       if (typeof text === "string")
