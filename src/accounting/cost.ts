@@ -2,8 +2,9 @@
 // of its own kind, and the sum of all parts is rounded up once to a whole nano-dollar (promise 4.7). docs/prices.md
 // describes the rules.
 import type { Usage } from "../core/chat.ts";
-import { isObject, isWholeNumber, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/configured/price.ts";
+import { isCount, tokenCount } from "../core/record/token-count.ts";
 import { MILLION, rateFor } from "./price.ts";
 
 /** Tokens of a call by kind; each token is in one part. */
@@ -32,12 +33,9 @@ export interface PricedUsage {
  * `others` is what other models used within the same request.
  */
 export function costOf(usage: Usage, rates: Rates, others: readonly PricedUsage[] = []): number | null {
-  const sum = new Sum(usage.prompt_tokens);
+  const sum = new Sum();
   addUp(usage, rates, sum);
-  for (const other of others) {
-    sum.promptTokens = other.usage.prompt_tokens;
-    addUp(other.usage, { ...other.rates, request: null }, sum);
-  }
+  for (const other of others) addUp(other.usage, { ...other.rates, request: null }, sum);
   return sum.nanoUsd();
 }
 
@@ -78,39 +76,49 @@ export function costLines(usage: Usage, rates: Rates): readonly CostLine[] {
   const lines: CostLine[] = [];
   addUp(usage, rates, {
     add(units, rate, kind) {
-      const perMillion = rate === null ? null : rateFor(rate, usage.prompt_tokens);
-      if (units > 0 && !(kind === "request" && perMillion === 0)) lines.push({ kind, units, rate: perMillion });
+      if (kind !== "request" || rate !== 0) lines.push({ kind, units, rate });
     },
   });
   return lines;
 }
 
 interface Adder {
-  add(units: number, rate: Rate | null, kind: CostKind): void;
+  /** `rate`: nano-dollars for a million units; `null` when the price is not known. */
+  add(units: number, rate: number | null, kind: CostKind): void;
+}
+
+/** Adds units to a sum at the rate of a call with a prompt of some size. */
+type Adding = (units: number, rate: Rate | null, kind: CostKind) => void;
+
+function addingTo(sum: Adder, promptTokens: number): Adding {
+  return (units, rate, kind) => {
+    if (units !== 0) sum.add(units, rate === null ? null : rateFor(rate, promptTokens), kind);
+  };
 }
 
 function addUp(usage: Usage, rates: Rates, sum: Adder): void {
   const { completion } = rates;
   const parts = partsOf(usage);
-  sum.add(1, rates.request ?? FREE, "request");
-  const prompt = addSearchUnits(sum, count(usage.search_units), rates);
-  sum.add(parts.text, prompt, "text");
-  sum.add(parts.cacheRead, rates.cacheRead ?? prompt, "cacheRead");
-  sum.add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt, "audioCacheRead");
-  sum.add(parts.cacheWrite, rates.cacheWrite ?? prompt, "cacheWrite");
-  sum.add(parts.cacheWriteHour, rates.cacheWriteHour ?? rates.cacheWrite ?? prompt, "cacheWriteHour");
-  sum.add(parts.audioPrompt, rates.audioPrompt ?? prompt, "audioPrompt");
-  sum.add(parts.imagePrompt, rates.imagePrompt ?? prompt, "imagePrompt");
-  sum.add(parts.completion, completion, "completion");
-  sum.add(parts.reasoning, rates.reasoning ?? completion, "reasoning");
-  sum.add(parts.audioCompletion, rates.audioCompletion ?? completion, "audioCompletion");
-  sum.add(parts.imageCompletion, rates.imageCompletion ?? completion, "imageCompletion");
+  const add = addingTo(sum, usage.prompt_tokens);
+  add(1, rates.request ?? FREE, "request");
+  const prompt = addSearchUnits(add, tokenCount(usage.search_units), rates);
+  add(parts.text, prompt, "text");
+  add(parts.cacheRead, rates.cacheRead ?? prompt, "cacheRead");
+  add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt, "audioCacheRead");
+  add(parts.cacheWrite, rates.cacheWrite ?? prompt, "cacheWrite");
+  add(parts.cacheWriteHour, rates.cacheWriteHour ?? rates.cacheWrite ?? prompt, "cacheWriteHour");
+  add(parts.audioPrompt, rates.audioPrompt ?? prompt, "audioPrompt");
+  add(parts.imagePrompt, rates.imagePrompt ?? prompt, "imagePrompt");
+  add(parts.completion, completion, "completion");
+  add(parts.reasoning, rates.reasoning ?? completion, "reasoning");
+  add(parts.audioCompletion, rates.audioCompletion ?? completion, "audioCompletion");
+  add(parts.imageCompletion, rates.imageCompletion ?? completion, "imageCompletion");
 }
 
 /** Returns the rate of the prompt: where search units are priced, tokens without a price of their own are free. */
-function addSearchUnits(sum: Adder, units: number, { searchUnit, prompt }: Rates): Rate | null {
+function addSearchUnits(add: Adding, units: number, { searchUnit, prompt }: Rates): Rate | null {
   if (units === 0 || searchUnit === null) return prompt;
-  sum.add(units, searchUnit, "search_units");
+  add(units, searchUnit, "search_units");
   return prompt ?? FREE;
 }
 
@@ -126,17 +134,18 @@ export function costBound(
   searchUnits = 0,
   requests = 1,
 ): number | null {
-  const sum = new Sum(promptTokens);
-  sum.add(requests, rates.request ?? FREE);
-  sum.add(promptTokens, addSearchUnits(sum, searchUnits, rates));
-  sum.add(outputBound, dearer(rates.completion, rates.reasoning, promptTokens));
+  const sum = new Sum();
+  const add = addingTo(sum, promptTokens);
+  add(requests, rates.request ?? FREE, "request");
+  add(promptTokens, addSearchUnits(add, searchUnits, rates), "text");
+  add(outputBound, dearer(rates.completion, rates.reasoning, promptTokens), "completion");
   return sum.nanoUsd();
 }
 
 /** Returns the cost of tokens at a rate: exact nano-dollars, rounded up, at most the largest safe integer. */
 export function amountOf(tokens: number, rate: number): number {
-  const sum = new Sum(0);
-  sum.add(tokens, { base: rate, tiers: [] });
+  const sum = new Sum();
+  sum.add(tokens, rate);
   return sum.nanoUsd()!;
 }
 
@@ -148,28 +157,20 @@ function dearer(one: Rate | null, other: Rate | null, promptTokens: number): Rat
 
 /** An exact sum of tokens times rates: whole nano-dollars and millionths of them are kept apart. */
 class Sum {
-  /** Of what is added next, which selects the tier. */
-  promptTokens: number;
   #whole = 0;
   #millionths = 0;
   #exact: bigint | null = null;
   #isKnown = true;
 
-  constructor(promptTokens: number) {
-    this.promptTokens = promptTokens;
-  }
-
-  add(units: number, rate: Rate | null): void {
-    if (units === 0) return;
+  add(units: number, rate: number | null): void {
     if (rate === null) {
       this.#isKnown = false;
       return;
     }
-    const perMillion = rate.tiers.length === 0 ? rate.base : rateFor(rate, this.promptTokens);
-    const whole = units * Math.floor(perMillion / MILLION);
-    const millionths = units * (perMillion % MILLION);
+    const whole = units * Math.floor(rate / MILLION);
+    const millionths = units * (rate % MILLION);
     if (this.#whole + whole > Number.MAX_SAFE_INTEGER || this.#millionths + millionths > MOST_MILLIONTHS)
-      this.#exact = (this.#exact ?? 0n) + BigInt(units) * BigInt(perMillion);
+      this.#exact = (this.#exact ?? 0n) + BigInt(units) * BigInt(rate);
     else {
       this.#whole += whole;
       this.#millionths += millionths;
@@ -207,8 +208,8 @@ function partsOf(used: Usage): Parts {
   const written = part(input["cache_write_tokens"], prompt - cached);
   const writtenHour = part(input["cache_write_1h_tokens"], written);
   const fresh = prompt - cached - written;
-  const reasoning = count(output["reasoning_tokens"]);
-  const sound = count(input["audio_tokens"]);
+  const reasoning = tokenCount(output["reasoning_tokens"]);
+  const sound = tokenCount(input["audio_tokens"]);
   const audioBeside = sound <= beside - Math.min(reasoning, beside) ? sound : 0;
   const audio = sound - audioBeside;
   const audioCached = Math.max(cachedAudio(input, cached), Math.min(audio - Math.min(audio, fresh), cached));
@@ -261,14 +262,5 @@ function cachedAudio({ cached_tokens_details: details }: JsonObject, cached: num
 }
 
 function part(value: Json | undefined, left: number): number {
-  return Math.min(count(value), left);
-}
-
-/** A provider may send any value as a figure. */
-function count(value: Json | undefined): number {
-  return isCount(value) ? value : 0;
-}
-
-function isCount(value: Json | undefined): value is number {
-  return isWholeNumber(value, 0, Number.MAX_SAFE_INTEGER);
+  return Math.min(tokenCount(value), left);
 }

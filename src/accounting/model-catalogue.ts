@@ -21,7 +21,7 @@ import {
 } from "../core/configured/price.ts";
 import type { ModelListing, ProviderSettings } from "../core/snapshot.ts";
 import type { ModelFacts } from "../core/target.ts";
-import { exactRate, MILLION, rateOfMillion } from "./price.ts";
+import { exactRate, MILLION, rateOfMillion, timesRate } from "./price.ts";
 
 export interface ModelKnowledge {
   /** A display name; `null` when none is known. */
@@ -202,8 +202,7 @@ function priceOf({ id, prices }: ModelInfo, providerId: string): ModelPrice | nu
 function withHour(period: PricePeriod): PricePeriod {
   const { prompt, cacheWriteHour } = period.rates;
   if (prompt === null || cacheWriteHour !== null) return period;
-  const tiers = prompt.tiers.map(({ above, rate }) => ({ above, rate: 2 * rate }));
-  return { ...period, rates: { ...period.rates, cacheWriteHour: { base: 2 * prompt.base, tiers } } };
+  return { ...period, rates: { ...period.rates, cacheWriteHour: timesRate(prompt, 2) } };
 }
 
 function isUnpriced({ prompt, completion, searchUnit }: Rates): boolean {

@@ -1,14 +1,14 @@
 // The prices of tiers of service, regions and depths of search, as multiples of the bundled prices.
 
-// Decides (money and limits): Does a tier of service change the price? By: `ratesFor`. Rule: As the vendor publishes it,
+// Decides (money and limits): Does a tier of service change the price? By: `servedPrice`. Rule: As the vendor publishes it,
 // by the tier with which the answer says it was served; a configured price is charged as it is.
-import type { Usage } from "../core/chat.ts";
 import type { PriceFactor, Rate, Rates } from "../core/configured/price.ts";
+import { timesRate } from "./price.ts";
 import type { CurrentPrice } from "./price-book.ts";
 
 /** What says how a call was served, or is to be served. */
 type Told = Exclude<PriceFactor["told"], "place">;
-type Served = Pick<Usage, Told>;
+type Served = { readonly [Name in Told]?: string | null | undefined };
 
 /** A target, as far as its price depends on it. */
 interface PricedPlace {
@@ -25,19 +25,19 @@ interface PlacedTarget {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-/** Returns the rates for tokens of a call that was served so. */
-export function ratesFor({ rates, isBundled }: CurrentPrice, served: Served, at: PricedPlace): Rates {
-  return isBundled ? factorsOf(served, at).reduce(multiplied, rates) : rates;
+/** Returns the price of a call that was served so. */
+export function servedPrice(price: CurrentPrice, served: Served, at: PricedPlace): CurrentPrice {
+  return multiplied(price, factorsOf(served, at));
 }
 
-/** Whether a call that is served so costs more than others. */
-export function isDearer(served: Served, at: PricedPlace): boolean {
-  return factorsOf(served, at).some(
-    ({ told, times: [numerator, denominator] }) => told !== "place" && numerator > denominator,
-  );
+/** Returns the price that is expected of a call that asks to be served so, which may be served as by default. */
+export function expectedPrice(price: CurrentPrice, asked: Served, at: PricedPlace): CurrentPrice {
+  const raisesIt = ({ told, times: [numerator, denominator] }: PriceFactor): boolean =>
+    told === "place" || numerator > denominator;
+  return multiplied(price, factorsOf(asked, at).filter(raisesIt));
 }
 
-/** At most one for each thing that is told. */
+/** Returns the factors that apply, at most one for each member of the usage and for the place. */
 function factorsOf(
   served: Served,
   { provider: { priceFactors = [], isRegional }, target }: PricedPlace,
@@ -52,19 +52,20 @@ function factorsOf(
 }
 const REGIONAL = "regional";
 
-function multiplied(rates: Rates, { times, of = "tokens" }: PriceFactor): Rates {
+/** A price that was configured is charged as it is. */
+function multiplied(price: CurrentPrice, factors: readonly PriceFactor[]): CurrentPrice {
+  if (price.isBundled !== true || factors.length === 0) return price;
+  return { ...price, rates: factors.reduce(timesFactor, price.rates) };
+}
+
+function timesFactor(rates: Rates, { times, of = "tokens" }: PriceFactor): Rates {
   const all = Object.entries(rates) as readonly (readonly [keyof Rates, Rate | null])[];
   return Object.fromEntries(
-    all.map(([name, rate]) => [name, rate === null || !isPartOf(of, name) ? rate : timesRate(rate, times)]),
+    all.map(([name, rate]) => [name, rate === null || !isPartOf(of, name) ? rate : timesRate(rate, ...times)]),
   ) as unknown as Rates;
 }
 
 function isPartOf(of: NonNullable<PriceFactor["of"]>, name: keyof Rates): boolean {
   if (name === "request" || name === "searchUnit") return of === "requests" && name === "request";
   return of === "tokens" || (of === "tokens_not_read" && name !== "cacheRead" && name !== "audioCacheRead");
-}
-
-function timesRate({ base, tiers }: Rate, [numerator, denominator]: PriceFactor["times"]): Rate {
-  const times = (rate: number): number => Math.ceil((rate * numerator) / denominator);
-  return { base: times(base), tiers: tiers.map(({ above, rate }) => ({ above, rate: times(rate) })) };
 }

@@ -25,6 +25,12 @@ export function rateFor({ base, tiers }: Rate, promptTokens: number): number {
   return tiers.findLast(({ above }) => promptTokens > above)?.rate ?? base;
 }
 
+/** Returns the rate times a fraction, rounded up in each tier. */
+export function timesRate({ base, tiers }: Rate, numerator: number, denominator = 1): Rate {
+  const times = (rate: number): number => Math.ceil((rate * numerator) / denominator);
+  return { base: times(base), tiers: tiers.map(({ above, rate }) => ({ above, rate: times(rate) })) };
+}
+
 export const MILLION = 1_000_000;
 
 /** Converts dollars for a million tokens. */

@@ -4,7 +4,7 @@ import type { GuardPlace, GuardServiceOptions } from "../core/configured/outside
 import type { Json } from "../core/json.ts";
 import type { Target } from "../core/target.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
-import { isCount } from "./answers/token-count.ts";
+import { isCount } from "../core/record/token-count.ts";
 
 export interface ServiceQuestion {
   readonly texts: readonly string[];

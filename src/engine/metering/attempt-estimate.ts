@@ -7,8 +7,7 @@ import { amountOf, costBound } from "../../accounting/cost.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { rateFor } from "../../accounting/price.ts";
 import type { CurrentPrice } from "../../accounting/price-book.ts";
-import { isDearer, ratesFor } from "../../accounting/price-factors.ts";
-import type { Rates } from "../../core/configured/price.ts";
+import { expectedPrice } from "../../accounting/price-factors.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
@@ -98,6 +97,7 @@ export interface AttemptEstimate extends ReservationEstimate {
 export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: CallPrices): AttemptEstimate {
   if (request.form.counts === true) return NOTHING;
   const { provider, target } = at;
+  const { params } = request;
   const n = generatedCount(request);
   const units = searchUnitsOf(request, provider, target.model);
   const outputOf = (assumed: number): number => {
@@ -106,13 +106,12 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
     return bound * promptCount(request);
   };
   const costOf = (assumed: number): CallCost | null => {
-    const price = prices.counted(request, at);
+    const counted = prices.counted(request, at);
+    const price = counted === null ? null : expectedPrice(counted, { service_tier: params.service_tier }, at);
     // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
     const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
     const cost =
-      price === null
-        ? null
-        : costBound(promptTokens(request), outputOf(assumed), expectedRates(price, request, at), units, requests);
+      price === null ? null : costBound(promptTokens(request), outputOf(assumed), price.rates, units, requests);
     return cost === null ? null : { nanoUsd: Math.min(cost * n, Number.MAX_SAFE_INTEGER), priceId: price!.id };
   };
   return {
@@ -139,12 +138,6 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
       };
     },
   };
-}
-
-/** Returns the rates of the target, and of the tier of service that the request asks for where it is dearer. */
-function expectedRates(price: CurrentPrice, { params }: ChatRequest, at: PricedTarget): Rates {
-  const asked = params.service_tier === undefined ? {} : { service_tier: params.service_tier };
-  return ratesFor(price, isDearer(asked, at) ? asked : {}, at);
 }
 
 /** Returns the bound that the request sets for its answer; a task generates nothing. */

@@ -3,7 +3,7 @@
 // figures where there are any, otherwise by an estimate, which is at least the prompt and what was generated.
 
 // Decides (money and limits): What is charged, also when the client leaves? By: `AttemptMeter`, `streamUsage`. Also:
-// which figures are believed: `providers/answers/token-count.ts`. Rule: The provider's figures if they can be right, else an
+// which figures are believed: `core/record/token-count.ts`. Rule: The provider's figures if they can be right, else an
 // estimate of what was sent and generated.
 import { estimatedUsage, type TokenTally } from "../../accounting/estimate.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";

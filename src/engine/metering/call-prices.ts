@@ -1,7 +1,7 @@
 // The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8).
 import { costOf, type PricedUsage, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
-import { ratesFor } from "../../accounting/price-factors.ts";
+import { servedPrice } from "../../accounting/price-factors.ts";
 import { usageWithout } from "../../accounting/summed-usage.ts";
 import type { CallOptions, ChatRequest, Usage } from "../../core/chat.ts";
 import { hostedToolPrice } from "../../core/configured/hosted-tool.ts";
@@ -59,7 +59,7 @@ export class CallPrices {
    */
   cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
     const counted = this.counted(request, at);
-    const price = counted === null ? null : { ...counted, rates: ratesFor(counted, usage, at) };
+    const price = counted === null ? null : servedPrice(counted, usage, at);
     // a price for each request is that of an answer
     if (request.form.counts === true) return price === null ? null : { nanoUsd: 0, priceId: price.id };
     const tools = price === null || price.id === REQUEST_PRICE ? 0 : this.#hostedTools(usage, at);
@@ -119,13 +119,10 @@ function savedBy(before: number | undefined, more: number | undefined): Pick<Cal
 function costAt(usage: Usage, price: CurrentPrice | null, others: readonly PricedUsage[] = []): CallCost | null {
   const nanoUsd = price === null ? null : costOf(usage, price.rates, others);
   if (nanoUsd === null) return null;
-  const saved = [{ usage, rates: price!.rates }, ...others].map((one) => promptCacheSaving(one.usage, one.rates));
-  const known = saved.filter((one) => one !== null);
-  return {
-    nanoUsd,
-    priceId: price!.id,
-    ...(known.length > 0 && { promptCacheSavedNanoUsd: known.reduce((sum, one) => sum + one, 0) }),
-  };
+  const saving = (one: PricedUsage): number | undefined => promptCacheSaving(one.usage, one.rates) ?? undefined;
+  const own = savedBy(undefined, saving({ usage, rates: price!.rates }));
+  const saved = others.reduce((sum, other) => savedBy(sum.promptCacheSavedNanoUsd, saving(other)), own);
+  return { nanoUsd, priceId: price!.id, ...saved };
 }
 
 /**

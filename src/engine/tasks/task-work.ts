@@ -7,7 +7,7 @@ import { isPending } from "../../core/maybe-promise.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { TaskAnswer } from "../../providers/task-form.ts";
 import { MalformedAnswer, StreamError, type ToldUsage } from "../../providers/upstream-failure.ts";
-import { isCount } from "../../providers/answers/token-count.ts";
+import { isCount } from "../../core/record/token-count.ts";
 import { answerBytes, closed, type RecordedFigures } from "../answer/reply-non-streaming.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import { encodedFor } from "../attempt/encode-attempt.ts";

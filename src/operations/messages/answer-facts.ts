@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/api/messages, .../build-with-claude/handling-stop-reasons
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { isCount } from "../../providers/answers/token-count.ts";
+import { isCount } from "../../core/record/token-count.ts";
 import { isThinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { toolInput } from "../../providers/conversation/tool-calls.ts";
 import { clientCallId } from "./call-names.ts";

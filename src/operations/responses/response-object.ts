@@ -3,7 +3,7 @@ import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { tokenCount } from "../../providers/answers/token-count.ts";
+import { tokenCount } from "../../core/record/token-count.ts";
 import type { RequestMemo } from "./request-memo.ts";
 
 /** What stays the same from the first event of an answer to its last. */

@@ -2,7 +2,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { withTier, withUnnamedOf } from "../../core/record/usage.ts";
-import { isCount } from "./token-count.ts";
+import { isCount } from "../../core/record/token-count.ts";
 
 /**
  * Returns the provider's figures in complete form: nulls are removed, and a missing total is the sum. Returns `null`

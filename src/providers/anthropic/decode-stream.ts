@@ -21,7 +21,7 @@ import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../answers/sent-json.ts";
-import { tokenCount } from "../answers/token-count.ts";
+import { tokenCount } from "../../core/record/token-count.ts";
 import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
 import { objectsIn } from "../answers/sent-json.ts";
-import { mainTokenCount, tokenCount, usageOfText } from "../answers/token-count.ts";
+import { mainTokenCount, tokenCount, usageOfText } from "../../core/record/token-count.ts";
 
 export const { finishOf, isCutOff } = stopReasons({
   // A tool run by the vendor took too long. The caller continues by sending the turn back.

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { StreamError, type FailureClass } from "../upstream-failure.ts";
 import { classOfText } from "./errors.ts";
-import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
 
 const FINISH: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["COMPLETE", "stop"],

@@ -3,7 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
-import { isCount, mainTokenCount, tokenCount, usageOfText } from "../answers/token-count.ts";
+import { isCount, mainTokenCount, tokenCount, usageOfText } from "../../core/record/token-count.ts";
 
 /** `null` as long as there are no counts: Vertex sends only `trafficType` on all events but the last. */
 export function decodeUsage(metadata: Json | undefined): Usage | null {

@@ -3,7 +3,7 @@ import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer, StreamError, type UpstreamFailure } from "../upstream-failure.ts";
 import { parseSentObject } from "../answers/sent-json.ts";
-import { isCount } from "../answers/token-count.ts";
+import { isCount } from "../../core/record/token-count.ts";
 
 /** The count is the answer's text. It uses no tokens. Throws as `decodeResponse` of a provider does. */
 export function decodeCount(

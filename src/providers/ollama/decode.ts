@@ -1,7 +1,7 @@
 // Decodes non-streaming and streamed answers of the chat API: https://docs.ollama.com/api/chat,
 // https://docs.ollama.com/api/streaming. Each line of a stream has the form of a complete answer, with a piece of the
 // message in it. The line with `done` set to true is the last.
-import { isCount, mainTokenCount, usageOfText } from "../answers/token-count.ts";
+import { isCount, mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";

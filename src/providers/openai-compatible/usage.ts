@@ -4,7 +4,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed, withUnnamedOf } from "../../core/record/usage.ts";
-import { mainTokenCount, tokenCount } from "../answers/token-count.ts";
+import { mainTokenCount, tokenCount } from "../../core/record/token-count.ts";
 import type { OwnObject } from "./choice.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 

@@ -11,7 +11,7 @@ import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { describeText, parseSentJson, requireSentObject } from "../answers/sent-json.ts";
-import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";

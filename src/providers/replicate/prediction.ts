@@ -8,7 +8,7 @@ import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import type { FollowUp } from "../answers/follow-up.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
-import { mainTokenCount, usageOfText } from "../answers/token-count.ts";
+import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
 import type { ReplicateMemo } from "./encode-request.ts";
 
 /** Classifies the messages of failed predictions: https://replicate.com/docs/topics/predictions/lifecycle */

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
 import { objectsIn } from "../answers/sent-json.ts";
-import { isCount, mainTokenCount } from "../answers/token-count.ts";
+import { isCount, mainTokenCount } from "../../core/record/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 
 /** The finish reason of an answer that has ended. */

@@ -1,7 +1,7 @@
 // Legacy completions of the sandbox: each prompt is continued as its model answers a message with the same text.
 // https://platform.openai.com/docs/api-reference/completions
 import type { Usage } from "../../core/chat.ts";
-import { usageOfText } from "../answers/token-count.ts";
+import { usageOfText } from "../../core/record/token-count.ts";
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
 import { refusalOf, type SandboxRefusal } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";

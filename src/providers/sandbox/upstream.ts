@@ -15,7 +15,7 @@ import type { SandboxAnswer, SandboxCall } from "./answers.ts";
 import { completionOf, piecesOf, type SandboxCompletion, wholeText } from "./completions.ts";
 import { embeddingsOf, judgementOf, rankingOf, type SandboxEmbeddings } from "./embeddings.ts";
 import { readingOf, type SandboxReading, type SandboxRefusal } from "./reading.ts";
-import { usageOfText } from "../answers/token-count.ts";
+import { usageOfText } from "../../core/record/token-count.ts";
 import { countWords, wordsOf } from "./words.ts";
 
 export const SANDBOX_SCHEME = "sandbox:";

@@ -9,7 +9,7 @@ import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
 import type { TaskAnswer } from "../task-form.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
-import { isCount } from "../answers/token-count.ts";
+import { isCount } from "../../core/record/token-count.ts";
 
 /** What an operation remembers of its inputs for encoders. */
 export interface TaskMemo {

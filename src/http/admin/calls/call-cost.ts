@@ -3,7 +3,7 @@
 import { costLines, type CostKind, costOf } from "../../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../../accounting/price-book.ts";
 import { exactUsd, usd } from "../../../accounting/price.ts";
-import { ratesFor } from "../../../accounting/price-factors.ts";
+import { servedPrice } from "../../../accounting/price-factors.ts";
 import type { Usage } from "../../../core/chat.ts";
 import { hostedToolPrice } from "../../../core/configured/hosted-tool.ts";
 import type { CallRecord } from "../../../core/record/record.ts";
@@ -86,16 +86,15 @@ function pricedAttempt(
   const settings = snapshotSeenBy(snapshot, { tenantId: tenantId!, projectId }).providers.get(id);
   const provider = settings === undefined ? undefined : providers.get(settings.family);
   if (settings === undefined || provider === undefined) return null;
-  const price: CurrentPrice | null = priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, model, atMs);
-  if (price === null) return null;
-  const rates = ratesFor(price, usage, { provider, target: { ...settings, model } });
-  const cost = costOf(usage, rates);
-  if (cost === null) return null;
+  const known: CurrentPrice | null = priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, model, atMs);
+  const price = known === null ? null : servedPrice(known, usage, { provider, target: { ...settings, model } });
+  const cost = price === null ? null : costOf(usage, price.rates);
+  if (price === null || cost === null) return null;
   const tools = Object.entries(usage.hosted_tools ?? {}).map(([kind, uses]): PricedPart => {
     const nanoUsd = hostedToolPrice(kind, settings, provider.hostedTools ?? []) ?? 0;
     return { ...part("hosted_tools", uses, nanoUsd * 1_000_000), what: `uses of ${kind}` };
   });
-  const parts = costLines(usage, rates).map(({ kind, units, rate }) => part(kind, units, rate!));
+  const parts = costLines(usage, price.rates).map(({ kind, units, rate }) => part(kind, units, rate!));
   const toolsNanoUsd = tools.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
   return { provider: id, model, priceId: price.id, parts: [...parts, ...tools], costNanoUsd: cost + toolsNanoUsd };
 }

@@ -1,6 +1,6 @@
 // Token counts, as vendors report them or leave them out.
-import type { Usage } from "../../core/chat.ts";
-import type { Json } from "../../core/json.ts";
+import type { Usage } from "../chat.ts";
+import type { Json } from "../json.ts";
 
 /** Sums of larger numbers would no longer be exact integers. */
 export function isCount(value: unknown): value is number {
