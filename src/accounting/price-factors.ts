@@ -27,21 +27,28 @@ interface PlacedTarget {
 
 /** Returns the price of a call that was served so. */
 export function servedPrice(price: CurrentPrice, served: Served, at: PricedPlace): CurrentPrice {
-  return multiplied(price, factorsOf(served, at));
+  return multiplied(price, factorsOf(price, served, at));
 }
 
 /** Returns the price that is expected of a call that asks to be served so, which may be served as by default. */
 export function expectedPrice(price: CurrentPrice, asked: Served, at: PricedPlace): CurrentPrice {
   const raisesIt = ({ told, times: [numerator, denominator] }: PriceFactor): boolean =>
     told === "place" || numerator > denominator;
-  return multiplied(price, factorsOf(asked, at).filter(raisesIt));
+  return multiplied(price, factorsOf(price, asked, at).filter(raisesIt));
 }
 
-/** Returns the factors that apply, at most one for each member of the usage and for the place. */
+const NO_FACTORS: readonly PriceFactor[] = [];
+
+/**
+ * Returns the factors that apply, at most one for each member of the usage and for the place. A price that was configured
+ * is charged as it is.
+ */
 function factorsOf(
+  { isBundled }: CurrentPrice,
   served: Served,
-  { provider: { priceFactors = [], isRegional }, target }: PricedPlace,
+  { provider: { priceFactors, isRegional }, target }: PricedPlace,
 ): readonly PriceFactor[] {
+  if (isBundled !== true || priceFactors === undefined) return NO_FACTORS;
   const said = (told: PriceFactor["told"]): unknown =>
     told === "place" ? (isRegional?.(target) === true ? REGIONAL : null) : served[told];
   const found = priceFactors.filter(
@@ -52,10 +59,8 @@ function factorsOf(
 }
 const REGIONAL = "regional";
 
-/** A price that was configured is charged as it is. */
 function multiplied(price: CurrentPrice, factors: readonly PriceFactor[]): CurrentPrice {
-  if (price.isBundled !== true || factors.length === 0) return price;
-  return { ...price, rates: factors.reduce(timesFactor, price.rates) };
+  return factors.length === 0 ? price : { ...price, rates: factors.reduce(timesFactor, price.rates) };
 }
 
 function timesFactor(rates: Rates, { times, of = "tokens" }: PriceFactor): Rates {
