@@ -60,6 +60,7 @@ export function compileToolServer({
   const label = name ?? id;
   return {
     key: `${id} ${label} ${digestOf([transport, document.max_result_bytes, document.timeout_s, document.max_concurrent])}`,
+    askedBy: null,
     label,
     transport,
     timeoutMs: document.timeout_s === undefined ? DEFAULT_TIMEOUT_MS : Math.ceil(document.timeout_s * 1000),

@@ -1,12 +1,17 @@
 // The open links, by the key of their server. When there are too many, the one that has been idle longest is closed.
-// Servers that requests name do not displace configured ones, and the other way round.
+// Servers that requests name do not displace configured ones, and the other way round; those that the requests of one
+// tenant name may be half of them.
+import type { ToolServer } from "../core/configured/tool.ts";
 import type { ServerLink } from "./server-link.ts";
 
 export interface LinkBounds {
   readonly idleMs: number;
-  /** Bounds the links to configured servers, and separately the links to servers that requests name. */
+  /**
+   * Bounds the links to configured servers, and separately the links to servers that requests name. Half of the latter
+   * may be those of one tenant.
+   */
   readonly maxLinks: number;
-  /** Bytes of all lists of tools of servers that requests name. */
+  /** Bytes of all lists of tools of servers that requests name. Half of them may be those of one tenant. */
   readonly maxRequestListBytes: number;
 }
 
@@ -14,11 +19,11 @@ const SWEEP_MS = 30_000;
 
 export interface Links {
   of(key: string): ServerLink | undefined;
-  /** Makes room for a link; returns false when all links of its kind are in use. */
-  makeRoom(key: string): boolean;
-  add(key: string, link: ServerLink): void;
-  /** Called after the server of `key` has been listed: lists of other servers are dropped to make room. */
-  forgetLists(key: string): void;
+  /** Makes room for a link; returns false when all links of its kind, or those of its tenant, are in use. */
+  makeRoom(server: ToolServer): boolean;
+  add(link: ServerLink): void;
+  /** Called after this server has been listed: lists of other servers are dropped to make room. */
+  forgetLists(server: ToolServer): void;
   connected(): number;
   /** `keys` are those of all configured servers: links to servers that are no longer configured are retired. */
   configured(keys: ReadonlySet<string>): void;
@@ -30,44 +35,50 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
   let known: ReadonlySet<string> = new Set();
   let sweeping: ReturnType<typeof setInterval> | null = null;
 
-  const end = (key: string, link: ServerLink): void => {
-    links.delete(key);
+  const end = (link: ServerLink): void => {
+    links.delete(link.server.key);
     link.retire();
   };
   const sweep = (): void => {
-    for (const [key, link] of links) if (link.idleMs() >= idleMs) end(key, link);
+    for (const link of links.values()) if (link.idleMs() >= idleMs) end(link);
   };
-  const linksLike = (key: string): [string, ServerLink][] =>
-    [...links].filter(([other]) => known.has(other) === known.has(key));
+  /** The links with which one shares a bound, and which part of the bound they may have. */
+  function* neighborsOf({ key, askedBy }: ToolServer): Generator<readonly [readonly ServerLink[], number]> {
+    const like = (): ServerLink[] =>
+      [...links.values()].filter(({ server }) => known.has(server.key) === known.has(key));
+    if (askedBy !== null) yield [like().filter(({ server }) => server.askedBy === askedBy), 0.5];
+    yield [like(), 1];
+  }
 
   return {
     of: (key) => links.get(key),
-    makeRoom(key) {
-      const others = linksLike(key);
-      if (others.length < maxLinks) return true;
-      const [idle] = longestIdle(others);
-      if (idle === undefined) return false;
-      end(...idle);
+    makeRoom(server) {
+      for (const [others, part] of neighborsOf(server)) {
+        if (others.length < Math.floor(maxLinks * part)) continue;
+        const [idle] = longestIdle(others);
+        if (idle === undefined) return false;
+        end(idle);
+      }
       return true;
     },
-    add(key, link) {
-      links.set(key, link);
+    add(link) {
+      links.set(link.server.key, link);
       sweeping ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref();
     },
-    forgetLists(key) {
-      if (known.has(key)) return;
-      const others = linksLike(key);
-      let bytes = others.reduce((sum, [, link]) => sum + link.listBytes, 0);
-      if (bytes <= maxRequestListBytes) return;
-      for (const [other, link] of longestIdle(others)) {
-        bytes -= link.listBytes;
-        end(other, link);
-        if (bytes <= maxRequestListBytes) return;
+    forgetLists(server) {
+      if (known.has(server.key)) return;
+      for (const [others, part] of neighborsOf(server)) {
+        let bytes = others.reduce((sum, link) => sum + link.listBytes, 0);
+        for (const link of longestIdle(others)) {
+          if (bytes <= maxRequestListBytes * part) break;
+          bytes -= link.listBytes;
+          end(link);
+        }
       }
     },
     connected: () => [...links.values()].filter((link) => link.isConnected).length,
     configured(keys) {
-      for (const [key, link] of links) if (known.has(key) && !keys.has(key)) end(key, link);
+      for (const [key, link] of links) if (known.has(key) && !keys.has(key)) end(link);
       known = keys;
     },
     async close() {
@@ -78,6 +89,6 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
   };
 }
 
-function longestIdle(links: readonly [string, ServerLink][]): [string, ServerLink][] {
-  return links.filter(([, link]) => link.idleMs() > 0).toSorted(([, a], [, b]) => b.idleMs() - a.idleMs());
+function longestIdle(links: readonly ServerLink[]): readonly ServerLink[] {
+  return links.filter((link) => link.idleMs() > 0).toSorted((a, b) => b.idleMs() - a.idleMs());
 }

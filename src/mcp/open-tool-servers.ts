@@ -43,7 +43,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   const linkOf = (server: ToolServer): ServerLink => {
     const known = links.of(server.key);
     if (known !== undefined) return known;
-    if (!links.makeRoom(server.key))
+    if (!links.makeRoom(server))
       throw new GatewayError(
         "tool_server_failed",
         `Too many tool servers are in use at the same time; ${server.label} was not called.`,
@@ -63,7 +63,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       },
       log: (message, detail) => log("warn", `tool server: ${message}`, detail),
     });
-    links.add(server.key, link);
+    links.add(link);
     return link;
   };
   const withLink = async <T>(server: ToolServer, ask: (link: ServerLink) => Promise<T>): Promise<T> => {
@@ -78,7 +78,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
     figures: () => ({ connections: links.connected(), ...counts }),
     list: async (server, signal) => {
       const tools = await withLink(server, (link) => link.tools(server.timeoutMs, signal));
-      links.forgetLists(server.key);
+      links.forgetLists(server);
       const allowed = allowList(server);
       return allowed === null ? tools : tools.filter(({ name }) => allowed(name));
     },

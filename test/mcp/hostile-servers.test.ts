@@ -350,6 +350,53 @@ describe("servers that requests name", () => {
     expect(servers.figures()).toMatchObject({ connected: 7 });
   });
 
+  const askedBy = (server: ToolServer, tenantId: string, count: number): ToolServer => ({
+    ...server,
+    key: `request of ${tenantId} ${count}`,
+    askedBy: tenantId,
+  });
+
+  test("[d10.1] one tenant may have half of the connections, and another one still gets its own", async () => {
+    const mayEnd = Promise.withResolvers<ReturnType<typeof said>>();
+    let running = 0;
+    const stalling = tool("stall", () => {
+      running += 1;
+      return mayEnd.promise;
+    });
+    const { servers, server } = openFaultyTools({ tools: [stalling] }, {}, {}, { maxLinks: 6 });
+    const calls = Array.from({ length: 3 }, (_, count) =>
+      servers.call(askedBy(server, "greedy", count), "stall", {}, new Cancellation(), ASKER),
+    );
+    await until(() => running === 3);
+    expect(await failure(servers.list(askedBy(server, "greedy", 3), new Cancellation()))).toMatchObject({
+      code: "tool_server_failed",
+    });
+    for (let count = 0; count < 5; count++)
+      expect(await servers.list(askedBy(server, "modest", count), new Cancellation())).not.toEqual([]);
+    expect(servers.figures().connections).toBe(6);
+    mayEnd.resolve(said("done"));
+    await Promise.all(calls);
+  });
+
+  test("[d10.1] the lists of one tenant displace those of no other before they have half of the bound", async () => {
+    const { servers, server, end } = openFaultyTools(
+      { tools: [{ name: "wide", description: "x".repeat(40_000) }] },
+      {},
+      {},
+      { maxRequestListBytes: 180_000 },
+    );
+    const modest = askedBy(server, "modest", 0);
+    await servers.list(modest, new Cancellation());
+    for (let count = 0; count < 5; count++) {
+      await Bun.sleep(5);
+      await servers.list(askedBy(server, "greedy", count), new Cancellation());
+    }
+    expect(servers.figures().connections).toBe(3);
+    const asked = end.sent.length;
+    await servers.list(modest, new Cancellation());
+    expect(end.sent.length).toBe(asked);
+  });
+
   test("have their lists kept up to a common bound, and the one that was idle longest is dropped first", async () => {
     const { servers, server } = openFaultyTools(
       { tools: [{ name: "wide", description: "x".repeat(40_000) }] },

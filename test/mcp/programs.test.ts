@@ -60,6 +60,7 @@ function program({
   } as const;
   return {
     key: folder,
+    askedBy: null,
     label: "program",
     transport,
     timeoutMs: 5000,

@@ -48,6 +48,8 @@ export interface ToolServer {
    * how it is reached.
    */
   readonly key: string;
+  /** The tenant whose request names the server or headers for it; `null` for a configured server as it is. */
+  readonly askedBy: string | null;
   /** `server_label` of the request. */
   readonly label: string;
   readonly transport: ToolTransport;

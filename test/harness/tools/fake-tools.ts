@@ -53,6 +53,7 @@ export function fakeToolServers(
       label,
       {
         key: label,
+        askedBy: null,
         label,
         transport: {
           kind: "streamable_http",

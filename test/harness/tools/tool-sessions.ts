@@ -121,6 +121,7 @@ export function sessionWorld(
 }
 
 const REGISTERED: Omit<ToolServer, "key" | "label"> = {
+  askedBy: null,
   transport: {
     kind: "streamable_http",
     url: "http://tools.test/mcp",
