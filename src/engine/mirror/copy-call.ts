@@ -6,6 +6,7 @@
 // Also: `copies.ts` (`OpenCopies`), `engine/plan/stages.ts` (`prepareCopy`). Rule: Those for which `when` and `share` are
 // true, of which something is sent, without tool servers, keys of the caller and long bodies, while the mirror has room.
 import { isDeepStrictEqual } from "node:util";
+import { isEnabled } from "../../auth/enabled-models.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
@@ -90,6 +91,8 @@ export function reasonAgainst(
     !restrictions.permitsModel(mirror.target.name)
   )
     return "the token may not call the target of the mirror";
+  if (!isEnabled(snapshot, principal, mirror.target.name))
+    return "the target of the mirror is not enabled for the call";
   if (options.toolServers.length > 0) return "the call has tool servers";
   if (target.credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
     return "the call has a key or an address of the caller";

@@ -238,6 +238,27 @@ describe("[d16.1] a mirror", () => {
     }
   });
 
+  test("gets no copy of a call whose tenant or project has not enabled its target", async () => {
+    const models = ["up0:*", "up2:*"];
+    for (const snapshot of [
+      { tenantSettings: new Map([["default", { models }]]) },
+      { projectSettings: new Map([["default", { models }]]) },
+    ]) {
+      const gateway = gatewayOf({}, {}, {}, { snapshot });
+      const { status: answered, traceId } = await asked(gateway);
+      expect([answered, recordOf(gateway, traceId).mirror]).toEqual([
+        200,
+        {
+          route: "r",
+          target: "up1:copy",
+          traceId: null,
+          dropped: "the target of the mirror is not enabled for the call",
+        },
+      ]);
+      expect(gateway.upstream.targets()).not.toContain("up1");
+    }
+  });
+
   test("of another vendor gets no copy of a call whose content is not kept, unless the route says so", async () => {
     const gateway = gatewayOf({ toOtherVendors: false });
     const { traceId } = await asked(gateway);
