@@ -56,8 +56,8 @@ function withAnyContentLog({ snapshot, tenantId }: TestedRoute): Snapshot {
 
 function faultOf(test: RouteTest, route: TestedRoute): string | null {
   const { expect } = test;
-  const missing = missingProject(test, route);
-  if (missing !== null) return `There is no project ${JSON.stringify(missing)} in the tenant.`;
+  const wrong = wrongProject(test, route);
+  if (wrong !== null) return wrong;
   const first = callOf(test, route, 1);
   if (first instanceof GatewayError)
     return wrongCopies(expect, false) ?? wrongEnd(expect, { ...NOWHERE, code: first.code, message: first.message });
@@ -73,12 +73,13 @@ function faultOf(test: RouteTest, route: TestedRoute): string | null {
   return wrongCopies(expect, isCopied);
 }
 
-function missingProject(
-  { when: { project } }: RouteTest,
-  { snapshot, tenantId, projectId }: TestedRoute,
-): string | null {
-  if (project === undefined || projectId !== null) return null;
-  return snapshot.projects.get(project)?.tenantId === tenantId ? null : project;
+function wrongProject({ when: { project } }: RouteTest, { snapshot, tenantId, projectId }: TestedRoute): string | null {
+  if (project === undefined || project === projectId) return null;
+  if (projectId !== null)
+    return `The route belongs to the project ${JSON.stringify(projectId)}, and no call of ${JSON.stringify(project)} can use it.`;
+  return snapshot.projects.get(project)?.tenantId === tenantId
+    ? null
+    : `There is no project ${JSON.stringify(project)} in the tenant.`;
 }
 
 /** `isCopied` says whether one of the draws is copied. */

@@ -67,6 +67,16 @@ for (const kind of kinds)
           'There is no project \\"lab\\" in the tenant.'.replaceAll("\\", ""),
         );
       }
+      const ofProject = (project: string): Promise<Told> =>
+        send("POST", "/api/v1/admin/projects/app/routes", {
+          name: `own-${project}`,
+          targets: [A],
+          tests: [{ name: "own", when: { project }, expect: { target: A } }],
+        });
+      expect((await ofProject("app")).status).toBe(201);
+      expect((await ofProject("site")).body.error.message).toContain(
+        'The route belongs to the project "app", and no call of "site" can use it.',
+      );
       const empty = await send("PATCH", `${ROUTES}/chat`, { tests: [{ name: "x", expect: {} }] });
       expect(empty.body.error.param).toBe("tests[0].expect");
     });
