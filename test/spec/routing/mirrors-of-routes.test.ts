@@ -5,6 +5,7 @@ import { openRouting } from "../../../src/engine/plan/open-routing.ts";
 import { OpenCopies } from "../../../src/engine/mirror/copies.ts";
 import type { RouteMirror } from "../../../src/core/configured/route.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
+import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { type Fault, OK, status } from "../../harness/faults.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
@@ -240,10 +241,9 @@ describe("[d16.1] a mirror", () => {
 
   test("gets no copy of a call whose tenant or project has not enabled its target", async () => {
     const models = ["up0:*", "up2:*"];
-    for (const snapshot of [
-      { tenantSettings: new Map([["default", { models }]]) },
-      { projectSettings: new Map([["default", { models }]]) },
-    ]) {
+    const settings = new Map([["default", { dropParams: null, disableStopSequenceLimit: null, models }]]);
+    const scopes: readonly Partial<Snapshot>[] = [{ tenantSettings: settings }, { projectSettings: settings }];
+    for (const snapshot of scopes) {
       const gateway = gatewayOf({}, {}, {}, { snapshot });
       const { status: answered, traceId } = await asked(gateway);
       expect([answered, recordOf(gateway, traceId).mirror]).toEqual([
