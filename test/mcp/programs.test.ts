@@ -147,9 +147,9 @@ describe("a program", () => {
 
   test("that answers without end is stopped once it has sent more than is read, and started again", async () => {
     const server = program();
-    const before = process.memoryUsage.rss();
     expect((await failure(call(server, "giant"))).code).toBe("tool_server_failed");
-    expect(process.memoryUsage.rss() - before).toBeLessThan(150 * 1024 * 1024);
+    const sentMb = told.filter((line) => line.includes("sent ")).length;
+    expect([sentMb > 0, sentMb < 16]).toEqual([true, true]);
     expect(await call(server, "echo", {})).toBe("{}");
   });
 

@@ -41,7 +41,9 @@ const TOOLS: Readonly<Record<string, (message: Message) => void>> = {
   giant: () => {
     const piece = "x".repeat(1024 * 1024);
     write('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"');
+    let sentMb = 0;
     const more = (): void => {
+      process.stderr.write(`sent ${++sentMb} MB\n`);
       if (process.stdout.write(piece)) setImmediate(more);
       else process.stdout.once("drain", more);
     };
