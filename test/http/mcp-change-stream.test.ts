@@ -5,7 +5,7 @@ import { ListWatches, type WatchedList } from "../../src/http/mcp/list-watches.t
 import { stubGateway } from "../harness/in-process.ts";
 
 const LIST: WatchedList = {
-  tokenId: "t",
+  token: { id: "t", tenantId: "default" },
   current: () => Promise.resolve([]),
   permitted: () => Promise.resolve(null),
 };
@@ -42,4 +42,19 @@ test("[d16.3] a client that has left before its stream begins takes no place amo
   const { watches, watched } = world();
   const reader = changeStream(LIST, watches, AbortSignal.abort()).getReader();
   expect([await reader.read(), watched()]).toEqual([{ done: true, value: undefined }, false]);
+});
+
+test("[d16.3] the clients of one tenant leave room for those of others, however many tokens they have", () => {
+  const { watches } = world();
+  const watch = (tenantId: string, id: string): (() => void) =>
+    watches.watch({ ...LIST, token: { id, tenantId } }, { changed: () => {}, ended: () => {} });
+  const ends: (() => void)[] = [];
+  const watchAll = (): void => {
+    for (let token = 0; token < 40; token++)
+      for (let client = 0; client < 50; client++) ends.push(watch("greedy", `greedy-${token}`));
+  };
+  expect(watchAll).toThrow("of one tenant");
+  expect(ends.length).toBe(1000);
+  ends.push(watch("modest", "modest-1"));
+  for (const end of ends) end();
 });

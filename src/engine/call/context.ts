@@ -97,10 +97,10 @@ export interface Copies extends Traffic {
   /** What copies learn of targets does not concern the calls of clients. */
   readonly routing: Routing;
   /**
-   * Takes one of the places that the mirror of a route has for copies in flight. Returns a function that releases the
-   * place; `null` when all places are taken.
+   * Counts a copy that is in flight. Returns a function that counts its end; `null` where no more may be in flight of the
+   * mirror of the route, of the tenant, or in all.
    */
-  begin(routeKey: string, mirror: Pick<RouteMirror, "maxInFlight">): (() => void) | null;
+  begin(tenantId: string, routeKey: string, mirror: Pick<RouteMirror, "maxInFlight">): (() => void) | null;
 }
 
 /** What is known of upstreams, and a source of random numbers. */

@@ -53,12 +53,12 @@ export function preparation(copied: CopiedCall): ReadyCall["prepare"] {
 /** Copies the call once something of it is sent, if it is among those that the mirror copies. */
 function copyWhenSent(planned: PlannedCopy, copied: CopiedCall): void {
   const { mirror, verdict } = planned;
-  const { call } = copied;
+  const { call, principal } = copied;
   const { copies } = call.context;
   if (copies === null || (verdict.passedOver !== null && !verdict.hasFailed)) return;
   call.copiedBy((target) => {
     const against = reasonAgainst(planned, copied, target);
-    const leave = against === null ? copies.begin(routeKey(planned.route, call), mirror) : null;
+    const leave = against === null ? copies.begin(principal.tenantId, routeKey(planned.route, call), mirror) : null;
     const dropped = against ?? (leave === null ? "too many copies are in flight" : null);
     const traceId = leave === null ? null : begin(planned, copied, copies, leave);
     call.recorder.copied({ route: planned.route.name, target: mirror.target.name, traceId, dropped });

@@ -3,8 +3,10 @@
 // the call, and answers with a message of its own, which any worker and any replica may receive.
 // https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation
 import type { CallToolRequest, McpServer, ServerContext } from "@modelcontextprotocol/server";
+import { mostOfTenant, OpenCount } from "../../core/concurrency/open-count.ts";
 import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { AccessToken } from "../../core/identity.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { KeptStore } from "../../engine/keeping/kept-store.ts";
@@ -85,25 +87,17 @@ export interface Waiting {
 
 /** Bounds the questions on streams that wait in this process, each of which looks for its answer all the time. */
 export class OpenQuestions {
-  readonly #ofToken = new Map<string, number>();
-  #count = 0;
+  readonly #open = new OpenCount(MOST_QUESTIONS);
 
   /** Returns what ends the wait. Throws `gateway_overloaded`. */
-  begin(tokenId: string): () => void {
-    const own = this.#ofToken.get(tokenId) ?? 0;
-    if (this.#count >= MOST_QUESTIONS || own >= MOST_QUESTIONS_OF_TOKEN)
+  begin({ tenantId, id }: AccessToken): () => void {
+    const ended = this.#open.begin(tenantId, id, MOST_QUESTIONS_OF_TOKEN);
+    if (ended === null)
       throw new GatewayError(
         "gateway_overloaded",
-        `Too many calls of tools wait for an approval (at most ${MOST_QUESTIONS}, and ${MOST_QUESTIONS_OF_TOKEN} with one token).`,
+        `Too many calls of tools wait for an approval (at most ${MOST_QUESTIONS}, ${mostOfTenant(MOST_QUESTIONS)} of one tenant and ${MOST_QUESTIONS_OF_TOKEN} with one token).`,
       );
-    this.#ofToken.set(tokenId, own + 1);
-    this.#count += 1;
-    return () => {
-      const left = this.#ofToken.get(tokenId)! - 1;
-      if (left > 0) this.#ofToken.set(tokenId, left);
-      else this.#ofToken.delete(tokenId);
-      this.#count -= 1;
-    };
+    return ended;
   }
 }
 

@@ -4,12 +4,14 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { mostOfTenant, OpenCount } from "../../core/concurrency/open-count.ts";
 import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
+import type { AccessToken } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 
 export interface WatchedList {
-  readonly tokenId: string;
+  readonly token: Pick<AccessToken, "id" | "tenantId">;
   /** Returns the list as its owner may see it now. Rejects with GatewayError. */
   current(signal: CancelSignal): Promise<unknown>;
   /** Asks nothing but whether its owner may see it now. Rejects with GatewayError. */
@@ -24,6 +26,8 @@ export interface WatchEvents {
 
 interface Watch extends WatchEvents {
   readonly list: WatchedList;
+  /** Counts its end. */
+  readonly leave: () => void;
   readonly signal: Cancellation;
   /** `null` until the list was read. */
   digest: string | null;
@@ -37,7 +41,7 @@ const TICK_MS = 250;
 const MOST_AGE_MS = 60_000;
 /** Tokens expire without a change of the configuration, and a list may take long to read. */
 const CHECK_EVERY_MS = 1000;
-const MOST_WATCHES = 1000;
+const MOST_WATCHES = 2000;
 const MOST_WATCHES_OF_TOKEN = 50;
 
 export interface WatchContext {
@@ -50,6 +54,7 @@ export interface WatchContext {
 export class ListWatches {
   readonly #context: WatchContext;
   readonly #watches = new Set<Watch>();
+  readonly #open = new OpenCount(MOST_WATCHES);
   #seen: Snapshot | null = null;
   #timer: ReturnType<typeof setInterval> | null = null;
   #stopListening: (() => void) | null = null;
@@ -60,15 +65,16 @@ export class ListWatches {
 
   /** Returns what ends the watch. Throws `gateway_overloaded`. */
   watch(list: WatchedList, events: WatchEvents): () => void {
-    const own = [...this.#watches].filter((watch) => watch.list.tokenId === list.tokenId).length;
-    if (this.#watches.size >= MOST_WATCHES || own >= MOST_WATCHES_OF_TOKEN)
+    const leave = this.#open.begin(list.token.tenantId, list.token.id, MOST_WATCHES_OF_TOKEN);
+    if (leave === null)
       throw retryLater(
         "gateway_overloaded",
-        `Too many clients wait for changes of their tools (at most ${MOST_WATCHES}, and ${MOST_WATCHES_OF_TOKEN} with one token).`,
+        `Too many clients wait for changes of their tools (at most ${MOST_WATCHES}, ${mostOfTenant(MOST_WATCHES)} of one tenant and ${MOST_WATCHES_OF_TOKEN} with one token).`,
         60,
       );
     const watch: Watch = {
       list,
+      leave,
       changed: () => events.changed(),
       ended: () => events.ended(),
       signal: new Cancellation(),
@@ -93,6 +99,7 @@ export class ListWatches {
 
   #end(watch: Watch): void {
     if (!this.#watches.delete(watch)) return;
+    watch.leave();
     watch.signal.abort(new GatewayError("client_closed", "The client does not wait for changes any more."));
     if (this.#watches.size > 0) return;
     clearInterval(this.#timer!);

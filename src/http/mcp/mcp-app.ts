@@ -35,7 +35,7 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
       requireKnownOrigin(http, corsOrigins);
       const caller = await identified(request);
       const list: WatchedList = {
-        tokenId: caller.token.id,
+        token: caller.token,
         current: async (signal) => (await identified(request)).tools(signal),
         permitted: () => identified(request),
       };

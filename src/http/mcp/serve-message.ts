@@ -148,7 +148,7 @@ async function askedInTime(
   { served, mcpReq, signal }: Calling,
   { context, caller, questions, answers }: Serving,
 ): Promise<Json> {
-  const ended = questions.begin(caller.token.id);
+  const ended = questions.begin(caller.token);
   try {
     const timeoutMs = context.snapshot().limits.defaultTimeoutMs;
     const waiting = { timeoutMs, signal, isRetiring: () => context.isRetiring() };

@@ -5,6 +5,7 @@ import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import { type AdminCaller, nothingThere, requireRole, type TenantOrProject } from "../../../auth/grants.ts";
 import { judgedParts } from "../../../auth/judged-reading.ts";
 import type { Clock } from "../../../core/clock.ts";
+import { mostOfTenant, OpenCount } from "../../../core/concurrency/open-count.ts";
 import { GatewayError, retryLater } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
@@ -17,7 +18,7 @@ import { instant, iso } from "../schemas.ts";
 const MOST_PLACES = 10;
 const MOST_SECONDS = 60;
 /** Streams of one process, and of one token or session in it. */
-const MOST_STREAMS = 200;
+const MOST_STREAMS = 400;
 const MOST_OF_CALLER = 8;
 const BATCH_MS = 250;
 const QUIET_MS = 10_000;
@@ -73,7 +74,7 @@ interface EventsContext {
 
 export function callEventOperations(calls: AdminCalls | null, context: EventsContext): readonly AdminOperation[] {
   const feed = openNewCalls(keptCalls(calls), context.clock);
-  const streams = new Map<string, number>();
+  const streams = new OpenCount(MOST_STREAMS);
   return [
     reading({
       id: "followCalls",
@@ -89,7 +90,7 @@ export function callEventOperations(calls: AdminCalls | null, context: EventsCon
           const now = await callerNow();
           for (const { text } of places) placeOf(text, now, context.snapshot());
         };
-        const leave = enter(streams, session?.id ?? caller.token.id);
+        const leave = enter(streams, caller.token.tenantId, session?.id ?? caller.token.id);
         try {
           const missed = await missedBy(feed, places, query.after, context.clock.now());
           return {
@@ -131,24 +132,15 @@ function placeOf(text: string, caller: AdminCaller, snapshot: Snapshot): TenantO
 }
 
 /** Throws `gateway_overloaded`. Returns what gives the place back. */
-function enter(streams: Map<string, number>, caller: string): () => void {
-  const own = streams.get(caller) ?? 0;
-  const all = [...streams.values()].reduce((sum, count) => sum + count, 0);
-  if (own >= MOST_OF_CALLER || all >= MOST_STREAMS)
+function enter(streams: OpenCount, tenantId: string, caller: string): () => void {
+  const leave = streams.begin(tenantId, caller, MOST_OF_CALLER);
+  if (leave === null)
     throw retryLater(
       "gateway_overloaded",
-      `Too many streams of events are open (limits: ${MOST_OF_CALLER} of one token or session, ${MOST_STREAMS} in all). One stream can follow ${MOST_PLACES} places.`,
+      `Too many streams of events are open (limits: ${MOST_OF_CALLER} of one token or session, ${mostOfTenant(MOST_STREAMS)} of one tenant, ${MOST_STREAMS} in all). One stream can follow ${MOST_PLACES} places.`,
       5,
     );
-  streams.set(caller, own + 1);
-  let isOver = false;
-  return () => {
-    if (isOver) return;
-    isOver = true;
-    const left = streams.get(caller)! - 1;
-    if (left === 0) streams.delete(caller);
-    else streams.set(caller, left);
-  };
+  return leave;
 }
 
 type Missed = ReadonlyMap<string, CallBatch>;

@@ -1,0 +1,52 @@
+// Counts what is open at the same time and of which the process bears a bounded number, such as streams of events. One
+// tenant may have half of it, and one owner, such as a token, a number of its own, so that nobody takes all of it.
+export class OpenCount {
+  readonly #most: number;
+  readonly #ofTenant = new Map<string, number>();
+  readonly #ofOwner = new Map<string, number>();
+  #all = 0;
+
+  /** `most` is for all tenants together. */
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get all(): number {
+    return this.#all;
+  }
+
+  /**
+   * Returns a function that counts the end, and may be called again; `null` where nothing more may be open in all, of the
+   * tenant, or of the owner, who may have `mostOfOwner`. The names of owners are unique among all tenants.
+   */
+  begin(tenantId: string, owner: string, mostOfOwner: number): (() => void) | null {
+    if (
+      this.#all >= this.#most ||
+      (this.#ofTenant.get(tenantId) ?? 0) >= mostOfTenant(this.#most) ||
+      (this.#ofOwner.get(owner) ?? 0) >= mostOfOwner
+    )
+      return null;
+    this.#add(tenantId, owner, 1);
+    let hasEnded = false;
+    return () => {
+      if (!hasEnded) this.#add(tenantId, owner, -1);
+      hasEnded = true;
+    };
+  }
+
+  #add(tenantId: string, owner: string, count: 1 | -1): void {
+    this.#all += count;
+    raise(this.#ofTenant, tenantId, count);
+    raise(this.#ofOwner, owner, count);
+  }
+}
+
+export function mostOfTenant(most: number): number {
+  return Math.floor(most / 2);
+}
+
+function raise(counts: Map<string, number>, key: string, count: number): void {
+  const now = (counts.get(key) ?? 0) + count;
+  if (now > 0) counts.set(key, now);
+  else counts.delete(key);
+}
