@@ -22,13 +22,14 @@ const SETUP = [
   "CREATE TABLE IF NOT EXISTS answer (key TEXT NOT NULL PRIMARY KEY, tenant TEXT NOT NULL, route TEXT NOT NULL, asked_at REAL NOT NULL, expires_at REAL NOT NULL, used_at REAL NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL)",
   "CREATE INDEX IF NOT EXISTS answer_of_tenant ON answer (tenant, route)",
   "CREATE INDEX IF NOT EXISTS answer_by_use ON answer (used_at)",
+  "CREATE INDEX IF NOT EXISTS answer_of_tenant_by_use ON answer (tenant, used_at)",
   "CREATE INDEX IF NOT EXISTS answer_by_end ON answer (expires_at)",
   "CREATE TABLE IF NOT EXISTS purge (tenant TEXT NOT NULL, route TEXT, key TEXT, at REAL NOT NULL)",
-  // one row: the sum of the bytes of all answers
-  "CREATE TABLE IF NOT EXISTS size (one INTEGER NOT NULL PRIMARY KEY CHECK (one = 1), entries INTEGER NOT NULL, bytes INTEGER NOT NULL)",
-  "INSERT OR IGNORE INTO size VALUES (1, 0, 0)",
-  "CREATE TRIGGER IF NOT EXISTS answer_added AFTER INSERT ON answer BEGIN UPDATE size SET entries = entries + 1, bytes = bytes + new.bytes; END",
-  "CREATE TRIGGER IF NOT EXISTS answer_removed AFTER DELETE ON answer BEGIN UPDATE size SET entries = entries - 1, bytes = bytes - old.bytes; END",
+  "CREATE TABLE IF NOT EXISTS size (tenant TEXT NOT NULL PRIMARY KEY, entries INTEGER NOT NULL, bytes INTEGER NOT NULL)",
+  "CREATE TRIGGER IF NOT EXISTS answer_added AFTER INSERT ON answer BEGIN INSERT INTO size VALUES (new.tenant, 1, new.bytes) ON CONFLICT (tenant) DO UPDATE SET entries = entries + 1, bytes = bytes + new.bytes; END",
+  "CREATE TRIGGER IF NOT EXISTS answer_removed AFTER DELETE ON answer BEGIN UPDATE size SET entries = entries - 1, bytes = bytes - old.bytes WHERE tenant = old.tenant; DELETE FROM size WHERE tenant = old.tenant AND entries = 0; END",
+  // fails for a file that has one size for all tenants, which is then made anew
+  "SELECT tenant FROM size LIMIT 1",
 ];
 /** What an entry takes beside its body, roughly. */
 const ENTRY_BYTES = 512;
@@ -177,8 +178,13 @@ class SqliteCache implements AnswerCache {
     };
   }
 
-  #size(): CacheFigures {
-    return this.#database.query<CacheFigures, []>("SELECT entries, bytes FROM size").get()!;
+  /** Of all tenants, or of one. */
+  #size(tenantId: string | null = null): CacheFigures {
+    return this.#database
+      .query<CacheFigures, [string | null]>(
+        "SELECT coalesce(sum(entries), 0) AS entries, coalesce(sum(bytes), 0) AS bytes FROM size WHERE ?1 IS NULL OR tenant = ?1",
+      )
+      .get(tenantId)!;
   }
 
   /** When the file cannot be written now, the entry only counts as older than it is. */
@@ -198,19 +204,25 @@ class SqliteCache implements AnswerCache {
       .get(tenantId, route, key, askedAtMs);
     if (isPurged !== null) return;
     this.#database.query("DELETE FROM answer WHERE key = ?1").run(key);
-    this.#makeRoom(bytes, nowMs);
+    this.#makeRoom(tenantId, bytes, nowMs);
     this.#database
       .query("INSERT INTO answer VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
       .run(key, tenantId, route, askedAtMs, expiresAtMs, nowMs, bytes, body);
   }
 
-  #makeRoom(bytes: number, nowMs: number): void {
+  /** The entries go that were used the longest ago: of the tenant, where it has more than half, else of all. */
+  #makeRoom(tenantId: string, bytes: number, nowMs: number): void {
     if (this.#size().bytes + bytes <= this.#maxBytes) return;
     this.#database.query("DELETE FROM answer WHERE expires_at <= ?1").run(nowMs);
-    for (let held = this.#size(); held.entries > 0 && held.bytes + bytes > this.#maxBytes; held = this.#size())
+    for (let held = this.#size(); held.entries > 0 && held.bytes + bytes > this.#maxBytes; held = this.#size()) {
+      const isLarge = this.#size(tenantId).bytes > this.#maxBytes / 2;
+      const [among, values] = isLarge ? ["WHERE tenant = ?1", [tenantId]] : ["", []];
       this.#database
-        .query(`DELETE FROM answer WHERE key IN (SELECT key FROM answer ORDER BY used_at LIMIT ${REMOVED_AT_ONCE})`)
-        .run();
+        .query<unknown, string[]>(
+          `DELETE FROM answer WHERE key IN (SELECT key FROM answer ${among} ORDER BY used_at LIMIT ${REMOVED_AT_ONCE})`,
+        )
+        .run(...values);
+    }
   }
 
   #purge(place: PlaceAndTime, nowMs: number): number {

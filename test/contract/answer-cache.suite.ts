@@ -193,6 +193,27 @@ export function boundedCacheSuite(name: string, open: (maxBytes: number) => Prom
       await close();
     });
 
+    test("[d13.5] a tenant that keeps much displaces no more than half of what others keep", async () => {
+      const { cache, close } = await open(1_048_576);
+      const keptOf = async (tenantId: string, keys: number): Promise<number> => {
+        let kept = 0;
+        for (let key = 0; key < keys; key++)
+          if ((await cache.get({ tenantId, key: `${tenantId[0]}${entry(key).key.slice(1)}` }, nowMs)) !== null) kept++;
+        return kept;
+      };
+      const put = (tenantId: string, key: number): unknown =>
+        cache.put(entry(key, { tenantId, key: `${tenantId[0]}${entry(key).key.slice(1)}` }), nowMs + key);
+      for (let key = 0; key < 150; key++) await put("modest", key);
+      for (let key = 1000; key < 2000; key++) await put("greedy", key);
+      expect(await keptOf("modest", 150)).toBe(150);
+      for (let key = 2000; key < 3000; key++) await put("modest", key);
+      for (let key = 3000; key < 4000; key++) await put("greedy", key);
+      const bytes = 2512 * (await keptOf("modest", 3000));
+      // some entries more may be removed at once
+      expect([bytes > 1_048_576 / 2 - 300_000, cache.figures()!.bytes <= 1_048_576]).toEqual([true, true]);
+      await close();
+    });
+
     test("[d13.5] what has expired goes before what is used", async () => {
       const { cache, close } = await open(1_048_576);
       for (let key = 0; key < 300; key++) await cache.put(entry(key, { expiresAtMs: nowMs + 1 }), nowMs);

@@ -133,15 +133,17 @@ describe("the file of the store", () => {
     const file = join(folder(), "cache.sqlite");
     const first = openSqliteCache({ file, maxBytes: BYTES });
     await first.put(entry, nowMs);
+    await first.close();
     const writer = new Database(file);
-    writer.run("BEGIN IMMEDIATE");
+    // so that opening the file has to write to it
+    writer.run("PRAGMA journal_mode = DELETE");
+    writer.run("BEGIN EXCLUSIVE");
     const second = openSqliteCache({ file, maxBytes: BYTES });
     expect(() => second.tenants()).toThrow("database is locked");
     writer.run("ROLLBACK");
     writer.close();
     expect(await second.get(entry, nowMs)).not.toBeNull();
     await second.close();
-    await first.close();
   });
 
   test("[d13.5] two processes share it", async () => {
