@@ -97,7 +97,6 @@ export interface AttemptEstimate extends ReservationEstimate {
 export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: CallPrices): AttemptEstimate {
   if (request.form.counts === true) return NOTHING;
   const { provider, target } = at;
-  const { params } = request;
   const n = generatedCount(request);
   const units = searchUnitsOf(request, provider, target.model);
   const outputOf = (assumed: number): number => {
@@ -107,7 +106,7 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
   };
   const costOf = (assumed: number): CallCost | null => {
     const counted = prices.counted(request, at);
-    const price = counted === null ? null : expectedPrice(counted, { service_tier: params.service_tier }, at);
+    const price = counted === null ? null : expectedPrice(counted, askedService(request), at);
     // the inputs of a task share its requests; of a conversation, each choice counts as a request with the whole prompt
     const requests = request.form.task === undefined ? 1 : callsFor(request, provider, target.model);
     const cost =
@@ -138,6 +137,15 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
       };
     },
   };
+}
+
+/** Returns how the request asks to be served, which may change its price. Members that pass through may have any type. */
+function askedService({ params, extra, written }: ChatRequest): Parameters<typeof expectedPrice>[1] {
+  const passed = (name: string): string | null => {
+    const value = extra[name] ?? written?.body[name];
+    return typeof value === "string" ? value : null;
+  };
+  return { service_tier: params.service_tier, inference_geo: passed("inference_geo"), speed: passed("speed") };
 }
 
 /** Returns the bound that the request sets for its answer; a task generates nothing. */

@@ -192,6 +192,33 @@ describe.each([
     ]);
   });
 
+  test("[d4.2] that a request asks Claude for by a member that passes through is reserved", async () => {
+    const limitRules = limitSet({ budgets: { money: { usd: "1", window: "day" } } });
+    const whole = {
+      id: "msg_1",
+      type: "message",
+      role: "assistant",
+      model: "claude-opus-5",
+      content: [{ type: "text", text: "Hi" }],
+      stop_reason: "end_turn",
+      usage: { input_tokens: 10, output_tokens: 1 },
+    };
+    const reservedFor = async (operation: Operation, asks: JsonObject): Promise<number> => {
+      const body = { model: "anthropic:claude-opus-5", max_tokens: 1_000, messages: HELLO, ...asks };
+      return (await asked(operation, body, JSON.stringify(whole), { limitRules })).limits[0]!.reserved;
+    };
+    for (const operation of [CHAT_COMPLETIONS, MESSAGES]) {
+      const reserved = async (asks: JsonObject): Promise<number> =>
+        Math.round((await reservedFor(operation, asks)) / 1e6);
+      // the thousand tokens of the answer, and a little for the prompt
+      expect(await Promise.all([reserved({}), reserved({ speed: "fast" }), reserved({ speed: 2 })])).toEqual([
+        25, 50, 25,
+      ]);
+      expect(await reserved({ inference_geo: "us" })).toBe(28);
+      expect(await reserved({ inference_geo: "us", speed: "fast" })).toBe(55);
+    }
+  });
+
   test("[d4.7] does not change a configured price", async () => {
     const prices = compilePrices([
       {
