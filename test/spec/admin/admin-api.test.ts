@@ -851,6 +851,56 @@ for (const kind of kinds)
         );
       });
 
+      test("[d9.3] a route whose condition reads a header that conditions may not read any more is not restored", async () => {
+        const { version, result } = await world.store.change(LOCAL_ACTOR, (writer) =>
+          writer.createResource({
+            kind: "route",
+            tenantId: "acme",
+            projectId: "site",
+            name: "by-header",
+            document: { targets: [{ model: "sandbox:echo", when: 'headers["x-team"] == "a"' }] },
+            setBy: "viewer",
+          }),
+        );
+        expect((await world.send("acme.owner", "DELETE", at(`/projects/site/routes/${result.id}`))).status).toBe(204);
+        const back = await world.send("acme.owner", "POST", at("/projects/site/rollback"), { to: version });
+        expect([back.status, back.body.error?.code, back.body.error?.metadata.problems[0].param]).toEqual([
+          409,
+          "conflict",
+          "targets[0].when",
+        ]);
+      });
+
+      test("[d9.3] a limit and a budget for an access token that is gone are not restored: they would bound no call", async () => {
+        await world.send("acme.owner", "POST", at("/projects"), { id: "brief", tenant_id: "acme", name: "Brief" });
+        const { body: made } = await world.send("acme.owner", "POST", at("/projects/brief/tokens"), { name: "short" });
+        for (const [noun, fields] of [
+          ["limits", { metric: "requests", window: "minute", limit: 5 }],
+          ["budgets", { usd: "1", window: "day" }],
+        ] as const) {
+          const sent = { name: "of-token", ...fields, scope: { token: made.id } };
+          const { body } = await world.send("acme.owner", "POST", at(`/tenants/acme/${noun}`), sent);
+          const before = await numberOf();
+          await world.send("acme.owner", "DELETE", at(`/tenants/acme/${noun}/${body.id}`));
+          expect([
+            noun,
+            (await world.send("acme.owner", "POST", at("/tenants/acme/rollback"), { to: before })).status,
+          ]).toEqual([noun, 200]);
+        }
+        const withBoth = await numberOf();
+        await world.send("acme.owner", "PATCH", at("/tenants/acme/budgets/of-token"), { scope: null });
+        await world.send("acme.owner", "PATCH", at("/tenants/acme/limits/of-token"), { scope: null });
+        expect((await world.send("acme.owner", "DELETE", at("/projects/brief"))).status).toBe(204);
+        const back = await world.send("acme.owner", "POST", at("/tenants/acme/rollback"), { to: withBoth });
+        expect([back.status, back.body.error?.code]).toEqual([409, "conflict"]);
+        expect(
+          back.body.error.metadata.problems.map(({ message }: { readonly message: string }) => message).toSorted(),
+        ).toEqual([
+          "the budget of-token: the tenant has no access token with this id",
+          "the limit of-token: the tenant has no access token with this id",
+        ]);
+      });
+
       test("[d9.3] a version that holds an unreadable object is not restored", async () => {
         const { version, result } = await world.store.change(LOCAL_ACTOR, (writer) =>
           writer.createResource({

@@ -1,5 +1,6 @@
 // The document that a request asks for: its form, the fields that cannot change, and the rules of its noun.
 import { z } from "zod";
+import type { Finding } from "../../../config/problem.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { isObject, type Json, type JsonObject, withTexts } from "../../../core/json.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
@@ -8,7 +9,7 @@ import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { withoutMasks } from "../../../store/configuration/secret-fields.ts";
 import { checked, problemsError } from "../input.ts";
-import type { DocumentRule } from "./document-rule.ts";
+import type { DocumentChange, DocumentRule } from "./document-rule.ts";
 import type { AdminCall } from "../operation.ts";
 import { chosenId } from "../schemas.ts";
 import { SETTINGS_NAME, HEAD_FIELDS, sentHead } from "./configured-shapes.ts";
@@ -92,6 +93,11 @@ export function merged(target: Json | undefined, patch: Json): Json {
   return Object.fromEntries(result);
 }
 
+async function problemsOf(rule: DocumentRule, judged: DocumentChange): Promise<readonly Finding[]> {
+  const dangling = (await rule.references?.(judged)) ?? [];
+  return dangling.length > 0 ? dangling : await rule.problems(judged);
+}
+
 /** Throws `insufficient_role`, or `invalid_request` with all problems that the rule of the noun finds. */
 export async function requireValid(
   call: AdminCall,
@@ -100,7 +106,7 @@ export async function requireValid(
   writer: Writer,
 ): Promise<void> {
   requireConfigures(call.caller.token);
-  const problems = await rule.problems({ call, name, document, reader: writer });
+  const problems = await problemsOf(rule, { call, name, document, reader: writer });
   if (problems.length > 0) throw problemsError(problems);
 }
 
@@ -112,6 +118,6 @@ export async function requireStorable(
   { name, document }: Desired,
   reader: Reader,
 ): Promise<void> {
-  const problems = await rule.problems({ call, name, document, reader });
+  const problems = await problemsOf(rule, { call, name, document, reader });
   if (problems.length > 0) throw problemsError(problems.map((one) => ({ ...one, path: [field, ...one.path] })));
 }

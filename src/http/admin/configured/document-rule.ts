@@ -28,6 +28,9 @@ export interface DocumentRule {
    */
   readonly named: "name" | "id" | "singleton";
   readonly name?: z.ZodType<string>;
+  /** References to others of the tenant. A rollback checks those of all restored resources together. */
+  references?(judged: DocumentChange): Promise<readonly Finding[]>;
+  /** Everything else, judged only where the references hold. */
   problems(judged: DocumentChange): MaybePromise<readonly Finding[]>;
   /** The object's own tests, whose failure an owner may override with a reason; `null` where it has none. */
   tests?(judged: DocumentChange): Promise<TestQuestion | null>;

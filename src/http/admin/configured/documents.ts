@@ -49,12 +49,13 @@ function policyRule(dependencies: DocumentDependencies): DocumentRule {
     named: "id",
     derive: costOfGuard,
     addresses: ["guard.service.url"],
-    problems: async ({ call, document, reader }) => {
+    references: async ({ call, document, reader }) => {
       const named = serviceProvider(document);
       if (named === undefined) return [];
       const ids = providerIds(dependencies, await allOf(reader, "provider", call.place!.tenantId));
       return ids.has(named) ? [] : [{ path: ["guard", "service", "provider"], message: NO_PROVIDER }];
     },
+    problems: () => [],
   };
 }
 
@@ -135,10 +136,10 @@ function budgetRule(dependencies: DocumentDependencies): DocumentRule {
   return {
     schema: budgetSchema,
     named: "id",
-    problems: async ({ call, document, reader }) => {
+    problems: tokenProblems,
+    references: async ({ call, document, reader }) => {
       const { tenantId, projectId } = call.place!;
-      const ofToken = await tokenProblems({ call, document, reader });
-      if (ofToken.length > 0 || !JSON.stringify(document).includes("degrade_to")) return ofToken;
+      if (!JSON.stringify(document).includes("degrade_to")) return [];
       const routes = await allOf(reader, "route", tenantId);
       const seen = [null, ...(projectId === null ? [] : [projectId])].map(
         (id) => routesOfPlace(dependencies, routes, { tenantId, projectId: id }).routes,

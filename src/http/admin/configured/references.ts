@@ -92,7 +92,7 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
   const ofRoutes = routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
     ids,
-    null,
+    new Set(file.server.conditionHeaders),
   ).flatMap(({ path, message }): readonly Dangling[] => {
     const [section, id, part, name, ...rest] = path;
     if (section !== "tenants" && section !== "projects") return [];

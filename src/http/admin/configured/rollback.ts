@@ -3,7 +3,7 @@
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
-import { type ConfiguredKind, isConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
+import { isConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { Change, Resource } from "../../../store/records.ts";
@@ -21,8 +21,6 @@ interface Mistake {
 }
 
 const MAX_LISTED = 20;
-/** The references of these kinds are checked for all restored resources together. */
-const NAMING: ReadonlySet<ConfiguredKind> = new Set(["route", "budget", "policy"]);
 
 /** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
 export async function rollBackTo(
@@ -80,7 +78,6 @@ async function mistakesIn(
     if (!(thrown instanceof GatewayError)) throw thrown;
     return [{ param: thrown.param ?? "", message: `${title}: ${thrown.message}` }];
   }
-  if (NAMING.has(kind)) return [];
   const found = await rule.problems({
     call: { ...call, place: { tenantId, projectId } },
     name,

@@ -21,7 +21,8 @@ import { routeProblems } from "../../../routing/route-problems.ts";
 import { type RouteEntry, routeName, routeSchema } from "../../../routing/settings.ts";
 import { simulatedConfiguration } from "../../../simulation/simulated-configuration.ts";
 import type { Reader } from "../../../store/reader.ts";
-import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
+import type { AdminCall } from "../operation.ts";
+import type { DocumentRule, DocumentDependencies } from "./document-rule.ts";
 import type { Finding } from "../../../config/problem.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
@@ -31,13 +32,11 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
     schema: routeSchema,
     named: "name",
     name: routeName,
-    problems: async (judged) => {
-      const { call, name, document, reader } = judged;
-      const entry = routeSchema.parse(document);
-      const problems = await misplaced(dependencies, call.place!, name!, entry, reader);
-      if (problems.length === 0 && !roleAtLeast(call.role, "admin"))
-        requirePermittedTargets(dependencies, judged, entry);
-      return problems;
+    references: async ({ call, name, document, reader }) =>
+      await misplaced(dependencies, call.place!, name!, routeSchema.parse(document), reader),
+    problems: ({ call, document }) => {
+      if (!roleAtLeast(call.role, "admin")) requirePermittedTargets(dependencies, call, routeSchema.parse(document));
+      return [];
     },
     tests: async ({ call, name, document, reader }) => {
       const entry = routeSchema.parse(document);
@@ -118,11 +117,7 @@ function namedIn({
 }
 
 /** Throws `insufficient_role`. */
-function requirePermittedTargets(
-  dependencies: DocumentDependencies,
-  { call }: DocumentChange,
-  entry: RouteEntry,
-): void {
+function requirePermittedTargets(dependencies: DocumentDependencies, call: AdminCall, entry: RouteEntry): void {
   const place = call.place!;
   const snapshot = snapshotSeenBy(call.snapshot, place);
   for (const { path, model, params } of namedIn(entry)) {
