@@ -55,7 +55,6 @@ export function openWriter(tx: Db, context: WriterContext): OpenWriter {
     ...viewWrites(work),
     ...drainWrites(work),
     endSession: (id, among) => endSession(work, id, among),
-    restores: (version) => void (work.rolledBackTo = version),
     annotate: (remark) => void (work.remark = remark),
     note: (note) => void work.entries.push({ ...note, isChange: false }),
     keepAnswer: (answer) => keepAnswer(work, answer),

@@ -10,7 +10,7 @@ import type {
   Actor,
   AuditNote,
   Change,
-  ConfigurationScope,
+  HistoryScope,
   Kept,
   KeptAnswer,
   NewResource,
@@ -78,7 +78,7 @@ export interface Writer extends Reader {
    * Restores the resources of the scope to their state after version `to`, and returns what changed; throw to refuse
    * it. Tokens, users, memberships and resources of projects that no longer exist stay as they are.
    */
-  rollBack(scope: ConfigurationScope, to: number): Promise<readonly Change[]>;
+  rollBack(scope: HistoryScope, to: number): Promise<readonly Change[]>;
 
   createClaim(claim: StoredClaim): Promise<void>;
   /** Whatever its state. */
@@ -109,8 +109,6 @@ export interface Writer extends Reader {
 
   /** Says why the whole change is made, for its version and for the rows of its changes in the audit log. */
   annotate(remark: string): void;
-  /** Says that the change restores what was there after a version. */
-  restores(version: number): void;
   /** Adds a row to the audit log in addition to those of the changes. */
   note(note: AuditNote): void;
   /** StoreError `exists` when there is one with this token and key that is younger than 24 h. */

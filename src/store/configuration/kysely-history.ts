@@ -155,7 +155,7 @@ function inScope<Output>(
 }
 
 /** The steps that restore the state after version `to`. Resources of projects that no longer exist are left out. */
-export async function planRollBack(tx: Db, scope: ConfigurationScope, to: number): Promise<readonly ResourceStep[]> {
+export async function planRollBack(tx: Db, scope: HistoryScope, to: number): Promise<readonly ResourceStep[]> {
   if (!Number.isSafeInteger(to) || to < 0) throw new StoreError("invalid", "A version must be a whole number.");
   if (
     to > 0 &&

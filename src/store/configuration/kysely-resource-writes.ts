@@ -12,7 +12,7 @@ import {
   requireFound,
   type Work,
 } from "../kysely-work.ts";
-import type { Change, NewResource } from "../records.ts";
+import type { Change, HistoryScope, NewResource } from "../records.ts";
 import {
   changeOf,
   maskedResource,
@@ -138,11 +138,7 @@ export async function removeResourcesOf(work: Work, tenantId: string, projectId:
   }
 }
 
-async function rollBack(
-  work: Work,
-  scope: { readonly tenantId: string; readonly projectId: string | null },
-  to: number,
-): Promise<readonly Change[]> {
+async function rollBack(work: Work, scope: HistoryScope, to: number): Promise<readonly Change[]> {
   const { tx, nowMs } = work;
   if (work.steps.length > 0)
     throw new StoreError("conflict", "Restoring a version cannot be combined with other changes.");

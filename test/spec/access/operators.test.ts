@@ -290,4 +290,28 @@ describe("addresses set by other users than operators", () => {
     // going back brings the operator's words back, which are not looked at like the tenant's
     expect(guarded("acme", "shared")).toBe(false);
   });
+
+  test("[d2.12] [d9.3] going back to a version of one policy brings back its name, its author and the guard of its address, whoever goes back", async () => {
+    const path = `${A}/tenants/acme/policies`;
+    const judged = (url: string): object => ({
+      guard: { on: "input", action: "block", service: { type: "request", url } },
+    });
+    const { body: made } = await world.send("acme.owner", "POST", path, {
+      name: "first",
+      ...judged("https://1.1.1.1/"),
+    });
+    const one = `${path}/${made.id}`;
+    const [written] = (await world.send("acme.owner", "GET", `${one}/versions`)).body.data;
+    expect(
+      code(await world.send("default.owner", "PUT", one, { name: "second", ...judged("http://127.0.0.1:9/") })),
+    ).toBe("done");
+    const [changed] = (await world.send("acme.owner", "GET", `${one}/versions`)).body.data;
+    const back = await world.send("default.owner", "POST", `${one}/rollback`, { to: written.number });
+    expect([back.status, back.body.name, back.body.guard.service.url]).toEqual([200, "first", "https://1.1.1.1/"]);
+    const { data: found } = await world.store.listResources({ limit: 10 }, { kind: "policy", tenantId: "acme" });
+    expect(found.map(({ name, byOperator }) => [name, byOperator])).toEqual([["first", false]]);
+    expect(code(await world.send("acme.owner", "POST", `${one}/rollback`, { to: changed.number }))).toBe("done");
+    const { data: again } = await world.store.listResources({ limit: 10 }, { kind: "policy", tenantId: "acme" });
+    expect(again.map(({ name, byOperator }) => [name, byOperator])).toEqual([["second", true]]);
+  });
 });

@@ -3,10 +3,8 @@
 import { z } from "zod";
 import { scopeOf } from "../../../auth/grants.ts";
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../../core/configured/configured.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { Version } from "../../../store/records.ts";
-import type { Reader } from "../../../store/reader.ts";
 import type { Writer } from "../../../store/writer.ts";
 import { resourceAnswer } from "./configured-shapes.ts";
 import {
@@ -16,11 +14,11 @@ import {
   requireChangeable,
   requireResource,
 } from "./configured-resources.ts";
-import { requireValid } from "./desired-document.ts";
 import { change, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
 import { noteQuery, orNull } from "../schemas.ts";
+import { rollBackTo } from "./rollback.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
 type Noun = Extract<ConfiguredNoun, "routes" | "policies">;
@@ -119,7 +117,7 @@ async function callsOf(
   );
 }
 
-/** Throws `read_only`, `etag_mismatch`, `conflict`, and `invalid_request` for what is not valid any more. */
+/** Throws `read_only`, `etag_mismatch`, and `conflict` when the old state cannot be used now. */
 async function wentBack(
   call: AdminCall,
   to: number,
@@ -128,21 +126,8 @@ async function wentBack(
 ): Promise<Answer> {
   const { kind, one: word } = CONFIGURED_NOUNS[noun];
   const current = await requireChangeable(call, writer, kind, context);
-  const before = await documentAfter(to, current.id, call, writer);
-  if (before === null) throw conflict(`There was no ${word} of this id after version ${to}.`);
-  if (before === "unchanged") return resourceAnswer(current, 200);
-  const becomes = { name: current.name, document: before };
-  await requireValid(call, context.rules[noun]!, becomes, writer);
-  writer.restores(to);
-  return resourceAnswer(await writer.changeResource(kind, current.id, () => becomes), 200);
-}
-
-async function documentAfter(
-  version: number,
-  resourceId: string,
-  { place }: AdminCall,
-  reader: Reader,
-): Promise<JsonObject | null | "unchanged"> {
-  const [difference] = await reader.diffVersions(Number.MAX_SAFE_INTEGER, version, { ...place!, resourceId });
-  return difference === undefined ? "unchanged" : difference.after;
+  await rollBackTo(to, call, writer, context, { resourceId: current.id });
+  const restored = await writer.findResource(kind, current.id);
+  if (restored === null) throw conflict(`There was no ${word} of this id after version ${to}.`);
+  return resourceAnswer(restored, 200);
 }

@@ -1,4 +1,4 @@
-// Rolls the configuration back to a version. What was valid then may be invalid now: another version of the gateway
+// Rolls the configuration, or one resource of it, back to a version. What was valid then may be invalid now: another version of the gateway
 // reads it, a resource that it names is gone, or a higher role had written it.
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
@@ -6,7 +6,7 @@ import { formatPath } from "../../../config/problem.ts";
 import { isConfiguredKind, nounOf } from "../../../core/configured/configured.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { conflict } from "../../../core/refusals.ts";
-import type { Change, Resource } from "../../../store/records.ts";
+import type { Change, HistoryScope, Resource } from "../../../store/records.ts";
 import type { Writer } from "../../../store/writer.ts";
 import type { ConfiguredContext } from "./configured-resources.ts";
 import { checkedDocument } from "./desired-document.ts";
@@ -28,8 +28,9 @@ export async function rollBackTo(
   call: AdminCall,
   writer: Writer,
   { rules, dependencies }: RollBackContext,
+  of: Pick<HistoryScope, "resourceId"> = {},
 ): Promise<readonly Change[]> {
-  const place = call.place!;
+  const place = { ...call.place!, ...of };
   requireConfigures(call.caller.token);
   const before = await readNaming(writer, place.tenantId);
   await requireOwn(await writer.diffVersions(Number.MAX_SAFE_INTEGER, version, place), call, writer);
