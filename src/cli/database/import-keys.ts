@@ -145,8 +145,14 @@ async function makeRules(
   scope: { readonly token?: string },
   writer: Writer,
 ): Promise<void> {
-  for (const { kind, name, document } of rules)
-    await writer.createResource({ kind, tenantId: tenant, projectId, name, document: { name, ...document, scope } });
+  for (const { kind, name: wanted, document } of rules) {
+    const place = { tenantId: tenant, projectId };
+    let name = wanted;
+    // a key may be named like its team, and is named like the one that it replaces there
+    for (let count = 2; (await writer.findResourceByName(kind, place, name)) !== null; count += 1)
+      name = `${wanted.slice(0, 50)}-${count}`;
+    await writer.createResource({ kind, ...place, name, document: { name, ...document, scope } });
+  }
 }
 
 /** A key that an earlier import accepted, and which may have been revoked since. */

@@ -93,6 +93,22 @@ test("[d15.2] a key becomes a project token, which a link gives once", async () 
   expect((await redeem()).status).toBe(401);
 });
 
+test("[d15.2] keys named like their team or like a key that was made anew there, and those with long names, have limits of their own", async () => {
+  const long = "nightly-evaluation-of-all-models-".repeat(3);
+  const limits = { rpm_limit: "1", tpm_limit: "100000" };
+  const keys = ["sk-like-team-12345678", "sk-long-12345678901", "sk-anew-12345678901"] as const;
+  const rows = [row(keys[0], "Search", { team_id: "t", ...limits }), row(keys[1], long, limits)];
+  const { code, stderr } = await imported(rows, "--accept-foreign-keys", "--until", UNTIL);
+  expect([code, stderr]).toEqual([0, ""]);
+  const anew = [row(keys[2], "Search", { team_id: "t", ...limits })];
+  const later = await imported(anew, "--accept-foreign-keys", "--until", UNTIL);
+  expect([later.code, later.stderr]).toEqual([0, ""]);
+  for (const key of keys) {
+    await until(async () => (await codeOf(key)) !== "invalid_token");
+    await until(async () => (await codeOf(key)) === "rate_limit_exceeded");
+  }
+});
+
 test("[d15.2] a link leads to the path below which browsers reach the gateway", async () => {
   const rows = [row("sk-below-1234567890", "below")];
   const { stdout } = await imported(rows, "--claim-links", "https://example.com/llm/");
