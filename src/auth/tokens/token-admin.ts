@@ -24,7 +24,7 @@ import { MOST_RESTRICTIONS, RESTRICTIONS } from "./token-restrictions.ts";
 import { FIRST_USER } from "../first-identities.ts";
 import { hasRole } from "../memberships.ts";
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 export const LONGEST_DAYS = 36_500;
 const DEFAULT_OVERLAP_MS = DAY_MS;
 export const SHORTEST_OVERLAP_MS = 30 * 60_000;

@@ -187,17 +187,17 @@ async function claimOf(
 ): Promise<Given> {
   const giver = await ownerOf(tenant, writer);
   const { text: code, hash: codeHash } = newSessionSecret();
-  const days = expiresAtMs === null ? {} : { expires_in_days: (expiresAtMs - nowMs) / DAY_MS };
+  const ends = expiresAtMs === null ? {} : { ends_at_ms: expiresAtMs };
   await writer.createClaim({
     id: `clm_${newSpanId()}`,
     codeHash,
     tenantId: tenant,
     projectId,
-    request: { name, models: [...models], routes: [...routes], ...days },
+    request: { name, models: [...models], routes: [...routes], ...ends },
     giver: keptUser(tenant, giver, [], nowMs),
     createdBy: giver,
     createdAtMs: nowMs,
-    expiresAtMs: nowMs + LINK_HOURS * 3_600_000,
+    expiresAtMs: Math.min(nowMs + LINK_HOURS * 3_600_000, expiresAtMs ?? Infinity),
     redeemedAtMs: null,
     tokenId: null,
     revokedAtMs: null,

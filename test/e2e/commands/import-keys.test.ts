@@ -109,6 +109,30 @@ test("[d15.2] keys named like their team or like a key that was made anew there,
   }
 });
 
+test("[d15.2] a link gives a token that ends when its key expires there, whenever it is opened, also after many years", async () => {
+  const soon = new Date(Date.now() + 3_600_000).toISOString();
+  const rows = [
+    row("sk-soon-12345678901", "soon", { expires: soon }),
+    row("sk-never-ending-12345", "never-ending", { expires: "2199-12-31 00:00:00" }),
+  ];
+  const { stdout } = await imported(rows, "--claim-links", gateway.url);
+  const ends = [];
+  for (const { key_alias: alias } of rows) {
+    const [, link] = new RegExp(`^${alias} +default +(\\S+) *$`, "m").exec(stdout)!;
+    const response = await fetch(`${gateway.url}/console/api/claims`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-gateway-console": "1", origin: gateway.url },
+      body: JSON.stringify({ code: link!.split("#code=")[1] }),
+    });
+    expect([alias, response.status]).toEqual([alias, 200]);
+    const { token } = (await response.json()) as { readonly token: string };
+    await until(async () => (await codeOf(token)) === "answered");
+    const key = await fetch(`${gateway.url}/api/v1/key`, { headers: { authorization: `Bearer ${token}` } });
+    ends.push(((await key.json()) as { readonly expires_at: string }).expires_at);
+  }
+  expect(Math.abs(Date.parse(ends[0]!) - Date.parse(soon))).toBeLessThanOrEqual(1);
+});
+
 test("[d15.2] a link leads to the path below which browsers reach the gateway", async () => {
   const rows = [row("sk-below-1234567890", "below")];
   const { stdout } = await imported(rows, "--claim-links", "https://example.com/llm/");

@@ -4,7 +4,7 @@ import { secretHash } from "../../../auth/logins/console-sessions.ts";
 import { callerWithin } from "../../../auth/caller-within.ts";
 import { requireMoreThanOps, requireRole } from "../../../auth/grants.ts";
 import { actingToken } from "../../../auth/logins/kept-identity.ts";
-import { createToken, type IssuedToken } from "../../../auth/tokens/token-admin.ts";
+import { createToken, DAY_MS, type IssuedToken, LONGEST_DAYS } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
@@ -13,6 +13,9 @@ import { StoreError } from "../../../store/store-error.ts";
 import type { Changed, Writer } from "../../../store/writer.ts";
 import { stateOf } from "./claims.ts";
 import { permittedRequest, type TokenWords, withLifetime } from "./tokens.ts";
+
+/** Instead of a lifetime it may say when the token ends, whenever the link is opened. */
+type ClaimedToken = TokenWords & { readonly ends_at_ms?: number };
 
 export interface RedeemingContext {
   readonly store: { change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>> };
@@ -58,7 +61,9 @@ async function tokenOf(claim: StoredClaim, writer: Writer, context: RedeemingCon
   const place = { tenantId: claim.tenantId, projectId: claim.projectId };
   const operation = claim.projectId === null ? "createTenantToken" : "createProjectToken";
   const role = requireRole(caller, ADMIN_OPERATIONS.get(operation)!, place);
-  const body = claim.request as unknown as TokenWords;
+  const { ends_at_ms: endsAtMs, ...words } = claim.request as unknown as ClaimedToken;
+  const days = endsAtMs === undefined ? words.expires_in_days : Math.min((endsAtMs - nowMs) / DAY_MS, LONGEST_DAYS);
+  const body: TokenWords = { ...words, expires_in_days: days };
   // The lifetime that was asked for was judged when the link was made; the end of the giver's own token still holds.
   const request = await permittedRequest({ caller, role, place, body, snapshot, nowMs: claim.createdAtMs }, writer);
   return await withLifetime(() => createToken(writer, request, nowMs));
