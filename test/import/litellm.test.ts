@@ -293,6 +293,24 @@ describe("settings", () => {
     const result = made(`${ONE}router_settings: {model_group_alias: {gpt-4: fast}}\n`);
     expect(section(result, "routes")["gpt-4"]).toEqual({ targets: ["openai:gpt-4o-mini"] });
   });
+  test("[d15.2] a name and its aliases share the rate that LiteLLM keeps for a deployment", () => {
+    const row = (name: string, rpm: number): string =>
+      `  - {model_name: ${name}, litellm_params: {model: openai/a, api_key: os.environ/K, rpm: ${rpm}}}\n`;
+    const settings = "router_settings: {enable_pre_call_checks: true, model_group_alias: {other: one}}\n";
+    const shared = made(`model_list:\n${row("one", 10)}${settings}`);
+    expect(section(shared, "limits")).toEqual({
+      "one-openai-requests": { metric: "requests", window: "minute", limit: 10, scope: { model: "openai:a" } },
+    });
+    expect(lineAt(shared, "model_list[0].litellm_params.rpm").outcome).toBe("changed");
+    const apart = made(`model_list:\n${row("one", 10)}${row("two", 20)}${settings}`);
+    expect(Object.values(section(apart, "limits")).map(({ limit, scope }: any) => [limit, scope.route])).toEqual([
+      [10, "one"],
+      [20, "two"],
+      [10, "other"],
+    ]);
+    expect(lineAt(apart, "model_list[0].litellm_params.rpm").note).toBe("calls by an alias are counted apart");
+    expect(lineAt(apart, "model_list[1].litellm_params.rpm").outcome).toBe("taken");
+  });
   test("retries, times and breaker hold for all routes", () => {
     const result = made(`${ONE}router_settings: {num_retries: 3, timeout: 30, allowed_fails: 2, cooldown_time: 60}\n`);
     expect(section(result, "route_defaults")).toEqual({

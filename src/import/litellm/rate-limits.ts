@@ -9,7 +9,13 @@ import { type Group, shareKeyOf, targetOf } from "./groups.ts";
 const METRICS = { rpm: "requests", tpm: "tokens" } as const;
 const MOST = 1_000_000_000_000;
 
-export function importRateLimits(group: Group, isEnforced: boolean, { claims, draft }: ImportContext): void {
+/** A deployment has one rate, by whatever name it is called: a name and its aliases share it. */
+export function importRateLimits(
+  group: Group,
+  groups: readonly Group[],
+  isEnforced: boolean,
+  { claims, draft }: ImportContext,
+): void {
   const key = shareKeyOf(group);
   for (const deployment of group.deployments)
     for (const [setting, metric] of Object.entries(METRICS)) {
@@ -18,9 +24,18 @@ export function importRateLimits(group: Group, isEnforced: boolean, { claims, dr
       if (limit === null) continue;
       const target = targetOf(deployment);
       if (isEnforced) {
+        const others = groups.filter(
+          (each) => each !== group && each.deployments.some((one) => targetOf(one) === target),
+        );
+        const isShared = others.length > 0 && others.every(({ source }) => source === group.source);
+        if (isShared && group.name !== group.source) continue;
+        const scope = { ...(!isShared && { route: group.route }), model: target };
         const name = draft.freeName("limits", nameOf(`${group.route}-${deployment.providerId}-${metric}`));
-        draft.set("limits", [name], { metric, window: "minute", limit, scope: { route: group.route, model: target } });
-        claims.taken(node, `limits.${name}`);
+        draft.set("limits", [name], { metric, window: "minute", limit, scope });
+        if (isShared) claims.changed(node, `limits.${name}`, `all calls of ${target} count`);
+        else if (others.some(({ source }) => source === group.source))
+          claims.changed(node, `limits.${name}`, "calls by an alias are counted apart");
+        else claims.taken(node, `limits.${name}`);
       } else if (key === setting)
         claims.changed(
           node,

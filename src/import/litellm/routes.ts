@@ -54,7 +54,7 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   /** Those that conditions read. */
   const headers = new Set<string>();
   for (const group of groups) {
-    importRateLimits(group, isEnforced, context);
+    importRateLimits(group, groups, isEnforced, context);
     const route: Mapping = {
       targets: targetsOf(group, context, headers),
       ...importRetries(group, settings, context),
