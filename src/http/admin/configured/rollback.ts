@@ -1,5 +1,5 @@
-// Rolls the configuration, or one resource of it, back to a version. What was valid then may be invalid now: another version of the gateway
-// reads it, a resource that it names is gone, or a higher role had written it.
+// Rolls the configuration, or one resource of it, back to a version. What was valid then may be invalid now: another
+// version of the gateway reads it, a resource that it names is gone, or a higher role had written it.
 import { requireWritable } from "../../../auth/grants.ts";
 import { requireConfigures } from "../../../auth/tokens/restriction-grants.ts";
 import { formatPath } from "../../../config/problem.ts";
