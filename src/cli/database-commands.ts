@@ -2,17 +2,27 @@
 // master key, moves, backups, the ledger, and links to the console.
 import { type Command, Option } from "commander";
 import { readEnvironment } from "../config/environment.ts";
-import { gatewayOptions } from "./admin/commands.ts";
 import type * as remoteTokens from "./admin/tokens.ts";
-import { commandOf, config, data, json, positiveNumber, type SetCode } from "./command-options.ts";
+import {
+  commandOf,
+  config,
+  data,
+  databaseCommand,
+  gatewayCommand,
+  gatewayOptions,
+  json,
+  positiveNumber,
+  runs,
+  type SetCode,
+} from "./command-options.ts";
 import type * as token from "./database/token.ts";
 import type { StoreFlags } from "./database/token.ts";
 import { addTokenUpdate } from "./gateway-commands.ts";
 
 export function addTokenCommands(program: Command): void {
   const tokens = program.command("token").description("access tokens");
-  const withStore = (command: Command) =>
-    gatewayOptions(command.addOption(data()).addOption(config())).option(
+  const storeCommand = (words: string, description: string) =>
+    gatewayOptions(tokens.command(words).description(description).addOption(data()).addOption(config())).option(
       "--tenant <id>",
       "with the admin API: tenant (default: default)",
     );
@@ -20,7 +30,7 @@ export function addTokenCommands(program: Command): void {
     .command("text")
     .description("print the text of a new project token for DRAGOMAN_FIRST_TOKEN, and store nothing")
     .action(async () => (await import("./database/token.ts")).printText());
-  withStore(tokens.command("create").description("create an access token; it is shown only once"))
+  storeCommand("create", "create an access token; it is shown only once")
     .option("--name <name>", "name for display", "command line")
     .option("--project <id>", "project of the token; may be left out if there is only one")
     .option(
@@ -39,29 +49,21 @@ export function addTokenCommands(program: Command): void {
     .option("--user <id>", "user of a personal token; may be left out if there is only one, or only one with the role")
     .option("--expires-in-days <n>", "lifetime (default: 365 for projects, 90 for users)", positiveNumber)
     .action(async (options) => (await tokenCommands(options)).create(options, readEnvironment()));
-  withStore(tokens.command("list").description("list access tokens, the newest first, without the tokens themselves"))
+  storeCommand("list", "list access tokens, the newest first, without the tokens themselves")
     .option("--project <id>", "with the admin API: only this project")
     .option("--personal", "with the admin API: only personal tokens of the tenant")
     .option("--state <word>", "with the admin API: only tokens that are live, expired or revoked")
     .option("--search <text>", "with the admin API: only tokens with this text in their name or id")
     .action(async (options) => (await tokenCommands(options)).list(options, readEnvironment()));
-  gatewayOptions(tokens.command("get").description("show one access token of a gateway, without the token itself"))
-    .argument("<id>")
+  gatewayCommand(tokens, "get <id>", "show one access token of a gateway, without the token itself")
     .option("--tenant <id>", "tenant, for a personal token (default: default)")
     .option("--project <id>", "project of the token")
-    .action(async (id, options) => (await import("./admin/tokens.ts")).show(id, options, readEnvironment()));
+    .action(runs(() => import("./admin/tokens.ts"), "show"));
   addTokenUpdate(tokens);
-  withStore(
-    tokens.command("revoke").description("revoke an access token at once; this cannot be undone").argument("<id>"),
-  )
+  storeCommand("revoke <id>", "revoke an access token at once; this cannot be undone")
     .option("--project <id>", "with the admin API: project of the token")
     .action(async (id, options) => (await tokenCommands(options)).revoke(id, options, readEnvironment()));
-  withStore(
-    tokens
-      .command("rotate")
-      .description("give an access token a new secret; the old one stays valid for a while")
-      .argument("<id>"),
-  )
+  storeCommand("rotate <id>", "give an access token a new secret; the old one stays valid for a while")
     .option("--project <id>", "with the admin API: project of the token")
     .option("--overlap-minutes <n>", "how long the old secret stays valid (default: 1440, at least 30)", positiveNumber)
     .action(async (id, options) => (await tokenCommands(options)).rotate(id, options, readEnvironment()));
@@ -82,15 +84,11 @@ async function tokenCommands(flags: StoreFlags): Promise<typeof token | typeof r
 /** The master key and the database. */
 export function addDatabaseCommands(program: Command, setCode: SetCode): void {
   const key = program.command("key").description("the master key, which encrypts the secrets in the database");
-  key
-    .command("rotate")
-    .description(
-      "encrypt all secrets of the database again with the newest master key; first creates a new key if the gateway has its own key file in the data folder",
-    )
-    .addOption(data())
-    .addOption(config())
-    .addOption(json())
-    .action(async (options) => setCode(await (await import("./database/key.ts")).rotate(options, readEnvironment())));
+  databaseCommand(
+    key,
+    "rotate",
+    "encrypt all secrets of the database again with the newest master key; first creates a new key if the gateway has its own key file in the data folder",
+  ).action(runs(() => import("./database/key.ts"), "rotate", setCode));
   const database = program.command("database").description("the database of tenants, tokens, settings and calls");
   database
     .command("move")
@@ -104,14 +102,12 @@ export function addDatabaseCommands(program: Command, setCode: SetCode): void {
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (options) => (await import("./database/database-move.ts")).move(options, readEnvironment()));
-  database
-    .command("create")
-    .description("create the database, also if one that existed before is missing; an existing database is not changed")
-    .addOption(data())
-    .addOption(config())
-    .addOption(json())
-    .action(async (options) => (await import("./database/database.ts")).create(options, readEnvironment()));
+    .action(runs(() => import("./database/database-move.ts"), "move"));
+  databaseCommand(
+    database,
+    "create",
+    "create the database, also if one that existed before is missing; an existing database is not changed",
+  ).action(runs(() => import("./database/database.ts"), "create"));
 }
 
 const passphraseFile = () =>
@@ -131,13 +127,13 @@ export function addBackupCommands(program: Command): void {
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (file, options) => (await import("./database/backup.ts")).create(file, options, readEnvironment()));
+    .action(runs(() => import("./database/backup.ts"), "create"));
   backup
     .command("verify <file>")
     .description("read all of a backup, and say whether it is as it was written; nothing is restored")
     .addOption(passphraseFile())
     .addOption(json())
-    .action(async (file, options) => (await import("./database/backup.ts")).verify(file, options, readEnvironment()));
+    .action(runs(() => import("./database/backup.ts"), "verify"));
   program
     .command("restore <file>")
     .description("bring back a backup into an empty database, or in place of a SQLite database that no gateway uses")
@@ -152,7 +148,7 @@ export function addBackupCommands(program: Command): void {
     .addOption(data())
     .addOption(config())
     .addOption(json())
-    .action(async (file, options) => (await import("./database/restore.ts")).restore(file, options, readEnvironment()));
+    .action(runs(() => import("./database/restore.ts"), "restore"));
 }
 
 export function addLedgerCommands(program: Command, setCode: SetCode): void {
@@ -161,13 +157,7 @@ export function addLedgerCommands(program: Command, setCode: SetCode): void {
     ["status", "show what is in the journal and not yet in the database; works while the server runs"],
     ["verify", "read all entries of the journal, and report what is damaged or missing"],
   ] as const)
-    ledger
-      .command(name)
-      .description(description)
-      .addOption(data())
-      .addOption(config())
-      .addOption(json())
-      .action(async (options) => setCode((await import("./ledger.ts"))[name](options, readEnvironment())));
+    databaseCommand(ledger, name, description).action(runs(() => import("./ledger.ts"), name, setCode));
 }
 
 export function addConsoleCommands(program: Command): void {
@@ -181,7 +171,7 @@ export function addConsoleCommands(program: Command): void {
     .option("--port <n>", "port of the gateway (default: PORT, or that of the configuration)")
     .addOption(data())
     .addOption(config())
-    .action(async (options) => (await import("./database/console-link.ts")).link(options, readEnvironment()));
+    .action(runs(() => import("./database/console-link.ts"), "link"));
 }
 
 /** Added to the commands of the admin API for limits: works directly on the store in which several gateways count. */
@@ -198,5 +188,5 @@ export function addLimitReconcile(program: Command): void {
     )
     .addOption(config())
     .addOption(json())
-    .action(async (options) => (await import("./limit-reconcile.ts")).limitReconcile(options, readEnvironment()));
+    .action(runs(() => import("./limit-reconcile.ts"), "limitReconcile"));
 }

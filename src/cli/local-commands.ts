@@ -3,8 +3,16 @@ import { type Command, InvalidArgumentError } from "commander";
 import { readEnvironment } from "../config/environment.ts";
 import { VERSION } from "../core/version.ts";
 import { GATEWAY_LABELS, GATEWAY_NAMES, KEYS_IMPORT } from "../import/gateway-names.ts";
-import { gatewayOptions } from "./admin/commands.ts";
-import { commandOf, config, data, json, positiveNumber, type SetCode } from "./command-options.ts";
+import {
+  commandOf,
+  config,
+  data,
+  gatewayCommand,
+  json,
+  positiveNumber,
+  runs,
+  type SetCode,
+} from "./command-options.ts";
 import type { Launcher } from "./launcher.ts";
 import { printLine } from "./output.ts";
 
@@ -34,12 +42,10 @@ export function addServe(program: Command, setCode: SetCode, launcher: Launcher)
 
 /** Lists what the configuration has. */
 export function addListings(program: Command): void {
-  gatewayOptions(
-    program
-      .command("models")
-      .description(
-        "list the models of the configuration, or those that can be called in a project of a running gateway",
-      ),
+  gatewayCommand(
+    program,
+    "models",
+    "list the models of the configuration, or those that can be called in a project of a running gateway",
   )
     .addOption(config())
     .option("--project <id>", "ask the gateway what can be called in this project")
@@ -48,56 +54,43 @@ export function addListings(program: Command): void {
         ? (await import("./listings.ts")).models(options, readEnvironment())
         : await (await import("./admin/project-models.ts")).projectModels(options, readEnvironment()),
     );
-  program
-    .command("routes")
-    .description("list the routes of the configuration, with what they inherit")
-    .addOption(config())
-    .addOption(json())
-    .action(async (options) => (await import("./listings.ts")).routes(options, readEnvironment()));
-  program
-    .command("providers")
-    .description("list the providers that the gateway supports, and which are enabled")
-    .addOption(config())
-    .addOption(json())
-    .action(async (options) => (await import("./listings.ts")).providersList(options, readEnvironment()));
-  program
-    .command("params")
-    .description("show how a model handles each common parameter")
-    .argument("<provider:model>")
-    .addOption(config())
-    .addOption(json())
-    .action(async (model, options) => (await import("./listings.ts")).params(model, options, readEnvironment()));
+  const listing = (words: string, description: string): Command =>
+    program.command(words).description(description).addOption(config()).addOption(json());
+  listing("routes", "list the routes of the configuration, with what they inherit").action(
+    runs(() => import("./listings.ts"), "routes"),
+  );
+  listing("providers", "list the providers that the gateway supports, and which are enabled").action(
+    runs(() => import("./listings.ts"), "providersList"),
+  );
+  listing("params <provider:model>", "show how a model handles each common parameter").action(
+    runs(() => import("./listings.ts"), "params"),
+  );
 }
 
 /** Checks of a configuration, of a model, and of the policies of a file. */
 export function addChecks(program: Command, setCode: SetCode): void {
   program
-    .command("check")
+    .command("check <config>")
     .description("check a configuration file and the tests of its routes")
-    .argument("<config>")
     .addOption(json())
-    .action(async (file, options) => setCode((await import("./check.ts")).check(file, options, readEnvironment())));
+    .action(runs(() => import("./check.ts"), "check", setCode));
   program
-    .command("test")
+    .command("test <provider:model>")
     .description(
       "check with small real calls which parts of the API contract a model fulfils; costs a few thousand tokens",
     )
-    .argument("<provider:model>")
     .option("--base-url <url>", "address of the provider for this run; it may be in a private network")
     .option("--api-key <key>", "credential for this run")
     .option("--only <check...>", "run only these checks")
     .option("--timeout <seconds>", "timeout of each call (default: 60)", positiveNumber)
     .addOption(config())
     .addOption(json())
-    .action(async (model, options) =>
-      setCode(await (await import("./conformance.ts")).conformance(model, options, readEnvironment())),
-    );
+    .action(runs(() => import("./conformance.ts"), "conformance", setCode));
   program
-    .command("simulate")
+    .command("simulate <config>")
     .description(
       "simulate calls and faults against the routes of a configuration in virtual time, and print the results; no provider is called",
     )
-    .argument("<config>")
     .requiredOption("--traffic <file>", "file with calls, latencies and faults")
     .option(
       "--operation <name>",
@@ -106,7 +99,7 @@ export function addChecks(program: Command, setCode: SetCode): void {
     .option("--seed <n>", "random seed (default: that of the traffic file, or 1)", seedNumber)
     .option("--verbose", "print each call with its attempts and their reasons")
     .addOption(json())
-    .action(async (file, options) => (await import("./simulate.ts")).simulate(file, options, readEnvironment()));
+    .action(runs(() => import("./simulate.ts"), "simulate"));
   commandOf(program, "policy")
     .command("test")
     .description(
@@ -115,7 +108,7 @@ export function addChecks(program: Command, setCode: SetCode): void {
     .requiredOption("-f, --file <file>", "configuration file, or one with policies only")
     .requiredOption("--request <file...>", "sample requests, optionally with the expected outcome; files or folders")
     .addOption(json())
-    .action(async (options) => setCode((await import("./policy-test.ts")).policyTest(options, readEnvironment())));
+    .action(runs(() => import("./policy-test.ts"), "policyTest", setCode));
 }
 
 export function addHealthAndVersion(program: Command, setCode: SetCode): void {
@@ -126,7 +119,7 @@ export function addHealthAndVersion(program: Command, setCode: SetCode): void {
     )
     .option("--url <address>", "address of the gateway (default: DRAGOMAN_URL, or that of PORT and DRAGOMAN_HOST)")
     .option("--live", "ask whether it runs, even if it refuses calls")
-    .action(async (options) => setCode(await (await import("./health.ts")).health(options, readEnvironment())));
+    .action(runs(() => import("./health.ts"), "health", setCode));
   program
     .command("version")
     .description("print the version")
@@ -164,9 +157,7 @@ export function addImport(program: Command, setCode: SetCode): void {
       "in place of that, a link to a new token for each key; where browsers reach the console",
     )
     .addOption(json())
-    .action(async (dump, options) =>
-      (await import("./database/import-keys.ts")).importKeys(dump, options, readEnvironment()),
-    );
+    .action(runs(() => import("./database/import-keys.ts"), "importKeys"));
 }
 
 function seedNumber(text: string): number {

@@ -1,6 +1,7 @@
 // The commands of the admin API, derived from the table of nouns.
-import { type Command, InvalidArgumentError, Option } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import { readEnvironment } from "../../config/environment.ts";
+import { gatewayOptions } from "../command-options.ts";
 import type { NounFlags } from "./run.ts";
 import { NOUNS, type Noun, type Verb } from "./nouns.ts";
 
@@ -20,20 +21,6 @@ export function addAdminCommands(program: Command): void {
       program.commands.find((one) => one.name() === noun.word) ?? program.command(noun.word).description(noun.many);
     for (const verb of noun.verbs) addVerb(command, noun, verb);
   }
-}
-
-export function gatewayOptions(command: Command): Command {
-  return command
-    .option("--url <address>", "address of the gateway (default: DRAGOMAN_URL, or http://127.0.0.1:4100)")
-    .option("--token <token>", "access token (default: DRAGOMAN_TOKEN)")
-    .addOption(new Option("--json", "print JSON"));
-}
-
-/** The same for a command on what a tenant or one of its projects has. */
-export function placedOptions(command: Command): Command {
-  return gatewayOptions(command)
-    .option("--tenant <id>", "tenant (default: default)")
-    .option("--project <id>", "project, instead of the tenant");
 }
 
 function addVerb(parent: Command, noun: Noun, verb: Verb): void {
