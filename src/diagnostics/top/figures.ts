@@ -18,73 +18,7 @@ export interface Quantiles {
 }
 
 /** Values are per second, unless a name says otherwise. */
-export interface RouteFigures {
-  readonly route: string;
-  readonly calls: number;
-  readonly refused: number;
-  readonly failed: number;
-  readonly tokens: number;
-  readonly first_token_ms: Quantiles | null;
-}
-export interface TargetFigures {
-  readonly target: string;
-  /** `unknown` when only the calls of the target are known. */
-  readonly state: string;
-  readonly calls: number;
-  readonly failed: number;
-  readonly tokens: number;
-  readonly first_token_ms: Quantiles | null;
-  readonly in_flight: number;
-  readonly waiting: number;
-}
-export interface IntegrationFigures {
-  readonly integration: string;
-  readonly up: boolean;
-  readonly queued: number;
-  readonly delivered: number;
-  readonly shed: number;
-  /** Since the gateway's start. */
-  readonly shed_in_all: number;
-}
-export interface ToolFigures {
-  readonly server: string;
-  readonly runs: number;
-  readonly failed: number;
-}
-
-export interface Figures {
-  readonly version: string;
-  readonly status: string;
-  readonly reason: string | null;
-  readonly uptime_s: number;
-  readonly interval_s: number;
-  readonly calls: {
-    readonly per_second: number;
-    readonly failed: number;
-    readonly refused: number;
-    readonly cancelled: number;
-    readonly in_flight: number;
-  };
-  readonly tokens: { readonly prompt: number; readonly completion: number };
-  readonly cost_usd_per_hour: number;
-  readonly first_token_ms: Quantiles | null;
-  readonly own_ms: Quantiles | null;
-  readonly memory_bytes: number;
-  /** 1 means one whole processor. */
-  readonly processors: number;
-  readonly routes: readonly RouteFigures[];
-  readonly targets: readonly TargetFigures[];
-  /** By name, with the id when several budgets have the same name. */
-  readonly budgets: readonly { readonly budget: string; readonly id: string; readonly used: number }[];
-  readonly integrations: readonly IntegrationFigures[];
-  readonly tools: readonly ToolFigures[];
-  /** As `/readyz?verbose` shows them. */
-  readonly database: Json;
-  readonly limit_store: Json;
-  /** `count` and `answered`; null while one process serves alone. */
-  readonly workers: Json;
-  readonly ledger: Json;
-}
+export type Figures = ReturnType<typeof figuresOf>;
 
 type Is = (labels: Readonly<Record<string, string>>) => boolean;
 const ANY: Is = () => true;
@@ -157,7 +91,7 @@ export function quantile(share: number, counts: ReadonlyMap<number, number>): nu
   return from;
 }
 
-export function figuresOf(before: Reading, after: Reading): Figures {
+export function figuresOf(before: Reading, after: Reading) {
   const of = between(before, after);
   const failed: Is = ({ status }) => status !== undefined && status >= "500";
   const refused: Is = ({ status }) => status !== undefined && status >= "400" && status < "500";
@@ -184,6 +118,7 @@ export function figuresOf(before: Reading, after: Reading): Figures {
     first_token_ms: of.quantilesMs("dragoman_first_token_seconds"),
     own_ms: of.quantilesMs("dragoman_own_seconds"),
     memory_bytes: of.now("process_resident_memory_bytes"),
+    /** 1 means one whole processor. */
     processors: of.rate("process_cpu_seconds_total"),
     routes: routesOf(of),
     targets: targetsOf(of, standing),
@@ -200,8 +135,10 @@ export function figuresOf(before: Reading, after: Reading): Figures {
         ),
       }))
       .toSorted((a, b) => b.runs - a.runs),
+    /** This and what follows as `/readyz?verbose` shows it. */
     database: standing["database"] ?? null,
     limit_store: standing["limit_store"] ?? null,
+    /** `count` and `answered`; null while one process serves alone. */
     workers: standing["workers"] ?? null,
     ledger: standing["ledger"] ?? null,
   };
@@ -212,8 +149,8 @@ function busiest<T extends { readonly calls: number }>(all: readonly T[], name: 
   return all.toSorted((a, b) => b.calls - a.calls || (name(a) < name(b) ? -1 : 1));
 }
 
-function routesOf(of: Between): readonly RouteFigures[] {
-  const routes = of.values("dragoman_route_calls_total", "route").map((route): RouteFigures => {
+function routesOf(of: Between) {
+  const routes = of.values("dragoman_route_calls_total", "route").map((route) => {
     const own: Is = (labels) => labels["route"] === route;
     const ended = (outcome: string): number =>
       of.rate("dragoman_route_calls_total", (labels) => own(labels) && labels["outcome"] === outcome);
@@ -229,7 +166,7 @@ function routesOf(of: Between): readonly RouteFigures[] {
   return busiest(routes, ({ route }) => route);
 }
 
-function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] {
+function targetsOf(of: Between, standing: JsonObject) {
   const byName = new Map(
     (Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : [])
       .filter(isObject)
@@ -248,11 +185,12 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
       });
   const targets = [...names]
     .filter(([, { provider }]) => provider !== "none")
-    .map(([target, { provider, model }]): TargetFigures => {
+    .map(([target, { provider, model }]) => {
       const own: Is = (labels) => labels["provider"] === provider && labels["model"] === model;
       const known = byName.get(target);
       return {
         target,
+        /** `unknown` when only the calls of the target are known. */
         state: known === undefined ? "unknown" : text(known["state"]),
         calls: of.rate("dragoman_calls_total", own),
         failed: of.rate("dragoman_calls_total", (labels) => own(labels) && (labels["status"] ?? "") >= "500"),
@@ -262,14 +200,14 @@ function targetsOf(of: Between, standing: JsonObject): readonly TargetFigures[] 
         waiting: Number(known?.["calls_waiting"] ?? 0),
       };
     });
-  const isLeftAlone = ({ state }: TargetFigures): boolean => !["closed", "unknown"].includes(state);
+  const isLeftAlone = ({ state }: { readonly state: string }): boolean => !["closed", "unknown"].includes(state);
   const sorted = busiest(targets, ({ target }) => target);
   // Targets that are avoided come first, because operators look for them.
   return [...sorted.filter(isLeftAlone), ...sorted.filter((target) => !isLeftAlone(target))];
 }
 
-/** A gateway of an earlier release shows no names. */
-function budgetsOf(of: Between): Figures["budgets"] {
+/** By name, with the id when several budgets have the same name. A gateway of an earlier release shows no names. */
+function budgetsOf(of: Between) {
   const known = of
     .samples("dragoman_budget_used_ratio")
     .map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"] ?? labels["budget"]!, used: value }));
@@ -279,7 +217,7 @@ function budgetsOf(of: Between): Figures["budgets"] {
     .toSorted((a, b) => b.used - a.used);
 }
 
-function integrationsOf(of: Between): readonly IntegrationFigures[] {
+function integrationsOf(of: Between) {
   return of.values("dragoman_integration_up", "integration").map((integration) => {
     const own: Is = (labels) => labels["integration"] === integration;
     return {
@@ -288,6 +226,7 @@ function integrationsOf(of: Between): readonly IntegrationFigures[] {
       queued: of.now("dragoman_integration_queued", own),
       delivered: of.rate("dragoman_integration_delivered_total", own),
       shed: of.rate("dragoman_integration_shed_total", own),
+      /** Since the gateway's start. */
       shed_in_all: of.now("dragoman_integration_shed_total", own),
     };
   });
