@@ -11,35 +11,7 @@ const MOST_TOLD = 5;
 
 export interface RefusalCount extends Refusal, ExampleCalls {}
 
-export interface TargetShare {
-  readonly target: string;
-  /** Calls that it answers. */
-  readonly calls: number;
-  /** Calls for whose prompts its model is too small. */
-  readonly tooLong: number;
-  /** Calls that it does not take. */
-  readonly refused: number;
-  readonly costNanoUsd: number;
-  readonly unpriced: number;
-}
-
-export interface ReplaySums {
-  readonly answered: number;
-  readonly failed: number;
-  readonly attempts: number;
-  /** Of the calls that nobody answers: with what. */
-  readonly failures: readonly ({ readonly code: string } & ExampleCalls)[];
-  /** Calls that a target does not take, whatever becomes of them elsewhere. */
-  readonly refusals: readonly RefusalCount[];
-  readonly targets: readonly TargetShare[];
-  readonly costNanoUsd: number;
-  /** Answered calls whose cost is not known. */
-  readonly unpriced: number;
-  /** As in `Replay`. */
-  readonly unjudged: number;
-  readonly firstContentMs: Percentiles;
-  readonly totalMs: Percentiles;
-}
+export type ReplaySums = ReturnType<typeof sumsOf>;
 
 export interface Difference {
   readonly movedCalls: number;
@@ -51,7 +23,7 @@ export interface Difference {
   readonly sentences: readonly string[];
 }
 
-export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly RecordedCall[]): ReplaySums {
+export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly RecordedCall[]) {
   const answered = calls.filter(({ code }) => code === null);
   const numbered = calls.map((call, number) => ({ call, traceId: recorded[number]!.traceId }));
   const refusals = Map.groupBy(
@@ -66,15 +38,19 @@ export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly 
     answered: answered.length,
     failed: calls.length - answered.length,
     attempts: calls.reduce((sum, { attempts }) => sum + attempts, 0),
+    /** Of the calls that nobody answers: with what. */
     failures: [...failures]
       .map(([code, list]) => ({ code, ...examplesOf(list.map(traceIdOf)) }))
       .toSorted((a, b) => b.calls - a.calls),
+    /** Calls that a target does not take, whatever becomes of them elsewhere. */
     refusals: [...refusals.values()]
       .map((list) => ({ ...list[0]!.refusal, ...examplesOf(list.map(traceIdOf)) }))
       .toSorted((a, b) => b.calls - a.calls),
     targets: targets.map((target) => shareOf(target, calls)),
     costNanoUsd: costOf(answered),
+    /** Answered calls whose cost is not known. */
     unpriced: answered.filter(({ cost }) => cost === null).length,
+    /** As in `Replay`. */
     unjudged,
     firstContentMs: percentilesOf(answered.map(({ firstContentMs }) => firstContentMs)),
     totalMs: percentilesOf(answered.map(({ totalMs }) => totalMs)),
@@ -83,12 +59,15 @@ export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly 
 
 const traceIdOf = ({ traceId }: { readonly traceId: string }): string => traceId;
 
-function shareOf(target: string, calls: readonly ReplayedCall[]): TargetShare {
+function shareOf(target: string, calls: readonly ReplayedCall[]) {
   const own = calls.filter((call) => call.target === target);
   return {
     target,
+    /** Calls that it answers. */
     calls: own.length,
+    /** Calls for whose prompts its model is too small. */
     tooLong: calls.filter(({ tooLongAt }) => tooLongAt.includes(target)).length,
+    /** Calls that it does not take. */
     refused: calls.filter(({ refusals }) => refusals.some((one) => one.target === target)).length,
     costNanoUsd: costOf(own),
     unpriced: own.filter(({ cost }) => cost === null).length,

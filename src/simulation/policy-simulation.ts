@@ -20,27 +20,7 @@ export interface PolicyQuestion {
   readonly limit: number;
 }
 
-type Verdicts = Readonly<Record<PolicyVerdict, number>>;
-
-export interface PolicySimulation {
-  readonly calls: number;
-  readonly fromMs: number | null;
-  readonly toMs: number | null;
-  readonly withoutRecord: number;
-  /** What the policy of this name really did in these calls. */
-  readonly recorded: Readonly<Record<RecordedCall["policies"][number]["effect"], number>>;
-  readonly now: Verdicts | null;
-  readonly proposed: Verdicts | null;
-  readonly newlyDenied: ExampleCalls | null;
-  readonly newlyAllowed: ExampleCalls | null;
-  readonly who: readonly {
-    readonly projectId: string | null;
-    readonly tokenId: string | null;
-    readonly newlyDenied: number;
-    readonly newlyAllowed: number;
-  }[];
-  readonly asOfMs: number;
-}
+export type PolicySimulation = Awaited<ReturnType<typeof policySimulation>>;
 
 interface Judged {
   readonly call: RecordedCall;
@@ -48,10 +28,7 @@ interface Judged {
   readonly after: PolicyVerdict;
 }
 
-export async function policySimulation(
-  { place, name, published, proposed, limit }: PolicyQuestion,
-  reads: KeptReads,
-): Promise<PolicySimulation> {
+export async function policySimulation({ place, name, published, proposed, limit }: PolicyQuestion, reads: KeptReads) {
   const found = await reads.calls({ ...scopeOf(place), limit });
   const tokens = await reads.tokens([...new Set(found.calls.flatMap(({ tokenId }) => tokenId ?? []))]);
   const verdicts = (document: PolicyDocument | null) =>
@@ -69,6 +46,7 @@ export async function policySimulation(
     fromMs: found.calls.at(-1)?.timeMs ?? null,
     toMs: found.calls[0]?.timeMs ?? null,
     withoutRecord: found.withoutRecord,
+    /** What the policy of this name really did in these calls. */
     recorded: recordedEffects(found.calls, name),
     now: published === null ? null : counted(judged.map(({ before }) => before)),
     proposed: proposed === null ? null : counted(judged.map(({ after }) => after)),
@@ -79,7 +57,7 @@ export async function policySimulation(
   };
 }
 
-function counted(all: readonly PolicyVerdict[]): Verdicts {
+function counted(all: readonly PolicyVerdict[]) {
   const of = (verdict: PolicyVerdict): number => all.filter((one) => one === verdict).length;
   return { allowed: of("allowed"), denied: of("denied"), unknown: of("unknown") };
 }
@@ -89,13 +67,13 @@ function examplesAmong(judged: readonly Judged[]): ExampleCalls {
   return examplesOf(judged.map(({ call }) => call.traceId).toReversed());
 }
 
-function recordedEffects(calls: readonly RecordedCall[], name: string): PolicySimulation["recorded"] {
-  const of = (effect: keyof PolicySimulation["recorded"]): number =>
+function recordedEffects(calls: readonly RecordedCall[], name: string) {
+  const of = (effect: RecordedCall["policies"][number]["effect"]): number =>
     calls.filter(({ policies }) => policies.some((one) => one.name === name && one.effect === effect)).length;
   return { denied: of("denied"), would_deny: of("would_deny"), masked: of("masked"), failed: of("failed") };
 }
 
-function whose(denied: readonly Judged[], allowed: readonly Judged[]): PolicySimulation["who"] {
+function whose(denied: readonly Judged[], allowed: readonly Judged[]) {
   const keyOf = ({ call }: Judged): string => JSON.stringify([call.projectId, call.tokenId]);
   const [losing, gaining] = [Map.groupBy(denied, keyOf), Map.groupBy(allowed, keyOf)];
   return [...new Set([...losing.keys(), ...gaining.keys()])]

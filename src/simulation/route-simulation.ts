@@ -8,13 +8,13 @@ import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
-import { type Difference, differenceOf, type ReplaySums, sumsOf } from "./compared-replays.ts";
+import { differenceOf, type ReplaySums, sumsOf } from "./compared-replays.ts";
 import type { Fault } from "./faults.ts";
 import type { KeptReads } from "./kept-reads.ts";
 import { observedTimes } from "./observed-times.ts";
 import { type ProposedRoute, withProposedRoute } from "./proposed-route.ts";
 import { canBeSimulated, type Replay, replay, type ReplayInput, wasAttempted } from "./replay.ts";
-import { type RouteTestResult, testResults } from "./route-tests.ts";
+import { testResults } from "./route-tests.ts";
 import { type RuleEffect, ruleEffects } from "./rule-effects.ts";
 import { type SimulatedConfiguration, simulatedSnapshot } from "./simulated-configuration.ts";
 import { suggestedTests } from "./suggested-tests.ts";
@@ -46,28 +46,9 @@ export interface SimulatedOutcome extends ReplaySums {
   readonly rules: readonly RuleEffect[];
 }
 
-export interface RouteSimulation {
-  readonly calls: number;
-  readonly fromMs: number | null;
-  readonly toMs: number | null;
-  readonly leftOut: readonly { readonly reason: string; readonly calls: number }[];
-  readonly searchedToMs: number | null;
-  readonly recorded: {
-    readonly targets: readonly { readonly target: string; readonly calls: number }[];
-    readonly failed: number;
-    readonly costNanoUsd: number;
-  };
-  readonly now: SimulatedOutcome | null;
-  readonly proposed: SimulatedOutcome | null;
-  /** Recorded answers of targets, from which their times are taken. */
-  readonly answers: ReadonlyMap<string, number>;
-  readonly difference: Difference | null;
-  readonly tests: readonly RouteTestResult[];
-  readonly suggestedTests: readonly RouteTest[];
-  readonly asOfMs: number;
-}
+export type RouteSimulation = Awaited<ReturnType<typeof routeSimulation>>;
 
-export async function routeSimulation(question: RouteQuestion, reads: KeptReads): Promise<RouteSimulation> {
+export async function routeSimulation(question: RouteQuestion, reads: KeptReads) {
   const { configuration, name, proposal, isPublished, place, faults } = question;
   const { tenantId, projectId } = place;
   const snapshot = simulatedSnapshot(configuration);
@@ -102,6 +83,7 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
     recorded: recordedSums(used),
     now: before === null ? null : outcomeOf(before),
     proposed: after === null ? null : outcomeOf(after),
+    /** Recorded answers of targets, from which their times are taken. */
     answers: new Map([...targets].map((target) => [target, times.count(target)])),
     difference: before === null || after === null ? null : differenceOf(before, after, used),
     tests: testResults(question.tests, tested),
@@ -111,11 +93,7 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
 }
 
 /** The calls that can be simulated, the oldest first, and why the others cannot. */
-function sorted(
-  calls: readonly RecordedCall[],
-  withoutRecord: number,
-  ownIn: ReadonlySet<string>,
-): { readonly used: readonly RecordedCall[]; readonly leftOut: RouteSimulation["leftOut"] } {
+function sorted(calls: readonly RecordedCall[], withoutRecord: number, ownIn: ReadonlySet<string>) {
   const reasonOf = (one: RecordedCall): string | null => {
     if (one.projectId !== null && ownIn.has(one.projectId)) return "The project has a route of its own with this name.";
     if (!canBeSimulated(one)) return `Calls of the operation ${one.operation} cannot be simulated.`;
@@ -171,7 +149,7 @@ async function otherAnswers(
   return found;
 }
 
-function recordedSums(calls: readonly RecordedCall[]): RouteSimulation["recorded"] {
+function recordedSums(calls: readonly RecordedCall[]) {
   const targets = Map.groupBy(
     calls.filter(({ code, provider }) => code === null && provider !== null),
     ({ provider, model }) => `${provider}:${model}`,
