@@ -2,9 +2,9 @@
 // reported and left out, so that one invalid document affects nothing else. A secret that cannot be decrypted makes its
 // provider unusable, and never lets another provider take its place.
 import type { z } from "zod";
-import { compilePrices, type PriceDocument, priceSchema } from "../accounting/price-settings.ts";
+import { compilePrices, priceSchema } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";
-import { type BudgetDocument, budgetSchema, type LimitDocument, limitSchema } from "../admission/settings.ts";
+import { budgetSchema, limitSchema } from "../admission/settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../policies/policy-settings.ts";
 import { scopeSettings, toScopeSettings } from "../auth/settings/scope-settings.ts";
@@ -23,7 +23,7 @@ import {
 } from "../providers/settings.ts";
 import { type ToolServerDocument, toolServerSchema } from "../mcp/settings.ts";
 import { compileToolServer } from "../mcp/compile-servers.ts";
-import { compileWebhooks, type WebhookDocument, webhookSchema } from "../observe/webhooks/webhook-settings.ts";
+import { compileWebhooks, webhookSchema } from "../observe/webhooks/webhook-settings.ts";
 import { routesSeen } from "../routing/compile-routes.ts";
 import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts";
 import type { Contents, OpenedResource } from "../store/configuration/contents.ts";
@@ -32,37 +32,13 @@ import { entrySettings } from "./provider-table.ts";
 import { yieldToLoop } from "../core/concurrency/event-loop.ts";
 import { messageOf } from "../core/thrown.ts";
 
-export interface Stored {
-  readonly prices: readonly Configured<PriceDocument>[];
-  readonly limits: readonly Configured<LimitDocument>[];
-  readonly budgets: readonly Configured<BudgetDocument>[];
-  readonly policies: readonly Configured<PolicyDocument>[];
-  readonly webhooks: readonly Configured<WebhookDocument>[];
-  readonly routes: readonly Configured<RouteEntry>[];
-  readonly settings: readonly Configured<ScopeSettings>[];
-  readonly providers: readonly Configured<ProviderSettings>[];
-  readonly toolServers: readonly Configured<ToolServerDocument>[];
-  /** What is left out, and why, with one sentence for each. */
-  readonly problems: readonly string[];
-}
+export type Stored = ReturnType<typeof readStored>;
 
 /** The value of a document, or the problem with it, the value used instead, and the effect of that value. */
 type Reading<T> =
   | { readonly value: T }
   | { readonly problem: string; readonly instead: T | null; readonly does?: string };
 type Read<T> = (resource: OpenedResource) => Reading<T>;
-
-interface Readers {
-  readonly price: Read<PriceDocument>;
-  readonly limit: Read<LimitDocument>;
-  readonly budget: Read<BudgetDocument>;
-  readonly policy: Read<PolicyDocument>;
-  readonly route: Read<RouteEntry>;
-  readonly setting: Read<ScopeSettings>;
-  readonly provider: Read<ProviderSettings>;
-  readonly tool_server: Read<ToolServerDocument>;
-  readonly webhook: Read<WebhookDocument>;
-}
 
 interface Known {
   /** `null` when the document is left out. */
@@ -77,7 +53,7 @@ function readingsOf(families: readonly ProviderFamily[], memoize: Memoize): Read
   return memoize("stored readings", [families], () => new WeakMap<OpenedResource, Known>());
 }
 
-const readersOf = memoizePerObject((families: readonly ProviderFamily[]): Readers => ({
+const readersOf = memoizePerObject((families: readonly ProviderFamily[]) => ({
   price: unlessThrown(bySchema(priceSchema), (price) => compilePrices([price])),
   limit: unlessThrown(bySchema(limitSchema), (limit) =>
     compileLimits({ limits: [limit], budgets: [] }).forCaller(limit.tenantId!, limit.projectId ?? "", ""),
@@ -100,6 +76,8 @@ const readersOf = memoizePerObject((families: readonly ProviderFamily[]): Reader
   ),
   webhook: unlessThrown(bySchema(webhookSchema), (webhook) => compileWebhooks([webhook])),
 }));
+type Readers = ReturnType<typeof readersOf>;
+type DocumentOf<Kind extends keyof Readers> = Readers[Kind] extends Read<infer T> ? T : never;
 
 /**
  * A document that passes its schema but cannot be compiled, or makes its reader throw, is treated like an invalid one:
@@ -126,20 +104,16 @@ function unlessThrown<T>(
   };
 }
 
-export function readStored(
-  resources: Contents["resources"],
-  families: readonly ProviderFamily[],
-  memoize: Memoize,
-): Stored {
+export function readStored(resources: Contents["resources"], families: readonly ProviderFamily[], memoize: Memoize) {
   const readers = readersOf(families);
   const readings = readingsOf(families, memoize);
   const problems: string[] = [];
-  const all = <T>(kind: keyof Readers): readonly Configured<T>[] => {
+  const all = <Kind extends keyof Readers>(kind: Kind) => {
     const read = memoize(`stored ${kind}`, [resources[kind], families], () =>
       readKind(kind, resources[kind], readers[kind], readings),
     );
     problems.push(...read.problems);
-    return read.all as readonly Configured<T>[];
+    return read.all as readonly Configured<DocumentOf<Kind>>[];
   };
   return {
     prices: all("price"),
@@ -151,7 +125,8 @@ export function readStored(
     settings: all("setting"),
     providers: all("provider"),
     toolServers: all("tool_server"),
-    problems,
+    /** What is left out, and why, with one sentence for each. */
+    problems: problems as readonly string[],
   };
 }
 
