@@ -250,3 +250,5 @@ export const PLACES: Readonly<
   tenant: { name: "Tenant", base: "/tenants/{tenant}", scopeText: "the tenant" },
   project: { name: "Project", base: "/projects/{project}", scopeText: "the project" },
 };
+/** The places below the gateway, with operations that are the same in a tenant and in a project. */
+export const PLACES_BELOW = [PLACES.tenant, PLACES.project];

@@ -6,7 +6,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import type { DraftPlace, DraftTable, StoredDraft } from "../../../store/configuration/drafts.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, findById, nameInPath } from "./configured-resources.ts";
-import { type AdminCall, type AdminOperation, apart, PLACES, reading } from "../operation.ts";
+import { type AdminCall, type AdminOperation, apart, PLACES_BELOW, reading } from "../operation.ts";
 import { etagOf, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
@@ -43,8 +43,7 @@ const listed = z.strictObject({ data: z.array(summary) }).meta({ id: "DraftList"
 const ownerOf = ({ caller: { token } }: AdminCall): string => makerOf(token);
 
 export function draftOperations(drafts: () => DraftTable, context: ConfiguredContext): readonly AdminOperation[] {
-  return (["tenant", "project"] as const).flatMap((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
+  return PLACES_BELOW.flatMap(({ name: place, base, scopeText }) => {
     const list = reading({
       id: `list${place}Drafts`,
       path: `${base}/drafts`,

@@ -15,7 +15,7 @@ import {
   requireResource,
 } from "./configured-resources.ts";
 import { change, versionHead } from "./history.ts";
-import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
+import { type AdminCall, type AdminOperation, type Answer, PLACES_BELOW, reading, writing } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
 import { noteQuery, orNull } from "../schemas.ts";
 import { rollBackTo } from "./rollback.ts";
@@ -52,47 +52,44 @@ export function objectVersionOperations(
 ): (context: ConfiguredContext, answered: z.ZodType) => readonly AdminOperation[] {
   const { kind, id: one, one: word } = CONFIGURED_NOUNS[noun];
   return (context, answered) =>
-    (["tenant", "project"] as const).flatMap((reach) => {
-      const { name: place, base } = PLACES[reach];
-      return [
-        reading({
-          id: `list${place}${one}Versions`,
-          path: `${base}/${noun}/{id}/versions`,
-          tag: noun,
-          summary: `List the versions of a ${word} with what each of them changed`,
-          answer: versions,
-          run: async (call, store) => {
-            const asOf = new Date(call.nowMs).toISOString();
-            const key = call.params["id"]!;
-            if (
-              (await findByIdOrName(store, kind, call.place!, key)) === null &&
-              fromFile(call, kind, key, context) !== undefined
-            )
-              return { body: { origin: "file", data: [], as_of: asOf } };
-            const { id, name } = await requireResource(call, store, kind, context);
-            const found = await store.listObjectVersions(id, call.place!, MOST_VERSIONS);
-            const counted = noun === "routes" && reads !== null ? await callsOf(found, name!, call, reads) : [];
-            const data = found.map((version, index) => ({
-              ...version,
-              change: version.changes[0]!,
-              calls: counted[index] ?? null,
-            }));
-            return { body: shownAs(versions, { origin: "store", data, asOf }) };
-          },
-        }),
-        writing({
-          id: `rollBack${place}${one}`,
-          method: "post",
-          path: `${base}/${noun}/{id}/rollback`,
-          tag: noun,
-          summary: `Publish a ${word} again as it was after a version; its tests are not tried`,
-          further: noteQuery,
-          body: goBack,
-          answer: answered,
-          run: (call, writer) => wentBack(call, call.body.to, writer, { noun, context }),
-        }),
-      ];
-    });
+    PLACES_BELOW.flatMap(({ name: place, base }) => [
+      reading({
+        id: `list${place}${one}Versions`,
+        path: `${base}/${noun}/{id}/versions`,
+        tag: noun,
+        summary: `List the versions of a ${word} with what each of them changed`,
+        answer: versions,
+        run: async (call, store) => {
+          const asOf = new Date(call.nowMs).toISOString();
+          const key = call.params["id"]!;
+          if (
+            (await findByIdOrName(store, kind, call.place!, key)) === null &&
+            fromFile(call, kind, key, context) !== undefined
+          )
+            return { body: { origin: "file", data: [], as_of: asOf } };
+          const { id, name } = await requireResource(call, store, kind, context);
+          const found = await store.listObjectVersions(id, call.place!, MOST_VERSIONS);
+          const counted = noun === "routes" && reads !== null ? await callsOf(found, name!, call, reads) : [];
+          const data = found.map((version, index) => ({
+            ...version,
+            change: version.changes[0]!,
+            calls: counted[index] ?? null,
+          }));
+          return { body: shownAs(versions, { origin: "store", data, asOf }) };
+        },
+      }),
+      writing({
+        id: `rollBack${place}${one}`,
+        method: "post",
+        path: `${base}/${noun}/{id}/rollback`,
+        tag: noun,
+        summary: `Publish a ${word} again as it was after a version; its tests are not tried`,
+        further: noteQuery,
+        body: goBack,
+        answer: answered,
+        run: (call, writer) => wentBack(call, call.body.to, writer, { noun, context }),
+      }),
+    ]);
 }
 
 /** The calls of a route under each of the newest versions. */

@@ -7,7 +7,7 @@ import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, findInUse } from "./configured-resources.ts";
 import { requireStorable } from "./desired-document.ts";
-import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
+import { type AdminCall, type AdminOperation, apart, PLACES_BELOW } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 import { orNull, time, simulatedCalls, traceIds } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
@@ -65,9 +65,8 @@ export function policySimulationOperations(
   simulations: Simulations | null,
   context: ConfiguredContext,
 ): readonly AdminOperation[] {
-  return (["tenant", "project"] as const).map((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
-    return apart({
+  return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
+    apart({
       id: `simulate${place}Policy`,
       method: "post",
       path: `${base}/policies/{id}/simulate`,
@@ -94,8 +93,8 @@ export function policySimulationOperations(
         const recorded = { ...made.recorded, wouldDeny: made.recorded.would_deny };
         return { body: shownAs(answer, { ...made, policy: name, recorded }) };
       },
-    });
-  });
+    }),
+  );
 }
 
 interface Present {

@@ -9,7 +9,7 @@ import { tagOf } from "../../../store/calls/call-tags.ts";
 import type { CallScope, CallSummary } from "../../../store/calls/calls.ts";
 import { askedBy } from "../asked.ts";
 import type { AdminOperation } from "../operation.ts";
-import { PLACES, reading } from "../operation.ts";
+import { PLACES_BELOW, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls } from "../report-reads.ts";
 import { instant, orNull, percentiles, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
@@ -65,9 +65,8 @@ export function routeComparisonOperations(
   context: ConfiguredContext,
 ): readonly AdminOperation[] {
   const reads = keptCalls(calls);
-  return (["tenant", "project"] as const).map((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
-    return reading({
+  return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
+    reading({
       id: `compare${place}Route`,
       path: `${base}/routes/{id}/compare`,
       tag: "routes",
@@ -83,8 +82,8 @@ export function routeComparisonOperations(
           throw nothingThere(`route ${route} in the ${placeText(call.place!)}`);
         return { body: shownComparison(route, pairs) };
       },
-    });
-  });
+    }),
+  );
 }
 
 /** The newest first. */

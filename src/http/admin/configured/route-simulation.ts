@@ -13,7 +13,7 @@ import { nothingThere, placeText } from "../../../auth/grants.ts";
 import { type ConfiguredContext, findInUse, nameInPath } from "./configured-resources.ts";
 import { requireStorable } from "./desired-document.ts";
 import { problemsError } from "../input.ts";
-import { type AdminCall, type AdminOperation, apart, PLACES } from "../operation.ts";
+import { type AdminCall, type AdminOperation, apart, PLACES_BELOW } from "../operation.ts";
 import { keptSimulations } from "../report-reads.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
 import { orNull, percentiles, time, simulatedCalls, traceIds } from "../schemas.ts";
@@ -145,9 +145,8 @@ export function routeSimulationOperations(
   simulations: Simulations | null,
   context: ConfiguredContext,
 ): readonly AdminOperation[] {
-  return (["tenant", "project"] as const).map((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
-    return apart({
+  return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
+    apart({
       method: "post",
       id: `simulate${place}Route`,
       path: `${base}/routes/{id}/simulate`,
@@ -161,8 +160,8 @@ export function routeSimulationOperations(
         const question = await questionOf(call, store, context);
         return { body: shownSimulation(question.name, await keptSimulations(simulations).route(question)) };
       },
-    });
-  });
+    }),
+  );
 }
 
 /** Throws `not_found`, and `invalid_request` for a document that could not be stored either. */

@@ -8,7 +8,7 @@ import type { Configured } from "../../../core/configured/configured.ts";
 import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
-import { type AdminOperation, PLACES, reading } from "../operation.ts";
+import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
 import type { CallFilter } from "../../../store/calls/calls.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
@@ -243,9 +243,8 @@ export function attentionOperations(
   targets: Targets,
 ): readonly AdminOperation[] {
   const world: World = { calls: keptCalls(calls), limits, targets };
-  return (["tenant", "project"] as const).map((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
-    return reading({
+  return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
+    reading({
       id: `list${place}Attention`,
       path: `${base}/attention`,
       tag: "attention",
@@ -264,6 +263,6 @@ export function attentionOperations(
         const matters = [...all.flat(), ...expiring].toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
         return { body: shownAs(answer, { data: matters.slice(0, MOST_MATTERS), asOfMs: nowMs }) };
       },
-    });
-  });
+    }),
+  );
 }

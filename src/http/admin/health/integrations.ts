@@ -8,7 +8,7 @@ import type { IntegrationScope } from "../../../observe/integrations/integration
 import type { Integration } from "../../../observe/integrations/integration-settings.ts";
 import type { IntegrationStatus } from "../../../observe/integrations/integrations.ts";
 import type { DocumentDependencies } from "../configured/document-rule.ts";
-import { type AdminContext, type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
+import { type AdminContext, type AdminOperation, PLACES, reading } from "../operation.ts";
 import { orNull, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import { SHED_REASONS } from "../../../observe/metrics/integration-gauges.ts";
@@ -105,9 +105,8 @@ export function integrationOperations(
   dependencies: Pick<DocumentDependencies, "configuration">,
   statuses: AdminContext["integrations"],
 ): readonly AdminOperation[] {
-  return (["operator", "tenant", "project"] as const satisfies readonly Reach[]).map((reach) => {
-    const { name, base, scopeText } = PLACES[reach];
-    return reading({
+  return Object.values(PLACES).map(({ name, base, scopeText }) =>
+    reading({
       id: `list${name}Integrations`,
       path: `${base}/integrations`,
       tag: "integrations",
@@ -122,6 +121,6 @@ export function integrationOperations(
         });
         return { body: shownAs(integrations, { data }) };
       },
-    });
-  });
+    }),
+  );
 }

@@ -7,7 +7,7 @@ import { nothingThere, scopeOf, type TenantOrProject } from "../../../auth/grant
 import type { LimitRule, LimitScope } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
-import { type AdminOperation, PLACES, reading } from "../operation.ts";
+import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
 import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
 import { time, amount, shownRule, shownUnits } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
@@ -303,8 +303,7 @@ export function limitStateOperations(
   limits: LimitWorld["limits"],
 ): readonly AdminOperation[] {
   const world: LimitWorld = { calls: keptCalls(calls), limits };
-  return (["tenant", "project"] as const).flatMap((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
+  return PLACES_BELOW.flatMap(({ name: place, base, scopeText }) => {
     const list = reading({
       id: `list${place}LimitStates`,
       path: `${base}/limit_states`,

@@ -8,7 +8,7 @@ import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import type { TargetStatus } from "../../../observe/metrics/metrics.ts";
 import type { AttemptSums, CallScope } from "../../../store/calls/calls.ts";
 import { drainShape, drainsOf } from "./drains.ts";
-import { type AdminOperation, PLACES, reading } from "../operation.ts";
+import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
 import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
 import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
 import { time } from "../schemas.ts";
@@ -282,9 +282,8 @@ const rounded = (ms: number | null): number | null => (ms === null ? null : Math
 
 export function providerHealthOperations(calls: AdminCalls | null, targets: Targets): readonly AdminOperation[] {
   const world: HealthWorld = { calls: keptCalls(calls), targets };
-  return (["tenant", "project"] as const).map((reach) => {
-    const { name: place, base, scopeText } = PLACES[reach];
-    return reading({
+  return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
+    reading({
       id: `list${place}ProviderHealth`,
       path: `${base}/provider_health`,
       tag: "provider_health",
@@ -297,6 +296,6 @@ export function providerHealthOperations(calls: AdminCalls | null, targets: Targ
           asOfMs: nowMs,
         }),
       }),
-    });
-  });
+    }),
+  );
 }

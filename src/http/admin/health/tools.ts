@@ -11,7 +11,7 @@ import type { JsonObject } from "../../../core/json.ts";
 import { insufficientRole } from "../../../core/refusals.ts";
 import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.ts";
 import type { ToolAsker, ToolServers } from "../../../mcp/tool-servers.ts";
-import { type AdminCall, type AdminOperation, type Answer, PLACES, reading, writing } from "../operation.ts";
+import { type AdminCall, type AdminOperation, type Answer, PLACES_BELOW, reading, writing } from "../operation.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import type { Writer } from "../../../store/writer.ts";
 
@@ -192,8 +192,7 @@ function rounded(ms: number): number {
 }
 
 export function toolOperations(servers: ToolServers, monotonic: () => number): readonly AdminOperation[] {
-  return (["tenant", "project"] as const).flatMap((reach) => {
-    const { name: place, base } = PLACES[reach];
+  return PLACES_BELOW.flatMap(({ name: place, base }) => {
     const item = `${base}/tool_servers/{id}`;
     const written = (
       call: AdminCall,
