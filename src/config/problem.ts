@@ -57,9 +57,8 @@ export function formatKey(key: string): string {
   return plain.length === key.length || key.length <= 3 ? key : `${plain}...`;
 }
 
-export function formatPath(path: Path): string {
+export function formatPath(path: Path, shown = formatKey): string {
   let text = "";
-  for (const step of path)
-    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${formatKey(step)}`;
+  for (const step of path) text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${shown(step)}`;
   return text;
 }

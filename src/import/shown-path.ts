@@ -1,6 +1,6 @@
 // How a place in the configuration of another gateway is shown. Its keys are often names of models, which are shown
 // whole; a key that may be a secret, or that a terminal could not show, is cut.
-import { formatKey, type Path } from "../config/problem.ts";
+import { formatKey, formatPath, type Path } from "../config/problem.ts";
 import { looksLikeSecret } from "./secret-shape.ts";
 
 const PLAIN_KEY = /^[\w.*:@/$ -]{1,100}$/;
@@ -10,9 +10,4 @@ export function shownKey(key: string): string {
 }
 
 /** `model_list[0].litellm_params.model`. */
-export function shownPath(path: Path): string {
-  let text = "";
-  for (const step of path)
-    text += typeof step === "number" ? `[${step}]` : `${text === "" ? "" : "."}${shownKey(step)}`;
-  return text;
-}
+export const shownPath = (path: Path): string => formatPath(path, shownKey);
