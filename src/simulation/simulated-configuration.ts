@@ -4,40 +4,14 @@ import { limitSetOf } from "../admission/compile-limits.ts";
 import type { TenantOrProject } from "../auth/grants.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import { NO_WEBHOOKS } from "../core/record/event.ts";
-import type { LimitRule } from "../core/configured/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { NO_TOOL_SERVERS } from "../core/configured/tool.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { PolicyDocument } from "../policies/policy-settings.ts";
 
-export type SimulatedConfiguration = Pick<
-  Snapshot,
-  | "version"
-  | "projects"
-  | "providers"
-  | "tenantProviders"
-  | "projectProviders"
-  | "settings"
-  | "tenantSettings"
-  | "projectSettings"
-  | "routes"
-  | "tenantRoutes"
-  | "projectRoutes"
-  | "prices"
-  | "allowPrivateAddresses"
-  | "limits"
-  | "conditionHeaders"
-  | "contentLogs"
-> & {
-  readonly policies: readonly Configured<PolicyDocument>[];
-  /** Of the tenant and its projects. */
-  readonly limitRules: readonly LimitRule[];
-};
+export type SimulatedConfiguration = ReturnType<typeof simulatedConfiguration>;
 
-export function simulatedConfiguration(
-  snapshot: Snapshot,
-  { tenantId, projectId }: TenantOrProject,
-): SimulatedConfiguration {
+export function simulatedConfiguration(snapshot: Snapshot, { tenantId, projectId }: TenantOrProject) {
   const projects = new Map(
     [...snapshot.projects].filter(
       ([id, project]) => project.tenantId === tenantId && (projectId === null || id === projectId),
@@ -70,6 +44,7 @@ export function simulatedConfiguration(
     contentLogs: new Map(
       [...ofProjects(snapshot.contentLogs)].map(([id, rules]) => [id, { ...rules, detectors: [] }] as const),
     ),
+    /** Of the tenant and its projects. */
     limitRules: snapshot.limitRules.rulesIn(tenantId),
     // The set was compiled from documents of this type.
     policies: snapshot.policies.sourcesOf(tenantId) as readonly Configured<PolicyDocument>[],

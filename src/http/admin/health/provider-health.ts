@@ -210,19 +210,12 @@ function providersSeen(snapshot: Snapshot, at: TenantOrProject): Snapshot["provi
   return new Map([...ofProjects, ...providers]);
 }
 
-interface AttemptFigures {
-  readonly attempts: number;
-  readonly errors: number;
-  readonly codes: readonly { readonly code: string; readonly attempts: number }[];
-  readonly latency: readonly bigint[];
-  /** Those that the provider let fail. */
-  readonly failed: readonly FailedSums[];
-}
+type AttemptFigures = ReturnType<typeof attemptFigures>;
 type FailedSums = AttemptSums & { readonly code: string };
 
 const sumOf = (sums: readonly AttemptSums[]): number => sums.reduce((sum, { attempts }) => sum + attempts, 0);
 
-function attemptFigures(sums: readonly AttemptSums[]): AttemptFigures {
+function attemptFigures(sums: readonly AttemptSums[]) {
   const failed = sums.filter((one): one is FailedSums => one.code !== null && isUpstream(one.code));
   const codes = [...Map.groupBy(failed, ({ code }) => code)].map(([code, of]) => ({ code, attempts: sumOf(of) }));
   return {
@@ -230,6 +223,7 @@ function attemptFigures(sums: readonly AttemptSums[]): AttemptFigures {
     errors: sumOf(failed),
     codes: codes.toSorted((a, b) => b.attempts - a.attempts),
     latency: (sums[0]?.latency ?? []).map((_, index) => sums.reduce((sum, one) => sum + one.latency[index]!, 0n)),
+    /** Those that the provider let fail. */
     failed,
   };
 }
