@@ -4,12 +4,10 @@ import { usd } from "../accounting/price.ts";
 import { type Percentiles, percentilesOf } from "../core/percentiles.ts";
 import type { RecordedCall } from "../store/calls/calls.ts";
 import { type ExampleCalls, examplesOf } from "./example-calls.ts";
-import type { Refusal, Replay, ReplayedCall } from "./replay.ts";
+import type { Replay, ReplayedCall } from "./replay.ts";
 
 /** The most refusals that sentences tell. */
 const MOST_TOLD = 5;
-
-export interface RefusalCount extends Refusal, ExampleCalls {}
 
 export type ReplaySums = ReturnType<typeof sumsOf>;
 
