@@ -1,7 +1,10 @@
-// Features specific to OpenAI that hardly any other vendor's schema has:
-// https://platform.openai.com/docs/api-reference/chat
+// Groups of features that a row lacks together.
 import type { Feature } from "../../core/capability.ts";
 
+/**
+ * Specific to OpenAI, so that hardly any other vendor's schema has them:
+ * https://platform.openai.com/docs/api-reference/chat
+ */
 export const OPENAI_ONLY: readonly Feature[] = [
   "verbosity",
   "modalities",
@@ -14,11 +17,15 @@ export const OPENAI_ONLY: readonly Feature[] = [
   "safety_identifier",
 ];
 
-const KNOWN_TO_SOME_HOSTS: ReadonlySet<Feature> = new Set(["prediction", "service_tier", "prompt_cache_key"]);
-/**
- * Of these, what all hosts, clouds and gateways of models lack. Each of their rows names which of the others it lacks.
- */
-export const UNKNOWN_TO_HOSTS = OPENAI_ONLY.filter((name) => !KNOWN_TO_SOME_HOSTS.has(name));
+export const LOGPROBS: readonly Feature[] = ["logprobs", "top_logprobs"];
+export const PENALTIES: readonly Feature[] = ["presence_penalty", "frequency_penalty"];
+export const TOOLS: readonly Feature[] = ["tools", "tool_choice", "parallel_tool_calls"];
+export const FILES: readonly Feature[] = ["file", "document"];
+/** Features that models that read only texts and images do not have, and those that models that read only text do not have. */
+export const BEYOND_IMAGES: readonly Feature[] = ["input_audio", "video_url", ...FILES];
+export const BEYOND_TEXT: readonly Feature[] = ["image_url", ...BEYOND_IMAGES];
 
-/** Features that models that read only text do not have. */
-export const BEYOND_TEXT: readonly Feature[] = ["image_url", "input_audio", "video_url", "file", "document"];
+/** The features of a group, for a row that lacks all but a few of them. */
+export function without(features: readonly Feature[], ...others: readonly Feature[]): readonly Feature[] {
+  return features.filter((name) => !others.includes(name));
+}

@@ -9,7 +9,7 @@ import { mistral as mistralRow, MISTRAL_CALL_IDS } from "../openai-compatible/ro
 import type { Provider } from "../provider.ts";
 import { GLOBAL_ADDRESS, pathStep, vertexAddress } from "./address.ts";
 import { ownName } from "./models.ts";
-import { OPENAI_ONLY } from "../openai-compatible/features.ts";
+import { BEYOND_IMAGES, OPENAI_ONLY } from "../openai-compatible/features.ts";
 
 const DEFAULT_VERSION = "v1";
 
@@ -21,7 +21,7 @@ const COMMON = {
   baseUrl: GLOBAL_ADDRESS,
   keyVariables: [],
   conversation: likeVllm(),
-  lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES],
 } as const satisfies OpenAICompatibleRow;
 
 export const openModels: Provider = openAICompatibleProvider({

@@ -13,7 +13,7 @@ import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";
-import { OPENAI_ONLY, UNKNOWN_TO_HOSTS } from "../features.ts";
+import { BEYOND_IMAGES, BEYOND_TEXT, FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, TOOLS, without } from "../features.ts";
 
 /**
  * types/defines/ai.d.ts in the vendor's runtime states what newer models accept. Codes:
@@ -93,28 +93,7 @@ const heroku: OpenAICompatibleRow = {
   conversation: { source: "https://devcenter.heroku.com/articles/heroku-inference-api-v1-chat-completions" },
   // The add-on's variable holds only the host.
   barePath: "/v1",
-  lacks: [
-    "n",
-    "presence_penalty",
-    "frequency_penalty",
-    "logit_bias",
-    "logprobs",
-    "top_logprobs",
-    "seed",
-    "audio",
-    "verbosity",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "image_url",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...without(OPENAI_ONLY, "modalities"), ...LOGPROBS, ...PENALTIES, ...BEYOND_TEXT, "n", "logit_bias", "seed"],
   cells: {
     temperature: { support: "native", range: [0, 1] },
     modalities: native("text only"),
@@ -141,7 +120,7 @@ const digitalocean: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   }),
-  lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES],
   cells: {
     reasoning_effort: native("for Anthropic models, a share of max_completion_tokens"),
     max_completion_tokens: native("256 or more; max_tokens has no such minimum"),
@@ -168,20 +147,7 @@ const scaleway: OpenAICompatibleRow = {
     dimensions: "dimensions",
   },
   conversation: likeVllm(),
-  lacks: [
-    ...UNKNOWN_TO_HOSTS,
-    "n",
-    "frequency_penalty",
-    "logit_bias",
-    "top_logprobs",
-    "user",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, ...FILES, "n", "frequency_penalty", "logit_bias", "top_logprobs", "user", "video_url"],
   cells: {
     reasoning_effort: native("depends on the model"),
     input_audio: native("Voxtral models only"),
@@ -198,7 +164,7 @@ const ovhcloud: OpenAICompatibleRow = {
   keyVariables: ["OVH_AI_ENDPOINTS_ACCESS_TOKEN", "OVHCLOUD_API_KEY"],
   embeddings: { docs: "https://help.ovhcloud.com/csm/en-public-cloud-ai-endpoints-embeddings", mostInputs: 2048 },
   conversation: likeVllm(),
-  lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES],
   cells: { reasoning_effort: native("depends on the model") },
   renames: { max_completion_tokens: "max_tokens" },
 };
@@ -226,7 +192,7 @@ const snowflake: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   },
-  lacks: ["modalities", "audio", "web_search_options", "store", "input_audio", "video_url", "file", "document"],
+  lacks: [...BEYOND_IMAGES, "modalities", "audio", "web_search_options", "store"],
   cells: { image_url: native("base64 data, on Claude and OpenAI models") },
   inlines: ["image_url"],
   guards: ["guardrails"],
@@ -240,7 +206,7 @@ const snowflake: OpenAICompatibleRow = {
     },
     {
       models: /llama|mistral|mixtral|deepseek|arctic/,
-      lacks: ["tools", "tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "image_url"],
+      lacks: [...TOOLS, "response_format", "reasoning_effort", "image_url"],
     },
   ],
   // The finish reason is empty in all recorded answers.
@@ -319,19 +285,7 @@ const watsonx: OpenAICompatibleRow = {
     assistant: ["name", "refusal"],
     system: ["name"],
   },
-  lacks: [
-    ...UNKNOWN_TO_HOSTS,
-    "user",
-    "stream_options",
-    "parallel_tool_calls",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES, "user", "stream_options", "parallel_tool_calls"],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
   reserved: ["model_id", "space_id", "tool_choice_option"],
   finishReasons: { time_limit: "length", cancelled: { failure: "server" } },
@@ -367,7 +321,7 @@ const bedrockMantle: OpenAICompatibleRow = {
       meaning: "Region, which is part of the URL.",
     },
   ],
-  lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
+  lacks: [...FILES, "modalities", "audio", "web_search_options", "video_url"],
   cells: {
     reasoning_effort: native("gpt-oss: low, medium, high"),
     service_tier: native("default, priority, flex, reserved"),
@@ -394,7 +348,7 @@ const oci: OpenAICompatibleRow = {
   keyVariables: ["OCI_GENAI_API_KEY", "OCI_API_KEY"],
   conversation: likeOpenAI({ assistant: ["reasoning_content"] }),
   settings: [{ name: "region", variables: ["OCI_REGION"], meaning: "Region of the key, which is part of the URL." }],
-  lacks: ["modalities", "audio", "web_search_options", "video_url", "file", "document"],
+  lacks: [...FILES, "modalities", "audio", "web_search_options", "video_url"],
   cells: {
     image_url: native("depends on the model"),
     reasoning_effort: native("depends on the model"),
@@ -429,17 +383,7 @@ const copilot: OpenAICompatibleRow = {
     assistant: ["reasoning_opaque", "copilot_cache_control"],
     tool: ["copilot_cache_control"],
   }),
-  lacks: [
-    "modalities",
-    "audio",
-    "service_tier",
-    "web_search_options",
-    "store",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...BEYOND_IMAGES, "modalities", "audio", "service_tier", "web_search_options", "store"],
   cells: {
     image_url: native("base64 data"),
     response_format: native("json_schema on GPT models"),

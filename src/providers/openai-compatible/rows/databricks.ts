@@ -7,7 +7,7 @@ import { unsupportedValue } from "../../../core/refusals.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-import { UNKNOWN_TO_HOSTS } from "../features.ts";
+import { FILES, OPENAI_ONLY, without } from "../features.ts";
 
 const LEAST_BUDGET = 1_024;
 const BUDGETS: Readonly<Record<string, number>> = { minimal: LEAST_BUDGET, low: 2_048, medium: 8_192, high: 16_384 };
@@ -80,7 +80,7 @@ export const databricks: OpenAICompatibleRow = {
   // The vendor's own variable holds the workspace's host.
   barePath: "/serving-endpoints",
   // Every chunk has usage without a request for it.
-  lacks: [...UNKNOWN_TO_HOSTS, "stream_options", "prediction", "prompt_cache_key", "file", "document"],
+  lacks: [...without(OPENAI_ONLY, "service_tier"), ...FILES, "stream_options"],
   cells: {
     tools: native("at most 32 functions"),
     service_tier: native("priority, depending on the model"),

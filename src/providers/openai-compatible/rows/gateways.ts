@@ -7,7 +7,7 @@ import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { base64Of, documentAs, documentAsFile, effortInReasoning, fileAtAddress, VENDOR_CHOICES } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow } from "../row.ts";
-import { UNKNOWN_TO_HOSTS } from "../features.ts";
+import { FILES, OPENAI_ONLY, without } from "../features.ts";
 
 /** `file_data` may be an address: https://openrouter.ai/docs/features/multimodal/pdfs */
 const openrouterFile = fileAtAddress("a URL in file_id is sent in file_data", (address, rest) => ({
@@ -69,7 +69,7 @@ const huggingface: OpenAICompatibleRow = {
   keyVariables: ["HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"],
   verified: { date: "2026-11-20" },
   conversation: openTable("https://huggingface.co/docs/inference-providers/tasks/chat-completion"),
-  lacks: [...UNKNOWN_TO_HOSTS, "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES],
   cells: {
     n: native("most providers return one choice"),
     reasoning_effort: native("none to xhigh, depending on model and provider"),
@@ -183,7 +183,7 @@ const nanogpt: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   }),
-  lacks: ["modalities", "audio", "prediction", "store", "web_search_options", "safety_identifier", "video_url"],
+  lacks: [...without(OPENAI_ONLY, "verbosity", "service_tier", "prompt_cache_key"), "video_url"],
   blocks: { document: documentAsFile },
   reasoningBack: "reasoning",
   takesDeveloper: true,

@@ -4,11 +4,9 @@ import { native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
 import { likeVllm } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
-import { OPENAI_ONLY } from "../features.ts";
+import { BEYOND_IMAGES, FILES, LOGPROBS, OPENAI_ONLY, without } from "../features.ts";
 import { audioAsUrl, enableThinking, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-
-const LOGPROBS = ["logprobs", "top_logprobs"] as const;
 
 /**
  * The backend that answers determines whether reasoning is named `reasoning` or `reasoning_content`; both are read.
@@ -47,7 +45,7 @@ const venice: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   }),
-  lacks: ["logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier", "file", "document"],
+  lacks: [...FILES, "logit_bias", "prediction", "service_tier", "modalities", "audio", "safety_identifier"],
   cells: {
     user: native("accepted, but has no effect"),
     store: native("accepted, but has no effect"),
@@ -89,7 +87,7 @@ const parasail: OpenAICompatibleRow = {
   baseUrl: "https://api.parasail.io/v1",
   keyVariables: ["PARASAIL_API_KEY"],
   conversation: likeVllm(),
-  lacks: ["verbosity", "modalities", "audio", "service_tier", "store", "prompt_cache_key", "web_search_options"],
+  lacks: without(OPENAI_ONLY, "prediction", "safety_identifier"),
 };
 
 /**
@@ -130,7 +128,7 @@ const friendli: OpenAICompatibleRow = {
   keyVariables: ["FRIENDLI_TOKEN"],
   verified: { source: "https://github.com/friendliai/friendli-client", date: "2026-11-20" },
   conversation: likeVllm(),
-  lacks: [...OPENAI_ONLY, "user", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES, "user"],
   cells: { reasoning_effort: native("minimal to ultracode, depending on the model") },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList },
@@ -170,7 +168,7 @@ const novita: OpenAICompatibleRow = {
     formats: ["float", "base64"],
   },
   conversation: likeVllm(),
-  lacks: [...OPENAI_ONLY, "user", "parallel_tool_calls", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES, "user", "parallel_tool_calls"],
   cells: { tool_choice: native("not documented") },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { reasoning_effort: enableThinking },
@@ -189,7 +187,7 @@ const nebius: OpenAICompatibleRow = {
     dimensions: "dimensions",
   },
   conversation: likeVllm(),
-  lacks: OPENAI_ONLY.filter((name) => name !== "service_tier" && name !== "store"),
+  lacks: without(OPENAI_ONLY, "service_tier", "store"),
   cells: {
     service_tier: native("auto"),
     seed: native("not documented"),
@@ -205,7 +203,7 @@ const hyperbolic: OpenAICompatibleRow = {
   baseUrl: "https://api.hyperbolic.xyz/v1",
   keyVariables: ["HYPERBOLIC_API_KEY"],
   conversation: likeVllm(),
-  lacks: [...OPENAI_ONLY, "input_audio", "video_url", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES],
   cells: { image_url: native("base64 data only; the gateway fetches URLs") },
   inlines: ["image_url"],
 };

@@ -6,7 +6,7 @@ import { isObject } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { likeVllm } from "../conversation.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
-import { UNKNOWN_TO_HOSTS } from "../features.ts";
+import { BEYOND_IMAGES, FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, without } from "../features.ts";
 import { base64Of, stopAsList, textDocument, VENDOR_CHOICES, documentAs } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
@@ -26,14 +26,10 @@ const groq: OpenAICompatibleRow = {
     assistant: ["name", "function_call"],
   },
   lacks: [
-    ...UNKNOWN_TO_HOSTS,
-    "presence_penalty",
-    "frequency_penalty",
+    ...without(OPENAI_ONLY, "service_tier"),
+    ...LOGPROBS,
+    ...PENALTIES,
     "logit_bias",
-    "logprobs",
-    "top_logprobs",
-    "prediction",
-    "prompt_cache_key",
     "input_audio",
     "video_url",
     "file",
@@ -82,16 +78,7 @@ const together: OpenAICompatibleRow = {
     tool: ["name"],
     calls: ["index"],
   },
-  lacks: [
-    ...UNKNOWN_TO_HOSTS,
-    "user",
-    "parallel_tool_calls",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, ...FILES, "user", "parallel_tool_calls"],
   cells: {
     input_audio: native("wav only"),
     temperature: native("documented as 0 to 1"),
@@ -134,7 +121,7 @@ const fireworks: OpenAICompatibleRow = {
     tokens: true,
   },
   conversation: { source: "https://github.com/fw-ai-external/python-sdk" },
-  lacks: [...UNKNOWN_TO_HOSTS, "file"],
+  lacks: [...without(OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key"), "file"],
   cells: {
     max_tokens: native("reduced to what is left of the context unless context_length_exceeded_behavior is error"),
     service_tier: native("only priority has an effect"),
@@ -173,17 +160,7 @@ const cerebras: OpenAICompatibleRow = {
     assistant: ["name"],
     tool: ["name"],
   },
-  lacks: [
-    ...UNKNOWN_TO_HOSTS,
-    "presence_penalty",
-    "frequency_penalty",
-    "logit_bias",
-    "prompt_cache_key",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...without(OPENAI_ONLY, "prediction", "service_tier"), ...PENALTIES, ...BEYOND_IMAGES, "logit_bias"],
   cells: { temperature: { support: "native", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
   reasoningBack: "reasoning",
@@ -211,7 +188,7 @@ const sambanova: OpenAICompatibleRow = {
     user: ["name"],
     assistant: ["name", "reasoning"],
   },
-  lacks: [...UNKNOWN_TO_HOSTS, "user", "prediction", "service_tier", "prompt_cache_key", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES, "user"],
   cells: {
     presence_penalty: native("accepted, but has no effect"),
     frequency_penalty: native("accepted, but has no effect"),
@@ -266,19 +243,7 @@ const nvidia: OpenAICompatibleRow = {
     except: [{ models: /-(?:query|passage)$/, lacks: ["inputType"] }],
   },
   conversation: { source: "https://docs.api.nvidia.com/nim/reference/llm-apis" },
-  lacks: [
-    ...UNKNOWN_TO_HOSTS,
-    "n",
-    "logit_bias",
-    "logprobs",
-    "top_logprobs",
-    "user",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "input_audio",
-    "video_url",
-  ],
+  lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "input_audio", "video_url"],
   cells: {
     tools: native("depends on the model"),
     response_format: native("depends on the model"),
@@ -289,18 +254,11 @@ const nvidia: OpenAICompatibleRow = {
     { models: /omni/i, textAsString: true },
     {
       models: /nemotron-4-340b/,
-      lacks: ["stop", "seed", "presence_penalty", "frequency_penalty", "tools", "tool_choice"],
+      lacks: ["stop", "seed", ...PENALTIES, "tools", "tool_choice"],
     },
     {
       models: /^google\/(gemma-2|recurrentgemma)/,
-      lacks: [
-        "presence_penalty",
-        "frequency_penalty",
-        "tools",
-        "tool_choice",
-        "response_format",
-        "parallel_tool_calls",
-      ],
+      lacks: [...PENALTIES, "tools", "tool_choice", "response_format", "parallel_tool_calls"],
     },
   ],
   dialect: { blocks: ["audio_url"] },
@@ -329,7 +287,7 @@ const deepinfra: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   }),
-  lacks: [...UNKNOWN_TO_HOSTS, "logit_bias", "parallel_tool_calls", "prediction"],
+  lacks: [...without(OPENAI_ONLY, "service_tier", "prompt_cache_key"), "logit_bias", "parallel_tool_calls"],
   cells: {
     tool_choice: {
       support: "native",

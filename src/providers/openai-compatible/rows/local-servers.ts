@@ -5,7 +5,7 @@ import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { jsonObjectAsSchema, namedToolAlone, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-import { OPENAI_ONLY } from "../features.ts";
+import { BEYOND_IMAGES, FILES, LOGPROBS, OPENAI_ONLY, without } from "../features.ts";
 
 const llamacpp: OpenAICompatibleRow = {
   id: "llamacpp",
@@ -30,19 +30,7 @@ const llamacpp: OpenAICompatibleRow = {
     formats: ["float", "base64"],
   },
   conversation: openTable("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"),
-  lacks: [
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...without(OPENAI_ONLY, "prompt_cache_key"), ...FILES, "video_url"],
   cells: {
     parallel_tool_calls: native("the default is false"),
     n: native("requires as many parallel slots"),
@@ -72,7 +60,7 @@ const vllm: OpenAICompatibleRow = {
     ...LIKE_OPENAI,
   },
   conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
-  lacks: ["modalities", "audio", "prediction", "web_search_options", "safety_identifier", "store", "file", "document"],
+  lacks: [...without(OPENAI_ONLY, "verbosity", "service_tier", "prompt_cache_key"), ...FILES],
   cells: {
     tool_choice: native("auto requires --enable-auto-tool-choice"),
     service_tier: native("accepted, but has no effect"),
@@ -95,22 +83,7 @@ const lmstudio: OpenAICompatibleRow = {
   verified: { date: "2026-11-20" },
   embeddings: { docs: "https://lmstudio.ai/docs/developer/openai-compat/embeddings", mostInputs: 2048 },
   conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
-  lacks: [
-    "n",
-    "logprobs",
-    "top_logprobs",
-    "verbosity",
-    "modalities",
-    "audio",
-    "service_tier",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, ...BEYOND_IMAGES, "n"],
   cells: {
     tool_choice: {
       support: "native",
@@ -139,7 +112,7 @@ const sglang: OpenAICompatibleRow = {
     tokens: true,
   },
   conversation: openTable("https://github.com/sgl-project/sglang"),
-  lacks: [...OPENAI_ONLY, "input_audio", "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES, "input_audio"],
   cells: {
     tools: native("requires --tool-call-parser"),
     reasoning_effort: native("depends on the model's template"),
@@ -165,17 +138,10 @@ const mistralrs: OpenAICompatibleRow = {
     "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   ),
   lacks: [
+    ...without(OPENAI_ONLY, "web_search_options"),
     "seed",
     "user",
     "parallel_tool_calls",
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "prompt_cache_key",
-    "safety_identifier",
-    "store",
     "input_audio",
     "document",
   ],
@@ -211,22 +177,7 @@ const xinference: OpenAICompatibleRow = {
     mostInputs: 2048,
   },
   conversation: openTable("https://github.com/xorbitsai/inference"),
-  lacks: [
-    "n",
-    "user",
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "store",
-    "input_audio",
-    "file",
-    "document",
-  ],
+  lacks: [...without(OPENAI_ONLY, "service_tier"), ...FILES, "n", "user", "logit_bias", "input_audio"],
   cells: {
     tools: native("some model families only"),
     service_tier: native("accepted, but has no effect"),
@@ -252,7 +203,7 @@ const localai: OpenAICompatibleRow = {
   rerank: { docs: "https://localai.io/features/reranker/" },
   embeddings: { docs: "https://localai.io/features/embeddings/", mostInputs: 2048, tokens: true },
   conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
-  lacks: [...OPENAI_ONLY, "file", "document"],
+  lacks: [...OPENAI_ONLY, ...FILES],
   cells: {
     tools: native("depends on the backend"),
     response_format: native("llama.cpp backend only"),
@@ -284,18 +235,7 @@ const tgi: OpenAICompatibleRow = {
     date: "2026-11-20",
   },
   conversation: openTable("https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json"),
-  lacks: [
-    ...OPENAI_ONLY,
-    "n",
-    "logit_bias",
-    "user",
-    "parallel_tool_calls",
-    "reasoning_effort",
-    "input_audio",
-    "video_url",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES, "n", "logit_bias", "user", "parallel_tool_calls", "reasoning_effort"],
   cells: { top_logprobs: { support: "native", range: [0, 5] } },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: tgiNamedTool, response_format: jsonObjectAsSchema },

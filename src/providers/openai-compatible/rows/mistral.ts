@@ -7,7 +7,7 @@ import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../conversation/tool-calls.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
-import { OPENAI_ONLY } from "../features.ts";
+import { LOGPROBS, OPENAI_ONLY, without } from "../features.ts";
 import { isWebAddress } from "../../../core/text/web-address.ts";
 import { base64Of, documentAs } from "../quirks.ts";
 import type { BlockRewrite, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -112,14 +112,7 @@ export const mistral: OpenAICompatibleRow = {
     calls: ["index"],
     parts: { file: ["file_id"] },
   },
-  lacks: [
-    ...OPENAI_ONLY.filter((name) => name !== "prediction" && name !== "prompt_cache_key"),
-    "logit_bias",
-    "logprobs",
-    "top_logprobs",
-    "user",
-    "video_url",
-  ],
+  lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, "logit_bias", "user", "video_url"],
   cells: {
     tools: native("an empty list is not sent"),
     reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] },

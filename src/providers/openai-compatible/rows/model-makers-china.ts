@@ -5,7 +5,7 @@ import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS } from "../conversation.ts";
-import { OPENAI_ONLY } from "../features.ts";
+import { FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, without } from "../features.ts";
 import {
   audioAsUrl,
   CHOICE_BY_OFFER,
@@ -17,9 +17,6 @@ import {
   toolChoiceByOffer,
 } from "../quirks.ts";
 import type { BlockRewrite, ErrorRule, ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
-
-const LOGPROBS = ["logprobs", "top_logprobs"] as const;
-const PENALTIES = ["presence_penalty", "frequency_penalty"] as const;
 
 /** The vendor's error codes: https://platform.kimi.ai/docs/api/errors */
 const MOONSHOT_ERRORS: readonly ErrorRule[] = [
@@ -76,17 +73,16 @@ const moonshot: OpenAICompatibleRow = {
     tool: ["name"],
   },
   lacks: [
-    ...OPENAI_ONLY.filter((name) => name !== "prompt_cache_key" && name !== "safety_identifier"),
+    ...without(OPENAI_ONLY, "prompt_cache_key", "safety_identifier"),
     ...LOGPROBS,
+    ...PENALTIES,
+    ...FILES,
     "logit_bias",
     "seed",
     "user",
     "input_audio",
-    "file",
-    "document",
     "top_p",
     "n",
-    ...PENALTIES,
   ],
   cells: {
     temperature: MOONSHOT_TEMPERATURE,
@@ -269,11 +265,7 @@ const dashscope: OpenAICompatibleRow = {
     everyPart: ["cache_control"],
     tools: ["cache_control"],
   },
-  lacks: [
-    ...OPENAI_ONLY.filter((name) => name !== "modalities" && name !== "audio" && name !== "service_tier"),
-    "frequency_penalty",
-    "file",
-  ],
+  lacks: [...without(OPENAI_ONLY, "modalities", "audio", "service_tier"), "frequency_penalty", "file"],
   cells: {
     n: { support: "native", note: "1 with tools", range: [1, 4] },
     top_logprobs: { support: "native", note: "depends on the model", range: [0, 5] },
@@ -348,9 +340,10 @@ const minimax: OpenAICompatibleRow = {
     tool: ["name"],
   },
   lacks: [
-    ...OPENAI_ONLY.filter((name) => name !== "service_tier"),
+    ...without(OPENAI_ONLY, "service_tier"),
     ...LOGPROBS,
     ...PENALTIES,
+    ...FILES,
     "n",
     "stop",
     "logit_bias",
@@ -359,8 +352,6 @@ const minimax: OpenAICompatibleRow = {
     "response_format",
     "parallel_tool_calls",
     "input_audio",
-    "file",
-    "document",
   ],
   cells: {
     tool_choice: CHOICE_BY_OFFER,
@@ -417,7 +408,7 @@ const volcengine: OpenAICompatibleRow = {
     user: ["name"],
     assistant: ["name"],
   },
-  lacks: [...OPENAI_ONLY.filter((name) => name !== "service_tier"), "seed", "file"],
+  lacks: [...without(OPENAI_ONLY, "service_tier"), "seed", "file"],
   cells: {
     service_tier: native("auto, default"),
     reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] },
@@ -523,13 +514,12 @@ const stepfun: OpenAICompatibleRow = {
   lacks: [
     ...OPENAI_ONLY,
     ...LOGPROBS,
+    ...FILES,
     "presence_penalty",
     "logit_bias",
     "seed",
     "user",
     "parallel_tool_calls",
-    "file",
-    "document",
   ],
   cells: {
     frequency_penalty: { support: "native", range: [0, 1] },
@@ -561,16 +551,7 @@ const siliconflow: OpenAICompatibleRow = {
     except: [{ models: /^(?!.*Qwen3)/i, lacks: ["dimensions"] }],
   },
   conversation: {},
-  lacks: [
-    ...OPENAI_ONLY,
-    ...LOGPROBS,
-    "presence_penalty",
-    "logit_bias",
-    "seed",
-    "parallel_tool_calls",
-    "file",
-    "document",
-  ],
+  lacks: [...OPENAI_ONLY, ...LOGPROBS, ...FILES, "presence_penalty", "logit_bias", "seed", "parallel_tool_calls"],
   cells: {
     max_tokens: native("does not include the reasoning"),
     reasoning_effort: native("high, max, depending on the model; others use enable_thinking and thinking_budget"),

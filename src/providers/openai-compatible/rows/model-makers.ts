@@ -6,7 +6,7 @@ import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
 import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
-import { BEYOND_TEXT, OPENAI_ONLY } from "../features.ts";
+import { BEYOND_TEXT, LOGPROBS, OPENAI_ONLY, PENALTIES, TOOLS, without } from "../features.ts";
 import {
   base64Of,
   CHOICE_BY_OFFER,
@@ -185,7 +185,7 @@ const deepseek: OpenAICompatibleRow = {
     assistant: ["prefix"],
     ...LEFT_OVERS,
   }),
-  lacks: ["logit_bias", ...OPENAI_ONLY, ...BEYOND_TEXT],
+  lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "logit_bias"],
   cells: {
     response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
     tool_choice: native("required and naming a function require thinking to be disabled"),
@@ -222,20 +222,7 @@ const xai: OpenAICompatibleRow = {
   keyVariables: ["XAI_API_KEY"],
   verified: { date: "2026-11-20" },
   conversation: likeOpenAI(LEFT_OVERS),
-  lacks: [
-    "logit_bias",
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "store",
-    "prompt_cache_key",
-    "web_search_options",
-    "safety_identifier",
-    "input_audio",
-    "video_url",
-    "document",
-  ],
+  lacks: [...without(OPENAI_ONLY, "service_tier"), "logit_bias", "input_audio", "video_url", "document"],
   cells: { service_tier: native("default, priority") },
   rewrites: { stop: stopAsList },
   blocks: { file: xaiFile },
@@ -243,7 +230,7 @@ const xai: OpenAICompatibleRow = {
     { models: /^grok-4(-\d|-fast|\.20(?!-multi-agent)|-latest|$)/, lacks: ["reasoning_effort"] },
     {
       models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/,
-      lacks: ["stop", "presence_penalty", "frequency_penalty"],
+      lacks: ["stop", ...PENALTIES],
     },
   ],
   // "Multi Agent requests are not allowed on chat completions", says the vendor's error.
@@ -317,23 +304,13 @@ const perplexity: OpenAICompatibleRow = {
   },
   conversation: {},
   lacks: [
+    ...without(OPENAI_ONLY, "web_search_options"),
+    ...LOGPROBS,
+    ...TOOLS,
     "n",
     "logit_bias",
-    "logprobs",
-    "top_logprobs",
     "seed",
     "user",
-    "tools",
-    "tool_choice",
-    "parallel_tool_calls",
-    "verbosity",
-    "modalities",
-    "audio",
-    "prediction",
-    "service_tier",
-    "store",
-    "prompt_cache_key",
-    "safety_identifier",
     "input_audio",
   ],
   cells: {
@@ -345,9 +322,6 @@ const perplexity: OpenAICompatibleRow = {
   dialect: { blocks: ["file_url", "pdf_url"], messageRules: ["image_url_text", "schema_without_name"] },
 };
 
-const PENALTIES = ["presence_penalty", "frequency_penalty"] as const;
-const LOGPROBS = ["logprobs", "top_logprobs"] as const;
-
 const ai21: OpenAICompatibleRow = {
   id: "ai21",
   label: "AI21",
@@ -358,8 +332,8 @@ const ai21: OpenAICompatibleRow = {
   conversation: {},
   lacks: [
     ...OPENAI_ONLY,
-    ...PENALTIES,
     ...LOGPROBS,
+    ...PENALTIES,
     ...BEYOND_TEXT,
     "stream_options",
     "logit_bias",
@@ -394,8 +368,8 @@ const inception: OpenAICompatibleRow = {
   conversation: {},
   lacks: [
     ...OPENAI_ONLY,
-    ...PENALTIES,
     ...LOGPROBS,
+    ...PENALTIES,
     ...BEYOND_TEXT,
     "top_p",
     "n",
@@ -502,7 +476,7 @@ const morph: OpenAICompatibleRow = {
   baseUrl: "https://api.morphllm.com/v1",
   keyVariables: ["MORPH_API_KEY"],
   conversation: {},
-  lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "tools", "tool_choice", "parallel_tool_calls", "reasoning_effort"],
+  lacks: [...OPENAI_ONLY, ...TOOLS, ...BEYOND_TEXT, "reasoning_effort"],
   cells: { temperature: native("the vendor advises 0") },
   textAsString: true,
 };
