@@ -17,18 +17,17 @@ type Further = Pick<MemberTable, "everyPart" | "calls" | "tools"> & {
   readonly tool?: readonly string[];
 };
 
+/** Names of participants in messages of every role but `tool`, plus the members that a vendor names beyond them. */
+export function withNames({ system = [], user = [], assistant = [], ...more }: Further = {}): Further {
+  return { system: ["name", ...system], user: ["name", ...user], assistant: ["name", ...assistant], ...more };
+}
+
 /**
  * OpenAI's published schema, for OpenAI itself and for vendors that claim to support it, plus the members that a vendor
  * names beyond it.
  */
-export function likeOpenAI({ system = [], user = [], assistant = [], tool = [], ...more }: Further = {}): Further {
-  return {
-    system: ["name", ...system],
-    user: ["name", ...user],
-    assistant: ["name", "refusal", "audio", "function_call", ...assistant],
-    tool,
-    ...more,
-  };
+export function likeOpenAI({ assistant = [], tool = [], ...more }: Further = {}): Further {
+  return withNames({ ...more, assistant: ["refusal", "audio", "function_call", ...assistant], tool });
 }
 
 /**

@@ -7,7 +7,7 @@ import type { Target } from "../../../core/target.ts";
 import { VERSION } from "../../../core/version.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { COHERE_INPUT_TYPES } from "../../tasks/embedding-parameters.ts";
-import { likeOpenAI, likeVllm } from "../conversation.ts";
+import { likeOpenAI, likeVllm, withNames } from "../conversation.ts";
 import { effortInReasoning, noted, stopAsList } from "../quirks.ts";
 import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -186,11 +186,7 @@ const snowflake: OpenAICompatibleRow = {
   verified: { source: "https://docs.snowflake.com/user-guide/snowflake-cortex/open_ai_sdk", date: "2026-11-20" },
   conversation: {
     source: "https://docs.snowflake.com/en/user-guide/snowflake-cortex/cortex-rest-api",
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "reasoning_details"],
-    everyPart: ["cache_control"],
-    tools: ["cache_control"],
+    ...withNames({ assistant: ["reasoning_details"], everyPart: ["cache_control"], tools: ["cache_control"] }),
   },
   lacks: [...BEYOND_IMAGES, "modalities", "audio", "web_search_options", "store"],
   cells: { image_url: native("base64 data, on Claude and OpenAI models") },
@@ -280,11 +276,7 @@ const watsonx: OpenAICompatibleRow = {
     },
   ],
   verified: { source: "https://github.com/IBM/watsonx-ai-node-sdk", date: "2026-11-20" },
-  conversation: {
-    user: ["name"],
-    assistant: ["name", "refusal"],
-    system: ["name"],
-  },
+  conversation: withNames({ assistant: ["refusal"] }),
   lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES, "user", "stream_options", "parallel_tool_calls"],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
   reserved: ["model_id", "space_id", "tool_choice_option"],

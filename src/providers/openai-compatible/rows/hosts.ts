@@ -4,7 +4,7 @@ import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
-import { likeVllm } from "../conversation.ts";
+import { likeVllm, withNames } from "../conversation.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import { BEYOND_IMAGES, FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, without } from "../features.ts";
 import { base64Of, stopAsList, textDocument, VENDOR_CHOICES, documentAs } from "../quirks.ts";
@@ -20,11 +20,7 @@ const groq: OpenAICompatibleRow = {
   },
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "function_call"],
-  },
+  conversation: withNames({ assistant: ["function_call"] }),
   lacks: [
     ...without(OPENAI_ONLY, "service_tier"),
     ...LOGPROBS,
@@ -71,13 +67,11 @@ const together: OpenAICompatibleRow = {
   verified: { source: "https://github.com/togethercomputer/openapi", date: "2026-11-20" },
   rerank: { docs: "https://docs.together.ai/reference/rerank" },
   embeddings: { docs: "https://docs.together.ai/reference/embeddings-2", mostInputs: 2048 },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "function_call", "reasoning", "reasoning_content"],
+  conversation: withNames({
+    assistant: ["function_call", "reasoning", "reasoning_content"],
     tool: ["name"],
     calls: ["index"],
-  },
+  }),
   lacks: [...OPENAI_ONLY, ...FILES, "user", "parallel_tool_calls"],
   cells: {
     input_audio: native("wav only"),
@@ -154,12 +148,7 @@ const cerebras: OpenAICompatibleRow = {
   baseUrl: "https://api.cerebras.ai/v1",
   keyVariables: ["CEREBRAS_API_KEY"],
   verified: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", date: "2026-11-20" },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name"],
-    tool: ["name"],
-  },
+  conversation: withNames({ tool: ["name"] }),
   lacks: [...without(OPENAI_ONLY, "prediction", "service_tier"), ...PENALTIES, ...BEYOND_IMAGES, "logit_bias"],
   cells: { temperature: { support: "native", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
@@ -183,11 +172,7 @@ const sambanova: OpenAICompatibleRow = {
   baseUrl: "https://api.sambanova.ai/v1",
   keyVariables: ["SAMBANOVA_API_KEY"],
   verified: { source: "https://github.com/sambanova/sambanova-python", date: "2026-11-20" },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "reasoning"],
-  },
+  conversation: withNames({ assistant: ["reasoning"] }),
   lacks: [...OPENAI_ONLY, ...FILES, "user"],
   cells: {
     presence_penalty: native("accepted, but has no effect"),

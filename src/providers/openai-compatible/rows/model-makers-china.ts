@@ -4,7 +4,7 @@ import { type Capability, NATIVE, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
-import { LEFT_OVERS } from "../conversation.ts";
+import { LEFT_OVERS, withNames } from "../conversation.ts";
 import { FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, without } from "../features.ts";
 import {
   audioAsUrl,
@@ -66,12 +66,7 @@ const moonshot: OpenAICompatibleRow = {
   },
   keyVariables: ["MOONSHOT_API_KEY", "MOONSHOTAI_API_KEY", "KIMI_API_KEY"],
   verified: { date: "2026-11-20" },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "partial"],
-    tool: ["name"],
-  },
+  conversation: withNames({ assistant: ["partial"], tool: ["name"] }),
   lacks: [
     ...without(OPENAI_ONLY, "prompt_cache_key", "safety_identifier"),
     ...LOGPROBS,
@@ -333,12 +328,7 @@ const minimax: OpenAICompatibleRow = {
   },
   keyVariables: ["MINIMAX_API_KEY"],
   verified: { date: "2026-11-20" },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "reasoning_details"],
-    tool: ["name"],
-  },
+  conversation: withNames({ assistant: ["reasoning_details"], tool: ["name"] }),
   lacks: [
     ...without(OPENAI_ONLY, "service_tier"),
     ...LOGPROBS,
@@ -402,12 +392,7 @@ const volcengine: OpenAICompatibleRow = {
     mostInputs: 256,
     formats: ["float", "base64"],
   },
-  conversation: {
-    source: "https://www.volcengine.com/docs/82379/1494384",
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name"],
-  },
+  conversation: { source: "https://www.volcengine.com/docs/82379/1494384", ...withNames() },
   lacks: [...without(OPENAI_ONLY, "service_tier"), "seed", "file"],
   cells: {
     service_tier: native("auto, default"),
@@ -436,12 +421,7 @@ const qianfan: OpenAICompatibleRow = {
   docs: "https://cloud.baidu.com/doc/qianfan-api/s/3m7of64lb",
   baseUrl: "https://qianfan.baidubce.com/v2",
   keyVariables: ["QIANFAN_API_KEY"],
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name"],
-    tool: ["name"],
-  },
+  conversation: withNames({ tool: ["name"] }),
   lacks: [...OPENAI_ONLY, "input_audio", "file"],
   cells: {
     max_tokens: native("limits the answer, not the reasoning"),
@@ -506,11 +486,7 @@ const stepfun: OpenAICompatibleRow = {
     source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create",
     date: "2026-11-20",
   },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name"],
-  },
+  conversation: withNames(),
   lacks: [
     ...OPENAI_ONLY,
     ...LOGPROBS,

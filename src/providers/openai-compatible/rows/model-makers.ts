@@ -4,7 +4,7 @@ import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
 import { isObject } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
-import { LEFT_OVERS, likeOpenAI } from "../conversation.ts";
+import { LEFT_OVERS, likeOpenAI, withNames } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { BEYOND_TEXT, LOGPROBS, OPENAI_ONLY, PENALTIES, TOOLS, without } from "../features.ts";
 import {
@@ -419,13 +419,7 @@ const writer: OpenAICompatibleRow = {
   path: "/chat",
   keyVariables: ["WRITER_API_KEY"],
   verified: { date: "2026-11-20" },
-  conversation: {
-    system: ["name"],
-    user: ["name"],
-    assistant: ["name", "refusal", "graph_data"],
-    tool: ["name"],
-    calls: ["index"],
-  },
+  conversation: withNames({ assistant: ["refusal", "graph_data"], tool: ["name"], calls: ["index"] }),
   lacks: [
     ...OPENAI_ONLY,
     ...PENALTIES,
