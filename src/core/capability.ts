@@ -101,6 +101,13 @@ export const native = (note: string): Capability => ({ ...NATIVE, note });
 export const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
 export const mapped = (note: string): Capability => ({ support: "mapped", note });
 export const emulated = (note: string): Capability => ({ support: "emulated", note });
+/** One cell for each of the features. */
+export function same<F extends Feature>(
+  capability: Capability,
+  ...features: readonly F[]
+): Readonly<Record<F, Capability>> {
+  return Object.fromEntries(features.map((feature) => [feature, capability])) as Record<F, Capability>;
+}
 /**
  * `parallel_tool_calls: false` where the vendor has tools and no switch for it: the gateway itself leaves the further
  * calls out, and the provider is not sent the parameter.

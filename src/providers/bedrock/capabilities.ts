@@ -10,6 +10,7 @@ import {
   type CapabilityException,
   type CapabilityTable,
   unsupported,
+  same,
 } from "../../core/capability.ts";
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import type { ModelFacts as ClaudeFacts } from "../claude/models.ts";
@@ -143,25 +144,18 @@ export const capabilities: CapabilityTable = {
     stream_options: emulated("the usage is always in the stream; the gateway builds the last chunk from it"),
     max_tokens: bound,
     max_completion_tokens: bound,
-    presence_penalty: unsupported("no equivalent"),
-    frequency_penalty: unsupported("no equivalent"),
-    logit_bias: unsupported("no equivalent"),
+    ...same(unsupported("no equivalent"), "presence_penalty", "frequency_penalty", "logit_bias", "seed", "logprobs"),
+    ...same(unsupported("no equivalent"), "top_logprobs", "verbosity", "prediction", "store"),
     user: unsupported("no equivalent; the pass-through field requestMetadata is for your account's own logs"),
     safety_identifier: unsupported(
       "no equivalent; the pass-through field requestMetadata is for your account's own logs",
     ),
-    seed: unsupported("no equivalent"),
-    logprobs: unsupported("no equivalent"),
-    top_logprobs: unsupported("no equivalent"),
-    verbosity: unsupported("no equivalent"),
     modalities: unsupported("text output only"),
     audio: unsupported("text output only"),
-    prediction: unsupported("no equivalent"),
     service_tier: {
       ...mapped("serviceTier.type; auto is not sent"),
       values: ["auto", "default", "priority", "flex", "reserved"],
     },
-    store: unsupported("no equivalent"),
     prompt_cache_key: unsupported("use cache_control on parts, messages and tools, which becomes a cachePoint"),
     web_search_options: unsupported("no equivalent; Nova 2 has the tool type systemTool"),
     deployment_id: unsupported("Azure only"),

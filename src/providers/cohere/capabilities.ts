@@ -8,6 +8,7 @@ import {
   native,
   NATIVE,
   unsupported,
+  same,
 } from "../../core/capability.ts";
 import { BEFORE_R7B, NOT_THINKING, TEXT_ONLY, WITHOUT_TOOLS } from "./models.ts";
 import type { Message } from "../../core/chat.ts";
@@ -45,7 +46,7 @@ export const capabilities: CapabilityTable = {
     max_completion_tokens: mapped("max_tokens, thinking included"),
     presence_penalty: { ...NATIVE, range: [0, 1] },
     frequency_penalty: { ...NATIVE, range: [0, 1] },
-    logit_bias: noCounterpart,
+    ...same(noCounterpart, "logit_bias", "top_logprobs", "verbosity", "prediction", "store", "web_search_options"),
     user: recorded,
     safety_identifier: recorded,
     response_format: mapped(
@@ -58,21 +59,16 @@ export const capabilities: CapabilityTable = {
     logprobs: mapped(
       "one entry for each piece of text; the log probability of a piece is the sum of those of its tokens",
     ),
-    top_logprobs: noCounterpart,
     reasoning_effort: {
       ...mapped(
         "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a limit",
       ),
       values: ["none", "minimal", "low", "medium", "high"],
     },
-    verbosity: noCounterpart,
     modalities: unsupported("text output only"),
     audio: unsupported("text output only"),
-    prediction: noCounterpart,
     service_tier: unsupported("no equivalent; use the pass-through field priority"),
-    store: noCounterpart,
     prompt_cache_key: unsupported("prompts are cached automatically"),
-    web_search_options: noCounterpart,
     deployment_id: unsupported("Azure only"),
     ...NOT_IN_MESSAGES,
   },

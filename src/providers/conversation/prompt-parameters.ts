@@ -1,6 +1,6 @@
 // The common parameters that shape the prompt of a raw prompt endpoint (promise 6.7). Endpoints that take messages do not
 // support them.
-import { type CapabilityCells, unsupported } from "../../core/capability.ts";
+import { type CapabilityCells, unsupported, same } from "../../core/capability.ts";
 import type { CommonParameter } from "../../core/params.ts";
 
 export const PROMPT_PARAMETERS = [
@@ -17,10 +17,5 @@ export type PromptCells = Pick<CapabilityCells, (typeof PROMPT_PARAMETERS)[numbe
 
 const ONLY_IN_PROMPTS = unsupported("only for raw prompt endpoints");
 export const NOT_IN_MESSAGES: PromptCells = {
-  initial_prompt_value: ONLY_IN_PROMPTS,
-  roles: ONLY_IN_PROMPTS,
-  final_prompt_value: ONLY_IN_PROMPTS,
-  bos_token: ONLY_IN_PROMPTS,
-  eos_token: ONLY_IN_PROMPTS,
-  hf_model_name: ONLY_IN_PROMPTS,
+  ...same(ONLY_IN_PROMPTS, ...PROMPT_PARAMETERS),
 };

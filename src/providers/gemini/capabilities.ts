@@ -7,6 +7,7 @@ import {
   mapped,
   unsupported,
   UNSUPPORTED,
+  same,
 } from "../../core/capability.ts";
 import {
   GEMINI_2_0,
@@ -17,6 +18,7 @@ import {
   NO_THINKING,
   SPEECH_MODELS,
 } from "./models.ts";
+import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { isObject } from "../../core/json.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
 
@@ -62,7 +64,8 @@ export const capabilities: CapabilityTable = {
     max_completion_tokens: mapped("generationConfig.maxOutputTokens, thinking included"),
     presence_penalty: mapped("generationConfig.presencePenalty, below 2; some models refuse it"),
     frequency_penalty: mapped("generationConfig.frequencyPenalty, below 2; some models refuse it"),
-    logit_bias: UNSUPPORTED,
+    ...same(UNSUPPORTED, "logit_bias", "verbosity", "audio", "prediction", "store", "deployment_id"),
+    ...same(UNSUPPORTED, ...PROMPT_PARAMETERS),
     user: servedHere,
     safety_identifier: servedHere,
     response_format: mapped(
@@ -75,24 +78,13 @@ export const capabilities: CapabilityTable = {
     logprobs: mapped("generationConfig.responseLogprobs"),
     top_logprobs: mapped("generationConfig.logprobs"),
     reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] },
-    verbosity: UNSUPPORTED,
     modalities: mapped("generationConfig.responseModalities; anything but text requires an image or speech model"),
-    audio: UNSUPPORTED,
-    prediction: UNSUPPORTED,
     service_tier: {
       ...mapped("serviceTier: default is standard, auto is not sent"),
       values: ["auto", "default", "flex", "priority"],
     },
-    store: UNSUPPORTED,
     prompt_cache_key: unsupported("caching is automatic, or set with the pass-through field cachedContent"),
     web_search_options: mapped("tools[].googleSearch"),
-    deployment_id: UNSUPPORTED,
-    initial_prompt_value: UNSUPPORTED,
-    roles: UNSUPPORTED,
-    final_prompt_value: UNSUPPORTED,
-    bos_token: UNSUPPORTED,
-    eos_token: UNSUPPORTED,
-    hf_model_name: UNSUPPORTED,
   },
   exceptions: [
     {

@@ -1,6 +1,5 @@
 // Rewrites that more than one row uses. A vendor's own rewrites are beside its row.
 import { isWebAddress } from "../../core/text/web-address.ts";
-import type { Capability, Feature } from "../../core/capability.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject } from "../../core/json.ts";
@@ -158,8 +157,3 @@ export const audioAsUrl: BlockRewrite = {
     };
   },
 };
-
-/** The same note for several features that are sent unchanged. */
-export function noted(note: string, ...features: readonly Feature[]): Partial<Record<Feature, Capability>> {
-  return Object.fromEntries(features.map((feature) => [feature, { support: "native", note }]));
-}

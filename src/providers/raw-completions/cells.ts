@@ -6,6 +6,7 @@ import {
   mapped,
   UNSUPPORTED,
   unsupported,
+  same,
 } from "../../core/capability.ts";
 import type { PromptCells } from "../conversation/prompt-parameters.ts";
 
@@ -22,33 +23,17 @@ export const AS_MANY_CALLS: Capability = emulated(
 export const STOP_NOTE = "the plain prompt template adds the next speaker's marker if there is room";
 
 export const PROMPT_CELLS: PromptCells = {
-  initial_prompt_value: IN_PROMPT,
-  roles: IN_PROMPT,
-  final_prompt_value: IN_PROMPT,
-  bos_token: IN_PROMPT,
-  eos_token: IN_PROMPT,
+  ...same(IN_PROMPT, "initial_prompt_value", "roles", "final_prompt_value", "bos_token", "eos_token"),
   hf_model_name: TEMPLATE,
 };
 
 /** Features that no form supports. A new common parameter does not compile in the forms until it has a cell. */
 export const NEVER_IN_PROMPTS = {
-  safety_identifier: UNSUPPORTED,
+  ...same(UNSUPPORTED, "safety_identifier", "reasoning_effort", "verbosity", "modalities", "audio", "prediction"),
+  ...same(UNSUPPORTED, "service_tier", "store", "prompt_cache_key", "web_search_options", "image_url", "input_audio"),
+  ...same(UNSUPPORTED, "video_url", "file", "document"),
   tools: NO_TOOLS,
   tool_choice: NO_TOOLS,
   parallel_tool_calls: NO_TOOLS,
-  reasoning_effort: UNSUPPORTED,
-  verbosity: UNSUPPORTED,
-  modalities: UNSUPPORTED,
-  audio: UNSUPPORTED,
-  prediction: UNSUPPORTED,
-  service_tier: UNSUPPORTED,
-  store: UNSUPPORTED,
-  prompt_cache_key: UNSUPPORTED,
-  web_search_options: UNSUPPORTED,
   deployment_id: unsupported("Azure only"),
-  image_url: UNSUPPORTED,
-  input_audio: UNSUPPORTED,
-  video_url: UNSUPPORTED,
-  file: UNSUPPORTED,
-  document: UNSUPPORTED,
 } as const satisfies Partial<CapabilityCells>;

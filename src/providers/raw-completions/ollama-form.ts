@@ -1,6 +1,6 @@
 // Ollama's /api/generate with `raw`, so that the server adds no template of its own:
 // https://docs.ollama.com/api/generate
-import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED, same } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { serverAddress } from "../ollama/address.ts";
@@ -20,7 +20,7 @@ const CELLS: CapabilityCells = {
   temperature: mapped("options.temperature"),
   top_p: mapped("options.top_p"),
   n: AS_MANY_CALLS,
-  stream: NATIVE,
+  ...same(NATIVE, "stream", "logprobs", "top_logprobs", "text"),
   stream_options: emulated("the last line reports the usage"),
   stop: mapped(`options.stop; ${STOP_NOTE}`),
   max_tokens: mapped("options.num_predict"),
@@ -31,9 +31,6 @@ const CELLS: CapabilityCells = {
   user: UNSUPPORTED,
   response_format: mapped("format: json, or the schema"),
   seed: mapped("options.seed"),
-  logprobs: NATIVE,
-  top_logprobs: NATIVE,
-  text: NATIVE,
 };
 
 export const ollamaForm: CompletionForm = {

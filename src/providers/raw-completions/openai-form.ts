@@ -1,7 +1,7 @@
 // OpenAI's legacy completions, which most model servers support:
 // https://platform.openai.com/docs/api-reference/completions/create. Answers have OpenAI's form, so the decoders are
 // those of chat completions, which also read `text` and the parallel lists of log probabilities.
-import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED, same } from "../../core/capability.ts";
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { decodeResponse } from "../openai-compatible/decode-response.ts";
@@ -13,23 +13,14 @@ import type { CompletionForm, PromptEndpoint } from "./row.ts";
 const CELLS: CapabilityCells = {
   ...NEVER_IN_PROMPTS,
   ...PROMPT_CELLS,
-  temperature: NATIVE,
-  top_p: NATIVE,
-  n: NATIVE,
-  stream: NATIVE,
+  ...same(NATIVE, "temperature", "top_p", "n", "stream", "max_tokens", "presence_penalty", "frequency_penalty"),
+  ...same(NATIVE, "logit_bias", "user", "seed", "text"),
   stream_options: emulated("usage is requested on every stream"),
   stop: mapped(`as an array; ${STOP_NOTE}`),
-  max_tokens: NATIVE,
   max_completion_tokens: mapped("max_tokens"),
-  presence_penalty: NATIVE,
-  frequency_penalty: NATIVE,
-  logit_bias: NATIVE,
-  user: NATIVE,
   response_format: UNSUPPORTED,
-  seed: NATIVE,
   logprobs: mapped("sent as logprobs with a number"),
   top_logprobs: mapped("logprobs"),
-  text: NATIVE,
 };
 
 const PASSED = ["temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "seed"] as const;

@@ -7,6 +7,7 @@ import {
   mapped,
   NATIVE,
   UNSUPPORTED,
+  same,
 } from "../../core/capability.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS } from "../raw-completions/cells.ts";
 
@@ -23,12 +24,8 @@ const CELLS: CapabilityCells = {
   max_completion_tokens: mapped("input.max_tokens, or max_new_tokens by model"),
   presence_penalty: mapped("input.presence_penalty"),
   frequency_penalty: mapped("input.frequency_penalty"),
-  logit_bias: UNSUPPORTED,
-  user: UNSUPPORTED,
-  response_format: UNSUPPORTED,
+  ...same(UNSUPPORTED, "logit_bias", "user", "response_format", "logprobs", "top_logprobs"),
   seed: mapped("input.seed, where the model has it"),
-  logprobs: UNSUPPORTED,
-  top_logprobs: UNSUPPORTED,
   text: NATIVE,
 };
 
@@ -52,14 +49,7 @@ export const capabilities: CapabilityTable = {
     },
     {
       models: ANTHROPIC_MODELS,
-      cells: {
-        stop: UNSUPPORTED,
-        seed: UNSUPPORTED,
-        temperature: UNSUPPORTED,
-        top_p: UNSUPPORTED,
-        presence_penalty: UNSUPPORTED,
-        frequency_penalty: UNSUPPORTED,
-      },
+      cells: same(UNSUPPORTED, "stop", "seed", "temperature", "top_p", "presence_penalty", "frequency_penalty"),
     },
   ],
   verified: { source: "https://replicate.com/meta/meta-llama-3.1-405b-instruct", date: "2026-11-20" },

@@ -1,5 +1,5 @@
 // What the Responses form has of the common parameters: https://platform.openai.com/docs/api-reference/responses/create
-import { type Capability, type Feature, mapped, native, unsupported } from "../../core/capability.ts";
+import { type Capability, type Feature, mapped, native, unsupported, same } from "../../core/capability.ts";
 
 type Cells = Readonly<Partial<Record<Feature, Capability>>>;
 
@@ -7,16 +7,8 @@ const NO_COUNTERPART = unsupported("no counterpart in the Responses API, which a
 
 /** Cells that hold whatever is said of the model elsewhere. */
 export const RESPONSES_CELLS: Cells = {
-  n: NO_COUNTERPART,
-  stop: NO_COUNTERPART,
-  presence_penalty: NO_COUNTERPART,
-  frequency_penalty: NO_COUNTERPART,
-  logit_bias: NO_COUNTERPART,
-  seed: NO_COUNTERPART,
-  modalities: NO_COUNTERPART,
-  audio: NO_COUNTERPART,
-  prediction: NO_COUNTERPART,
-  input_audio: NO_COUNTERPART,
+  ...same(NO_COUNTERPART, "n", "stop", "presence_penalty", "frequency_penalty", "logit_bias", "seed", "modalities"),
+  ...same(NO_COUNTERPART, "audio", "prediction", "input_audio"),
   store: unsupported("always sent as false"),
   max_tokens: mapped("max_output_tokens"),
   max_completion_tokens: mapped("max_output_tokens"),

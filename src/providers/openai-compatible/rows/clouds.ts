@@ -1,6 +1,6 @@
 // Clouds that serve models of many makers with OpenAI's API, under addresses with an account, a region or a workspace.
 // Microsoft's services are in azure.ts.
-import { native } from "../../../core/capability.ts";
+import { native, same } from "../../../core/capability.ts";
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
@@ -8,7 +8,7 @@ import { VERSION } from "../../../core/version.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { COHERE_INPUT_TYPES } from "../../tasks/embedding-parameters.ts";
 import { likeOpenAI, likeVllm, withNames } from "../conversation.ts";
-import { effortInReasoning, noted, stopAsList } from "../quirks.ts";
+import { effortInReasoning, stopAsList } from "../quirks.ts";
 import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
@@ -43,8 +43,8 @@ const cloudflare: OpenAICompatibleRow = {
   },
   lacks: ["verbosity", "prompt_cache_key", "safety_identifier", "video_url", "document"],
   cells: {
-    ...noted(
-      "newer models only: GLM, Kimi, Nemotron 3, Gemma 4",
+    ...same(
+      native("newer models only: GLM, Kimi, Nemotron 3, Gemma 4"),
       "n",
       "prediction",
       "service_tier",

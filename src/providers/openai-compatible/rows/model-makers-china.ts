@@ -1,6 +1,6 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
-import { type Capability, NATIVE, native } from "../../../core/capability.ts";
+import { type Capability, NATIVE, native, same } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
@@ -10,7 +10,6 @@ import {
   audioAsUrl,
   CHOICE_BY_OFFER,
   enableThinking,
-  noted,
   stopAsList,
   textDocument,
   thinkingSwitch,
@@ -264,9 +263,9 @@ const dashscope: OpenAICompatibleRow = {
   cells: {
     n: { support: "native", note: "1 with tools", range: [1, 4] },
     top_logprobs: { support: "native", note: "depends on the model", range: [0, 5] },
-    ...noted("Omni models only", "modalities", "audio"),
-    ...noted("depends on the model", "logprobs"),
-    ...noted("not in the vendor's list", "max_completion_tokens", "logit_bias", "user", "service_tier"),
+    ...same(native("Omni models only"), "modalities", "audio"),
+    logprobs: native("depends on the model"),
+    ...same(native("not in the vendor's list"), "max_completion_tokens", "logit_bias", "user", "service_tier"),
     response_format: native("json_schema on newer models, but not while thinking"),
     tool_choice: native("required is not in the vendor's list; models that think cannot be forced to call a tool"),
   },
