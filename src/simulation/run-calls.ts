@@ -1,7 +1,6 @@
 // The engine of src/engine/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
 // attempts whose outcomes are determined by the faults and latencies that it is given.
-import { noneEligible } from "../engine/plan/plan-refusals.ts";
-import type { Prepared } from "../engine/plan/stages.ts";
+import { noneEligible, type Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
 import type { ReadyTarget } from "../engine/ways/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";

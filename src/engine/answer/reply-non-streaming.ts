@@ -5,12 +5,17 @@ import { usd } from "../../accounting/price.ts";
 import type { ChatAnswer } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import { closeRequest, type OpenAnswer, sendRequests, reportedModel } from "../attempt/upstream-requests.ts";
+import {
+  closeRequest,
+  type OpenAnswer,
+  sendRequests,
+  reportedModel,
+  collectedBytes,
+} from "../attempt/upstream-requests.ts";
 import type { AnswerForm, NativeAnswers } from "../answer-form.ts";
 import { answerFrame, answerHeaders } from "./answer-frame.ts";
 import type { Call } from "../call/call.ts";
 import type { AttemptUsage } from "../call/call-recorder.ts";
-import { collectedBytes } from "../call/collected-bytes.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { inOneTurn, inTurns } from "../../core/concurrency/steps.ts";
 import { jsonInTurns, textInTurns } from "../long-bodies/written-in-turns.ts";

@@ -3,7 +3,7 @@
 // disconnected.
 
 // Decides (targets and attempts): How long does an attempt wait, and how long may a call take? By: `AttemptLifetime`.
-// Also: `engine/call/call-deadline.ts` (`CallDeadline`). Rule: When a silent target is given up for another one:
+// Also: `engine/call/call-lifetime.ts` (`CallDeadline`). Rule: When a silent target is given up for another one:
 // `routing/head-limit.ts`. What a route inherits: `routing/compile-routes.ts` (`compileRoute`).
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { MAX_TIMER_MS } from "../../core/clock.ts";

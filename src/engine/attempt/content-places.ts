@@ -2,7 +2,7 @@
 // are, and how the bytes replace them as data URIs.
 
 // Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also:
-// the provider's `inlines` of `providers/provider-declaration.ts`; fetched by `engine/attempt/fetch-parts.ts`.
+// the provider's `inlines` of `providers/provider-declaration.ts`; fetched by `engine/attempt/encode-attempt.ts`.
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";

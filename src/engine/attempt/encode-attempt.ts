@@ -2,7 +2,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
-import type { Target } from "../../core/target.ts";
+import { type Target, connectionPartition } from "../../core/target.ts";
 import type { Provider } from "../../providers/provider.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
@@ -13,8 +13,13 @@ import { encodedRequest, joinedTexts, type TaskPart } from "../fit/task-parts.ts
 import { unfit, UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
-import { withFetchedParts } from "./fetch-parts.ts";
 import { promptPieces } from "./prompt-pieces.ts";
+import { Cancellation } from "../../core/concurrency/cancellation.ts";
+import { checkAddress } from "../../wire/address-guard.ts";
+import { joinedBytes } from "../../wire/body-bytes.ts";
+import { messageAbout, UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
+import { FETCHABLE, type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
+import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 
 /**
  * Fetches the content that the provider accepts only as bytes, and encodes the request; of a task, only the inputs of
@@ -113,4 +118,184 @@ export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [
     dispositions: { ...dispositions, ...Object.fromEntries(untold.map((name) => [name, "dropped" as const])) },
     dropped: [...new Set([...dropped, ...untold.map((name) => request.form.pathOf(name, request))])],
   };
+}
+
+// Fetches content that a request refers to by address, for models that accept only bytes, and replaces each address by
+// a data URI, within the bounds of promise 6.9. Every address is checked and called as promise 2.12 requires: it is
+// resolved once, it must be public, and redirects are not followed.
+
+const MIB = 1024 * 1024;
+const MAX_PART_BYTES = 20 * MIB;
+const MAX_ALL_BYTES = 50 * MIB;
+const TIME_MS = 10_000;
+
+/**
+ * Returns the same request when there is nothing to fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`,
+ * `content_unavailable` with the path, or the signal's reason.
+ */
+function withFetchedParts(
+  request: ChatRequest,
+  provider: Provider,
+  model: string,
+  call: Call,
+): MaybePromise<ChatRequest> {
+  const { held } = request;
+  if (held !== undefined)
+    return held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(held.addressed)
+      ? request
+      : fetchedWhereHeld(request, provider, model, call);
+  const places = placesHere(request, provider, model);
+  return places.length === 0 ? request : fetchedInPlace(request, places, call);
+}
+
+function placesHere(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
+  try {
+    return placesToFetch(request, provider, model);
+  } catch (thrown) {
+    // a target that accepts addresses does not need the content
+    throw unfit(thrown);
+  }
+}
+
+async function fetchedInPlace(request: ChatRequest, places: readonly Place[], call: Call): Promise<ChatRequest> {
+  return withContent(request, places, await call.clock.waiting(fetchAll(places, call)));
+}
+
+/** Hands the bytes to the thread that holds the conversation. */
+async function fetchedWhereHeld(
+  request: ChatRequest,
+  provider: Provider,
+  model: string,
+  call: Call,
+): Promise<ChatRequest> {
+  const longRequests = call.context.longRequests!;
+  const places = await longRequests.places(request, provider, model).catch((thrown: unknown) => {
+    throw unfit(thrown);
+  });
+  return places.length === 0
+    ? request
+    : longRequests.fill(request, places, await call.clock.waiting(fetchAll(places, call)));
+}
+
+async function fetchAll(places: readonly Place[], call: Call): Promise<readonly Fetched[]> {
+  const cancellation = new Cancellation();
+  const stop = (): void => cancellation.abort(call.signal.reason);
+  call.signal.addEventListener("abort", stop);
+  const budget = { leftBytes: MAX_ALL_BYTES };
+  try {
+    return await Promise.all(places.map((place) => fetchOne(place, budget, cancellation, call)));
+  } catch (thrown) {
+    // the other downloads would be of no use
+    cancellation.abort(thrown);
+    throw thrown;
+  } finally {
+    call.signal.removeEventListener("abort", stop);
+  }
+}
+
+async function fetchOne(
+  place: Place,
+  budget: { leftBytes: number },
+  cancellation: Cancellation,
+  call: Call,
+): Promise<Fetched> {
+  const timer = setTimeout(
+    () => cancellation.abort(unavailable(place, `did not arrive within ${TIME_MS / 1000} s`)),
+    TIME_MS,
+  );
+  try {
+    const { url, pinnedAddress } = await checkAddress(place.address, { allowPrivate: "never", param: place.path });
+    const limits = { connectTimeoutMs: TIME_MS, firstByteTimeoutMs: TIME_MS, betweenBytesTimeoutMs: TIME_MS };
+    const response = await call.context.upstream.send(
+      { method: "GET", url, headers: {}, body: "" },
+      { ...limits, signal: cancellation, pinnedAddress, partition: connectionPartition(call.record.tenantId, null) },
+    );
+    const bytes = await readBytes(response, place, budget);
+    const mediaType = mediaTypeOf(bytes, response.header("content-type"), url);
+    const { kind } = FETCHABLE[place.type]!;
+    if (mediaType === null || (kind !== null && !kind.test(mediaType)))
+      throw unavailable(place, `is ${mediaType === null ? "of an unknown type" : mediaType}`);
+    return { mediaType, bytes };
+  } catch (thrown) {
+    if (!(thrown instanceof UpstreamFault)) throw thrown;
+    throw unavailable(
+      place,
+      thrown.kind === "timeout" ? `did not arrive within ${TIME_MS / 1000} s` : "could not be fetched",
+      messageAbout("the host", thrown),
+    );
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readBytes(response: UpstreamResponse, place: Place, budget: { leftBytes: number }): Promise<Uint8Array> {
+  const { status, body } = response;
+  try {
+    if (status >= 300 && status < 400)
+      throw unavailable(place, `answered with a redirect (${status}), which is not followed`);
+    if (status < 200 || status > 299) throw unavailable(place, `answered with status ${status}`);
+    if (Number(response.header("content-length") ?? 0) > MAX_PART_BYTES) throw tooLarge(place);
+    const pieces: Uint8Array[] = [];
+    let length = 0;
+    for (let piece = await body.read(); piece !== null; piece = await body.read()) {
+      length += piece.length;
+      budget.leftBytes -= piece.length;
+      if (length > MAX_PART_BYTES || budget.leftBytes < 0) throw tooLarge(place);
+      // the reader may reuse its buffer
+      pieces.push(piece.slice());
+    }
+    if (length === 0) throw unavailable(place, "is empty");
+    return pieces.length === 1 ? pieces[0]! : await joinedBytes(pieces, length);
+  } catch (thrown) {
+    body.cancel();
+    throw thrown;
+  }
+}
+
+function tooLarge(place: Place): GatewayError {
+  return unavailable(
+    place,
+    `is too large: the gateway fetches at most ${MAX_PART_BYTES / MIB} MiB for one part and ${MAX_ALL_BYTES / MIB} MiB for a call`,
+  );
+}
+
+function unavailable({ path }: Place, problem: string, detail?: string): GatewayError {
+  return new GatewayError("content_unavailable", `The content at ${path} ${problem}.`, {
+    param: path,
+    ...(detail !== undefined && { detail }),
+  });
+}
+
+const SIGNATURES: readonly (readonly [type: string, offset: number, bytes: string])[] = [
+  ["image/png", 0, "\x89PNG\r\n\x1a\n"],
+  ["image/jpeg", 0, "\xff\xd8\xff"],
+  ["image/gif", 0, "GIF8"],
+  ["image/webp", 8, "WEBP"],
+  ["image/bmp", 0, "BM"],
+  ["application/pdf", 0, "%PDF-"],
+  ["video/webm", 0, "\x1aE\xdf\xa3"],
+  ["video/mp4", 4, "ftyp"],
+];
+const EXTENSIONS: Readonly<Record<string, string>> = { ...MEDIA_TYPES, xml: "application/xml" };
+/** Media types that carry no information. */
+const VAGUE: ReadonlySet<string> = new Set([
+  "",
+  "application/octet-stream",
+  "binary/octet-stream",
+  "application/download",
+  "application/x-download",
+]);
+
+/**
+ * Determines the media type of fetched bytes; `null` when it is unknown. The first bytes override the server's content type, which is often a guess
+ * by name.
+ */
+function mediaTypeOf(bytes: Uint8Array, contentType: string | null, address: string): string | null {
+  const start = Buffer.from(bytes.subarray(0, 16)).toString("latin1");
+  const signed = SIGNATURES.find(([, offset, signature]) => start.startsWith(signature, offset));
+  if (signed !== undefined) return signed[0];
+  const declared = (contentType ?? "").split(";")[0]!.trim().toLowerCase();
+  if (!VAGUE.has(declared)) return declared;
+  const extension = /\.([a-z0-9]{1,5})$/i.exec(new URL(address).pathname)?.[1];
+  return extension === undefined ? null : (EXTENSIONS[extension.toLowerCase()] ?? null);
 }

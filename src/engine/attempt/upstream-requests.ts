@@ -10,7 +10,7 @@ import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
-import type { UpstreamRequest, UpstreamResponse } from "../../wire/upstream.ts";
+import type { UpstreamRequest, UpstreamResponse, UpstreamBody } from "../../wire/upstream.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
@@ -20,13 +20,15 @@ import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import { encodedFor, withLeftThere } from "./encode-attempt.ts";
-import { followedAnswer } from "./follow-up.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
 import { reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "../fit/fit.ts";
 import { attemptError, failureError, redacted } from "./upstream-errors.ts";
+import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
+import { pause } from "../../core/concurrency/timeout.ts";
+import { LEAST_HELD_BYTES } from "../call/held-bytes.ts";
 
 export interface OpenAnswer {
   readonly response: UpstreamResponse;
@@ -110,12 +112,12 @@ function exchanged(
   signal: CancelSignal,
 ): Promise<UpstreamResponse> {
   const { resolved, cached } = attempt;
-  const first = sendChecked(request, attempt, call, recorder, signal);
+  const send: SendChecked = (next) => sendChecked(next, attempt, call, recorder, signal);
+  const first = send(request);
   if (resolved.provider.followUp === undefined) return first;
   // nothing has been answered yet that would be read on after the client has left
   const pauseSignal = cached === null ? call.signal : signal;
-  const sendNext = (next: UpstreamRequest) => sendChecked(next, attempt, call, recorder, signal);
-  return first.then((response) => followedAnswer(response, decode, resolved, call, pauseSignal, sendNext));
+  return first.then((response) => followedAnswer(response, decode, resolved, call, pauseSignal, send));
 }
 
 /** Throws the error that a status other than success means. */
@@ -130,7 +132,7 @@ async function sendChecked(
   let response: UpstreamResponse;
   clock.waitBegins();
   try {
-    response = await send(request, attempt, call, recorder, signal);
+    response = await signAndSend(request, attempt, call, recorder, signal);
   } finally {
     clock.waitEnds();
   }
@@ -159,7 +161,7 @@ export function reportedModel(model: unknown, { target }: Resolved): string | nu
 }
 const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
-function send(
+function signAndSend(
   request: UpstreamRequest,
   attempt: OpenAttempt,
   call: Call,
@@ -290,4 +292,62 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
   recorder.ended();
   recorder.failed(error instanceof GatewayError ? error.code : "internal_error");
   return error;
+}
+
+/**
+ * The least wait before every follow-up request except the first, so that a provider that keeps asking for follow-ups
+ * cannot keep the gateway busy.
+ */
+const LEAST_WAIT_MS = 200;
+
+/** Sends a request, and throws the error that a status other than success means. */
+type SendChecked = (request: UpstreamRequest) => Promise<UpstreamResponse>;
+
+/**
+ * Makes further upstream requests where an answer takes them, for example a job that has to be polled, or the stream of a
+ * prediction that was created. The provider's implementation decides which; the call's own timeouts bound them all.
+ * Returns the last response; its body can be read like that of a first response. An event stream is returned unread.
+ */
+async function followedAnswer(
+  made: UpstreamResponse,
+  decode: DecodeContext,
+  { provider }: Resolved,
+  call: Call,
+  signal: CancelSignal,
+  send: SendChecked,
+): Promise<UpstreamResponse> {
+  let response = made;
+  for (let first = true; ; first = false) {
+    if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
+    const { status, body } = response;
+    const bytes = await collectedBytes(body, call);
+    const next = provider.followUp!(decodeUtf8(bytes), decode);
+    if (next === null) return { status, header: (name) => response.header(name), body: arrivedBody(bytes, body) };
+    body.accept();
+    const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
+    if (waitMs > 0) await call.clock.waiting(pause(waitMs, signal));
+    response = await send(next.request);
+  }
+}
+
+/**
+ * Reads an answer of a provider to its end. What has come of it counts against the memory that bodies may hold until then
+ * (promise 5.8). `readsOn` may end the reading early. Throws what the body throws, or `gateway_overloaded`.
+ */
+export function collectedBytes(
+  body: Pick<UpstreamBody, "bytes">,
+  { lifetime, snapshot, clock }: Call,
+  readsOn: (bytes: number) => boolean = () => true,
+): MaybePromise<Uint8Array> {
+  let held = 0;
+  const reading = body.bytes(snapshot.limits.maxAnswerBytes, (bytes) => {
+    if (bytes >= LEAST_HELD_BYTES) {
+      lifetime.hold(bytes - held, snapshot.limits);
+      held = bytes;
+    }
+    return readsOn(bytes);
+  });
+  if (isPending(reading)) return clock.waiting(reading).finally(() => lifetime.release(held));
+  lifetime.release(held);
+  return reading;
 }

@@ -2,7 +2,7 @@
 // tenant by half of that, so that no tenant can fill it.
 
 // Decides (the request): How much memory do bodies hold that are still arriving? By: `HeldBytes`. Also:
-// `engine/call/read-body.ts` and `engine/call/collected-bytes.ts` count. Rule: 503 `gateway_overloaded` beyond
+// `engine/call/read-body.ts` and `engine/attempt/upstream-requests.ts` count. Rule: 503 `gateway_overloaded` beyond
 // `server.max_held_bytes`, or half of it for one tenant.
 import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";

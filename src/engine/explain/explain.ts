@@ -6,7 +6,7 @@ import { explainedAccount } from "../../admission/limit-errors.ts";
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, describe } from "../../core/json.ts";
 import type { Policy, Guard } from "../../core/configured/policy.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";
 import { invalidRequest } from "../../core/refusals.ts";
@@ -18,10 +18,8 @@ import type { Call } from "../call/call.ts";
 import { withClientHead } from "../fit/caller-headers.ts";
 import { estimateAttempt } from "../metering/attempt-estimate.ts";
 import { withStandIns } from "./explained-content.ts";
-import { isOn } from "../call/header-switch.ts";
 import { reasonAgainst } from "../mirror/copy-call.ts";
-import { noneEligible } from "../plan/plan-refusals.ts";
-import type { PlannedCopy, Prepared } from "../plan/stages.ts";
+import { noneEligible, type PlannedCopy, type Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
 import { encodedRequest, firstPart, joinedTexts } from "../fit/task-parts.ts";
@@ -327,4 +325,14 @@ function searchedBy({ onInput, onOutput }: Guard): "both" | "input" | "output" {
 function passedOver({ refusal, candidate, why }: Passed, order: number): JsonObject {
   const target = refusal.code === "route_not_found" ? null : candidate.target.name;
   return { order, target, why, passed_over: { code: refusal.code, message: refusal.message, param: refusal.param } };
+}
+
+/**
+ * Reads a request header that switches something on. Returns false when the header was not sent. Throws `invalid_request` for a value that
+ * is neither true nor false.
+ */
+export function isOn(sent: string | null, header: string): boolean {
+  if (sent === null || sent === "false") return false;
+  if (sent === "true") return true;
+  throw invalidRequest(header, `The header ${header} must be true or false; got ${describe(sent)}.`);
 }

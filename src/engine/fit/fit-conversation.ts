@@ -6,6 +6,10 @@ import type { ChatRequest, ContentPart, Message, MessageRole, ToolCall } from ".
 import { isObject, type Json, type JsonObject, isFilled } from "../../core/json.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation/conversation-members.ts";
+import { effectiveCapability } from "../../core/capability.ts";
+import type { Target } from "../../core/target.ts";
+import { dialectOf } from "../../providers/dialect.ts";
+import type { Provider } from "../../providers/provider.ts";
 
 export interface FittedConversation {
   readonly request: ChatRequest;
@@ -178,4 +182,52 @@ function vendorsOf(extra: JsonObject, accepted: readonly string[], place: string
   if (kept.length === 0) return null;
   for (const vendor of vendors) if (!accepted.includes(vendor)) left.add(`${place}.extra_content`, vendor);
   return Object.fromEntries(kept.map((vendor) => [vendor, extra[vendor]!]));
+}
+
+/** The roles whose empty messages are left out of translated requests at every provider. */
+export const SILENT_ROLES: ReadonlySet<MessageRole> = new Set(["assistant"]);
+
+/**
+ * Leaves out turns of the model that say nothing to a target. In a translated request, a turn may have nothing but
+ * reasoning that only another provider can read; without it, an empty message of the assistant would be left, which
+ * providers refuse or take for an answer. Returns the same request when it has no such turn.
+ */
+export function withoutSilentTurns(request: ChatRequest): ChatRequest {
+  if (request.written === undefined || !request.messages.some(isSilent)) return request;
+  const messages = request.messages.filter((message) => !isSilent(message));
+  return messages.length === 0 ? request : withMembers(request, { messages });
+}
+
+function isSilent({ role, content, ...others }: Message): boolean {
+  return (
+    SILENT_ROLES.has(role) &&
+    (content === "" || content === null || (Array.isArray(content) && content.length === 0)) &&
+    Object.values(others).every((member) => member === undefined || member === null)
+  );
+}
+
+/**
+ * Adapts images from tool results to a target. A model that takes images gets them; any other gets only the line in the
+ * result that mentions them. The client did not send them, so a request never fails because of them (promises 6.4,
+ * 10.2).
+ */
+export function withToolImages(
+  request: ChatRequest,
+  provider: Provider,
+  { model }: Pick<Target, "model">,
+): ChatRequest {
+  const { toolImages, messages, blocks, held } = request;
+  if (toolImages.size === 0) return request;
+  if (
+    dialectOf(provider, model).assistantAfterTools === true ||
+    effectiveCapability(provider.capabilities, "image_url", model).support === "unsupported"
+  )
+    // the thread that holds the conversation removes the images from it
+    return held !== undefined
+      ? request
+      : withMembers(request, { messages: messages.filter((_message, index) => !toolImages.has(index)) });
+  const [first] = toolImages;
+  return blocks.has("image_url")
+    ? request
+    : { ...request, blocks: new Map([...blocks, ["image_url", `messages[${first}].content`]]) };
 }

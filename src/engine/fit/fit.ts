@@ -37,10 +37,8 @@ import { type Target, targetName } from "../../core/target.ts";
 import { type Dialect, dialectOf } from "../../providers/dialect.ts";
 import type { NativeOperation } from "../../providers/native-operation.ts";
 import type { Provider } from "../../providers/provider.ts";
-import { fitConversation } from "./fit-conversation.ts";
-import { SILENT_ROLES } from "./silent-turns.ts";
+import { fitConversation, SILENT_ROLES, withToolImages } from "./fit-conversation.ts";
 import { taskRequests } from "./task-parts.ts";
-import { withToolImages } from "./tool-images.ts";
 
 export interface FitSettings {
   readonly dropParams: boolean;

@@ -9,7 +9,7 @@ import type { EncodedRequest, JoinedText } from "../../providers/encoded-request
 import type { Provider } from "../../providers/provider.ts";
 import type { TaskForm } from "../../providers/task-form.ts";
 import { withCacheMarks } from "./cache-marks.ts";
-import { withoutSilentTurns } from "./silent-turns.ts";
+import { withoutSilentTurns } from "./fit-conversation.ts";
 
 /** The inputs of one upstream request. */
 export interface TaskPart {

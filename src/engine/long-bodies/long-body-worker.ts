@@ -32,7 +32,7 @@ import { type Fetched, type Place, placesToFetch, withContent } from "../attempt
 import { promptPieces } from "../attempt/prompt-pieces.ts";
 import { leavesAny, openedEdits, openedMessages } from "../carriers/opened-request.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
-import { fitConversation } from "../fit/fit-conversation.ts";
+import { fitConversation, withToolImages } from "../fit/fit-conversation.ts";
 import { answeringPrompts } from "../fit/raw-prompts.ts";
 import { encodedRequest, joinedTexts, type TaskPart } from "../fit/task-parts.ts";
 import { type HeldFinding, HeldGuardSearch, type HeldPlace } from "../guards/guard-held.ts";
@@ -49,7 +49,6 @@ import {
 } from "./held-conversation.ts";
 import { bodyText } from "../call/read-body.ts";
 import { transferableError } from "./transferred-error.ts";
-import { withToolImages } from "../fit/tool-images.ts";
 
 export interface OpenQuestion {
   readonly conversation: number;

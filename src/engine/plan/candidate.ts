@@ -16,7 +16,7 @@ import { cachesPrompts, type ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";
 import type { Call } from "../call/call.ts";
-import type { CallDeadline } from "../call/call-deadline.ts";
+import type { CallDeadline } from "../call/call-lifetime.ts";
 import type { CallRecorder } from "../call/call-recorder.ts";
 import type { ChatContext } from "../call/context.ts";
 import { comparableCost } from "../metering/attempt-estimate.ts";

@@ -16,10 +16,9 @@ import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import { isOfCredential } from "../attempt/resolve-credential.ts";
-import { noneEligible } from "./plan-refusals.ts";
+import { noneEligible, type Prepared } from "./stages.ts";
 import { routeKey } from "./route-key.ts";
-import type { PassedOver } from "./stage.ts";
-import type { Prepared } from "./stages.ts";
+import type { PassedOver } from "./route-stages.ts";
 import type { RouteCandidate, RouteStage } from "./candidate.ts";
 import {
   type Answered,

@@ -2,7 +2,7 @@
 // `share` it is. What was decided of a list stands for the whole call, in all rounds of tools.
 
 // Decides (targets and attempts): Which targets and fallbacks does a call pass over because of `when` and `share`? By:
-// `Eligibility`. Also: `stage.ts` (`stageOf`), `route-stages.ts` (`entryStages`). Rule: A condition that is false or
+// `Eligibility`. Also: `route-stages.ts` (`stageOf`, `entryStages`). Rule: A condition that is false or
 // cannot be evaluated passes its entry over. The shares of one list never overlap. A share does not apply to a target that
 // the request names.
 import type { EntryCondition } from "../../core/configured/route.ts";

@@ -7,10 +7,18 @@ import { DIRECT_ROUTE, type Route, type RouteMirror, routeOfCopies } from "../..
 import { resolveRoute, splitModel } from "../../routing/resolve-route.ts";
 import type { Origin, PlannedCall, RouteCandidate, RouteStage } from "./candidate.ts";
 import type { Verdict } from "./eligibility.ts";
-import { requireSomePermitted, requireTaken } from "./plan-refusals.ts";
-import { routeStages, callerFallbacks, redirectStages, routeFallbacks, ServingRoute } from "./route-stages.ts";
-import { type PassedOver, type Preparing, verdictsOf } from "./stage.ts";
+import {
+  routeStages,
+  callerFallbacks,
+  redirectStages,
+  routeFallbacks,
+  ServingRoute,
+  type PassedOver,
+  type Preparing,
+  verdictsOf,
+} from "./route-stages.ts";
 import { requireNoHeaders } from "../fit/caller-headers.ts";
+import { type ErrorCode, GatewayError } from "../../core/errors.ts";
 
 export interface Prepared {
   readonly stages: readonly RouteStage[];
@@ -133,4 +141,49 @@ export function* everyStage(prepared: Prepared): Generator<RouteStage> {
       const stage = prepared.contextWindowStage(candidate);
       if (stage !== null) yield stage;
     }
+}
+
+/**
+ * Throws the last refusal when none of the targets that are for this call is permitted, whatever their health is: no
+ * upstream failure, after which another target would be attempted. That
+ * none is for the call is told by `noneEligible`.
+ */
+function requireSomePermitted(stages: readonly RouteStage[]): void {
+  const candidates = stages.flatMap((stage) => stage.candidates).filter(({ passedOver }) => passedOver === null);
+  if (!candidates.some(isPermitted)) candidates.at(-1)?.permit();
+}
+
+function isPermitted(candidate: RouteCandidate): boolean {
+  try {
+    candidate.permit();
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof GatewayError) return false;
+    throw thrown;
+  }
+}
+
+/**
+ * A call that names its target fails at once when that target does not accept the request. A target that the caller may
+ * not call, or not in this way, is skipped like any other (promise 3.4).
+ */
+function requireTaken(candidate: RouteCandidate, { recorder }: PlannedCall): void {
+  if (!isPermitted(candidate)) return;
+  try {
+    recorder.fitted(candidate.ready().fitted);
+  } catch (thrown) {
+    if (!(thrown instanceof GatewayError) || !OF_THE_CALLER.has(thrown.code)) throw thrown;
+  }
+}
+
+const OF_THE_CALLER: ReadonlySet<ErrorCode> = new Set(["permission_required", "policy_violation"]);
+
+/** Returns the error of a call for which no target is meant; `null` when one is. */
+export function noneEligible({ stages, passedOver }: Pick<Prepared, "stages" | "passedOver">): GatewayError | null {
+  if (passedOver.length === 0) return null;
+  const isLeftOut = ({ candidates }: RouteStage): boolean =>
+    candidates.every((candidate) => candidate.passedOver !== null || candidate.redirect !== null);
+  return stages.every(isLeftOut)
+    ? new GatewayError("target_not_eligible", "No target of the route is for this call.", { param: "route" })
+    : null;
 }

@@ -24,6 +24,7 @@ import {
   type OpenAnswer,
   sendRequests,
   reportedModel,
+  collectedBytes,
 } from "../attempt/upstream-requests.ts";
 import type { AttemptLifetime } from "../attempt/attempt-lifetime.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
@@ -35,7 +36,6 @@ import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.
 import { splitChunk } from "../guards/guarded-chunks.ts";
 import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
-import { collectedBytes } from "../call/collected-bytes.ts";
 import { readAnswer, requireChoices } from "../answer/read-answer.ts";
 import { NativePassing } from "../native/native-passing.ts";
 import { streamByBeginning } from "./misnamed-stream.ts";

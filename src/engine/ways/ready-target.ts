@@ -1,22 +1,34 @@
-// Prepares a request for a target by its way (a native request in a file of its own), with what all ways have in common:
+// Prepares a request for a target by its way, with what all ways have in common:
 // the guards on the answer, and the credentials that reach what the request names at a vendor.
 import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
-import { type GatewayError } from "../../core/errors.ts";
+import type { GatewayError } from "../../core/errors.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { invalidRequest, unsupportedParameter } from "../../core/refusals.ts";
 import { hasOwnMarks } from "../fit/cache-marks.ts";
 import { type FittedRequest, fitRequest, type TranslationReason } from "../fit/fit.ts";
 import { withheldLogprobs } from "../guards/guard-answer.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
-import { nativeRequest } from "./native-request.ts";
-import { type AskedTarget, type Way, wayAt, type WayResult, carrierPlaceOf, type SentReferences } from "./way.ts";
+import {
+  type AskedTarget,
+  type Way,
+  wayAt,
+  type WayResult,
+  carrierPlaceOf,
+  type SentReferences,
+  nativeCallOf,
+} from "./way.ts";
 import type { RawPromptRules, TaskRules, ChatRequest } from "../../core/chat.ts";
 import { fitRawPrompts } from "../fit/fit-raw-prompts.ts";
 import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
-import { isSetToSpeak } from "../native/native-target.ts";
+import { isSetToSpeak, nativeAt, type NativeTarget } from "../native/native-target.ts";
 import { fitTask } from "../fit/fit-task.ts";
 import { type Target, targetName } from "../../core/target.ts";
-import { withOpenedRequest } from "../carriers/opened-request.ts";
+import { withOpenedRequest, withOwnReasoning } from "../carriers/opened-request.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
+import { fingerprint } from "../../credentials/fingerprint.ts";
+import { referenceNamesOf } from "../../providers/native-forms.ts";
+import { credentialName, returnsReasoning, withReturnedReasoning } from "../carriers/returned-reasoning.ts";
+import { fitNative } from "../native/fit-native.ts";
 
 /** What would be sent to a target. */
 export interface ReadyTarget {
@@ -136,4 +148,60 @@ function requireOpenedServers({ options, offered }: ChatRequest, target: Target)
     `${server.path}.server_url`,
     `${server.path}.server_url is called by the provider itself in this call, and ${targetName(target)} does not speak the operation. Register the tool server, or name a model that speaks it.`,
   );
+}
+
+const PREVIOUS = "previous_response_id";
+
+/** Throws what `fitNative` throws. `unmasked` is the target as the request asks for it before guards have masked it. */
+function nativeRequest(asked: AskedTarget, unmasked: NativeTarget): WayResult {
+  const { request, policies, carriers, objects, entry, settings, principal, http } = asked;
+  const masked = policies === null ? request : policies.written(request, asked.policyTarget);
+  // guards search the parameters of entries as well
+  const native =
+    masked === request ? unmasked : (nativeAt(masked, asked.resolved, nativeCallOf(asked)) as NativeTarget);
+  const named = withVendorIds(native, objects);
+  // nothing is kept of a call whose request a guard searches
+  const asking = policies?.guardsRequests === true ? withoutAsking(masked) : masked;
+  const place = carrierPlaceOf(asked);
+  const keys = carriers.keysOf(place.tenantId);
+  const fittedFor = (credentials: readonly string[]): FittedRequest => {
+    const known = objects.storedReasoning(native.resolved, entry.vendorStore === true);
+    const opening = { keys, place, credentials, known };
+    const returned = withReturnedReasoning(asking, native.native, opening);
+    const sent = fitNative(returned, named, entry, settings, principal, http);
+    return withOwnReasoning(sent, native.native, opening);
+  };
+  return {
+    resolved: native.resolved,
+    ...fittedAtEach(fittedFor, native.resolved, returnsReasoning(masked)),
+    references: { names: referenceNamesOf(native.native.form) },
+  };
+}
+
+/** Returns the target with the vendor's own names for what the client knows by others. */
+function withVendorIds(native: NativeTarget, { references, vendorIdOf }: AskedTarget["objects"]): NativeTarget {
+  if (references.length === 0) return native;
+  const edits = references.flatMap(({ path, id }): JsonEdit[] => {
+    const vendorId = path === PREVIOUS ? vendorIdOf(id, native.resolved) : null;
+    return vendorId === null ? [] : [{ path: [path], value: vendorId }];
+  });
+  return { ...native, edits: [...native.edits, ...edits] };
+}
+
+/** Several credentials of one provider may be those of several accounts. */
+function fittedAtEach(
+  fittedFor: (credentials: readonly string[]) => FittedRequest,
+  { credentials }: Resolved,
+  depends: boolean,
+): Pick<WayResult, "fitted" | "fittedFor"> {
+  const names = credentials.length === 0 ? [credentialName(null)] : credentials.map(fingerprint).map(credentialName);
+  const fitted = fittedFor(names);
+  return names.length > 1 && depends
+    ? { fitted, fittedFor: (identity) => fittedFor([credentialName(identity)]) }
+    : { fitted };
+}
+
+function withoutAsking(request: ChatRequest): ChatRequest {
+  const { keepsReasoning: _asks, ...written } = request.written!;
+  return { ...request, written };
 }
