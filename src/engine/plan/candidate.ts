@@ -43,39 +43,6 @@ export type PlannedCall = Pick<Call, "snapshot" | "policies" | "eligibilityOf"> 
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
 };
 
-export interface RouteCandidate extends Candidate {
-  /** The route that serves the candidate, whose rules apply. */
-  readonly route: Route;
-  readonly serving: Serving;
-  readonly target: RouteTarget;
-  /** The target to which budgets redirect calls, as they name it; `null` for one that was requested. */
-  readonly redirect: string | null;
-  /** Why `when` or `share` leaves this call out; `null` when the candidate is for it. */
-  readonly passedOver: string | null;
-  /** The share of calls that the call is in, in percent; `null` when the target has none. */
-  readonly share: number | null;
-  /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
-  readonly deployed: string | null;
-  /** The target as policies see it. */
-  readonly policyTarget: PolicyTarget;
-  /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
-  permit(): void;
-  /** The outcomes of policies for this target so far. */
-  policyOutcomes(): readonly PolicyOutcome[];
-  /**
-   * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
-   * it.
-   */
-  ready(): ReadyTarget;
-  /** Whether the target is sent what the client wrote, if it accepts it. */
-  isNative(): boolean;
-  /**
-   * What the calls of one conversation have in common, where its prompt is cached and it therefore stays with one
-   * credential; null for any other call.
-   */
-  cachedConversation(): string | null;
-}
-
 export type RouteStage = Stage<RouteCandidate>;
 
 /** How a target became a candidate. */
@@ -128,7 +95,7 @@ export interface CandidateParts {
   readonly verdict: Verdict | null;
 }
 
-export class PlannedCandidate implements RouteCandidate {
+export class RouteCandidate implements Candidate {
   readonly key: string;
   readonly variant: string;
   readonly upstream: string;
@@ -136,11 +103,16 @@ export class PlannedCandidate implements RouteCandidate {
   readonly order: number;
   readonly costNanoUsd: number | null;
   readonly serving: Serving;
+  /** The route that serves the candidate, whose rules apply. */
   readonly route: Route;
   readonly target: RouteTarget;
+  /** The target to which budgets redirect calls, as they name it; `null` for one that was requested. */
   readonly redirect: string | null;
+  /** Why `when` or `share` leaves this call out; `null` when the candidate is for it. */
   readonly passedOver: string | null;
+  /** The share of calls that the call is in, in percent; `null` when the target has none. */
   readonly share: number | null;
+  /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
   readonly deployed: string | null;
   readonly #caller: Caller;
   readonly #request: ChatRequest;
@@ -195,6 +167,7 @@ export class PlannedCandidate implements RouteCandidate {
     }
   }
 
+  /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
   permit(): void {
     const { principal, call } = this.#caller;
     const { route, target, deployed } = this;
@@ -216,10 +189,15 @@ export class PlannedCandidate implements RouteCandidate {
     if (this.#judged.refusal !== null) throw this.#judged.refusal;
   }
 
+  /** The outcomes of policies for this target so far. */
   policyOutcomes(): readonly PolicyOutcome[] {
     return this.#judged?.outcomes ?? NO_OUTCOMES;
   }
 
+  /**
+   * Returns the client's own request in the form that this target accepts. Throws GatewayError where it cannot accept
+   * it.
+   */
   ready(): ReadyTarget {
     return (this.#ready ??= this.#made());
   }
@@ -231,10 +209,15 @@ export class PlannedCandidate implements RouteCandidate {
     return readyTarget(asked);
   }
 
+  /** Whether the target is sent what the client wrote, if it accepts it. */
   isNative(): boolean {
     return wayAt(this.#asked()).kind === "native";
   }
 
+  /**
+   * What the calls of one conversation have in common, where its prompt is cached and it therefore stays with one
+   * credential; null for any other call.
+   */
   cachedConversation(): string | null {
     const { principal, call, http } = this.#caller;
     return cachesPrompts(this.route, principal.projectId, call.snapshot)
@@ -253,6 +236,7 @@ export class PlannedCandidate implements RouteCandidate {
     }
   }
 
+  /** The target as policies see it. */
   get policyTarget(): PolicyTarget {
     return { provider: this.target.providerId, model: this.target.model, route: this.route.name };
   }

@@ -11,14 +11,7 @@ import {
   DEFAULT_RETRIES,
   type EntryCondition,
 } from "../../core/configured/route.ts";
-import {
-  type Origin,
-  type RouteStage,
-  type Serving,
-  type Caller,
-  PlannedCandidate,
-  type RouteCandidate,
-} from "./candidate.ts";
+import { type Origin, type RouteStage, type Serving, type Caller, RouteCandidate } from "./candidate.ts";
 import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -286,7 +279,7 @@ function stageOf(
     strategy: route.strategy,
     candidates: targets.map(
       (target) =>
-        new PlannedCandidate(preparing, {
+        new RouteCandidate(preparing, {
           serving,
           origin,
           request,
