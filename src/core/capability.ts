@@ -97,10 +97,13 @@ export const defaultOnly = (value: number, note = `only the default, ${value}`):
   note,
   neutral: (given) => given === value,
 });
-export const native = (note: string): Capability => ({ ...NATIVE, note });
+export const native = (note: string, values?: readonly string[]): Capability => cellOf("native", note, values);
 export const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });
-export const mapped = (note: string): Capability => ({ support: "mapped", note });
-export const emulated = (note: string): Capability => ({ support: "emulated", note });
+export const mapped = (note: string, values?: readonly string[]): Capability => cellOf("mapped", note, values);
+export const emulated = (note: string, values?: readonly string[]): Capability => cellOf("emulated", note, values);
+function cellOf(support: Support, note: string, values: readonly string[] | undefined): Capability {
+  return values === undefined ? { support, note } : { support, note, values };
+}
 /** One cell for each of the features. */
 export function same<F extends Feature>(
   capability: Capability,

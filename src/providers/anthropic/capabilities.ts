@@ -30,7 +30,7 @@ function generationCells(facts: ModelFacts) {
       : TOP_P_DEFAULT_ONLY,
     tool_choice: facts.forcedTools
       ? mapped("required -> any, a function -> tool")
-      : { ...mapped("this model cannot be forced to call a tool"), values: ["none", "auto"] },
+      : mapped("this model cannot be forced to call a tool", ["none", "auto"]),
     response_format: responseFormat(facts),
     reasoning_effort: reasoningEffort(facts),
   } as const satisfies Record<string, Capability>;
@@ -42,7 +42,7 @@ function responseFormat(facts: ModelFacts): Capability {
     "json_schema is output_config.format; without strict, a schema outside the vendor's subset is a forced tool call";
   return facts.forcedTools
     ? mapped(`${schema}; json_object is a forced tool call`)
-    : { ...mapped("json_schema is output_config.format"), values: ["text", "json_schema"] };
+    : mapped("json_schema is output_config.format", ["text", "json_schema"]);
 }
 
 function reasoningEffort(facts: ModelFacts): Capability {
@@ -83,7 +83,7 @@ const COMMON_CELLS = {
   parallel_tool_calls: mapped("the opposite of tool_choice.disable_parallel_tool_use"),
   modalities: unsupported("text output only"),
   audio: unsupported("text output only"),
-  service_tier: { ...mapped("default -> standard_only"), values: ["auto", "default", "standard_only"] },
+  service_tier: mapped("default -> standard_only", ["auto", "default", "standard_only"]),
   prompt_cache_key: unsupported("use cache_control on parts, messages, tools or the request"),
   web_search_options: mapped("the tool web_search_20250305; search_context_size must be medium"),
   deployment_id: unsupported("Azure only"),

@@ -83,14 +83,13 @@ function toolChoice({ tools, toolChoice: choice }: FamilyFacts): Capability {
   const none = "for none, the tools are not sent, which is refused if the conversation has tool calls";
   if (choice === "all") return mapped(`toolConfig.toolChoice: required -> any, a function -> tool; ${none}`);
   if (choice === "any")
-    return {
-      ...mapped(`toolConfig.toolChoice: required -> any; naming a function is not supported; ${none}`),
-      values: ["none", "auto", "required", "any"],
-    };
-  return {
-    ...mapped(`toolConfig.toolChoice; tool calls cannot be forced; ${none}`),
-    values: ["none", "auto"],
-  };
+    return mapped(`toolConfig.toolChoice: required -> any; naming a function is not supported; ${none}`, [
+      "none",
+      "auto",
+      "required",
+      "any",
+    ]);
+  return mapped(`toolConfig.toolChoice; tool calls cannot be forced; ${none}`, ["none", "auto"]);
 }
 
 function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts): Capability {
@@ -99,7 +98,7 @@ function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts):
     return mapped(
       "json_schema is outputConfig.textFormat; json_object, and a schema outside the vendor's subset without strict, is a forced tool call",
     );
-  if (jsonSchema) return { ...mapped("json_schema is outputConfig.textFormat"), values: ["text", "json_schema"] };
+  if (jsonSchema) return mapped("json_schema is outputConfig.textFormat", ["text", "json_schema"]);
   return forcing
     ? emulated("a forced tool call, whose arguments become the content")
     : unsupported("this model has no structured output, and tool calls cannot be forced");
@@ -117,14 +116,16 @@ function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
   if (claude !== null && claude.thinking !== "none") return claudeEffort(claude);
   switch (reasoning) {
     case "nova":
-      return {
-        ...mapped("additionalModelRequestFields.reasoningConfig: maxReasoningEffort, or disabled"),
-        values: ["none", "low", "medium", "high"],
-      };
+      return mapped("additionalModelRequestFields.reasoningConfig: maxReasoningEffort, or disabled", [
+        "none",
+        "low",
+        "medium",
+        "high",
+      ]);
     case "gpt_oss":
-      return { ...mapped("additionalModelRequestFields.reasoning_effort"), values: ["low", "medium", "high"] };
+      return mapped("additionalModelRequestFields.reasoning_effort", ["low", "medium", "high"]);
     case "qwen":
-      return { ...mapped("additionalModelRequestFields.reasoning_config"), values: ["low", "high"] };
+      return mapped("additionalModelRequestFields.reasoning_config", ["low", "high"]);
     case "always":
       return unsupported("this model always reasons, and the effort cannot be set");
     case "unknown":
@@ -152,10 +153,7 @@ export const capabilities: CapabilityTable = {
     ),
     modalities: unsupported("text output only"),
     audio: unsupported("text output only"),
-    service_tier: {
-      ...mapped("serviceTier.type; auto is not sent"),
-      values: ["auto", "default", "priority", "flex", "reserved"],
-    },
+    service_tier: mapped("serviceTier.type; auto is not sent", ["auto", "default", "priority", "flex", "reserved"]),
     prompt_cache_key: unsupported("use cache_control on parts, messages and tools, which becomes a cachePoint"),
     web_search_options: unsupported("no equivalent; Nova 2 has the tool type systemTool"),
     deployment_id: unsupported("Azure only"),

@@ -59,12 +59,10 @@ export const capabilities: CapabilityTable = {
     logprobs: mapped(
       "one entry for each piece of text; the log probability of a piece is the sum of those of its tokens",
     ),
-    reasoning_effort: {
-      ...mapped(
-        "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a limit",
-      ),
-      values: ["none", "minimal", "low", "medium", "high"],
-    },
+    reasoning_effort: mapped(
+      "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a limit",
+      ["none", "minimal", "low", "medium", "high"],
+    ),
     modalities: unsupported("text output only"),
     audio: unsupported("text output only"),
     service_tier: unsupported("no equivalent; use the pass-through field priority"),
@@ -84,10 +82,10 @@ export const capabilities: CapabilityTable = {
     {
       models: BEFORE_R7B,
       cells: {
-        tool_choice: {
-          ...emulated("for none, the tools are not sent; models before Command R7B cannot be forced to call one"),
-          values: ["none", "auto"],
-        },
+        tool_choice: emulated(
+          "for none, the tools are not sent; models before Command R7B cannot be forced to call one",
+          ["none", "auto"],
+        ),
       },
     },
     { models: NOT_THINKING, cells: { reasoning_effort: unsupported("this model does not think") } },

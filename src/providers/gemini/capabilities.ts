@@ -79,10 +79,7 @@ export const capabilities: CapabilityTable = {
     top_logprobs: mapped("generationConfig.logprobs"),
     reasoning_effort: { ...effort, values: ["minimal", "low", "medium", "high"] },
     modalities: mapped("generationConfig.responseModalities; anything but text requires an image or speech model"),
-    service_tier: {
-      ...mapped("serviceTier: default is standard, auto is not sent"),
-      values: ["auto", "default", "flex", "priority"],
-    },
+    service_tier: mapped("serviceTier: default is standard, auto is not sent", ["auto", "default", "flex", "priority"]),
     prompt_cache_key: unsupported("caching is automatic, or set with the pass-through field cachedContent"),
     web_search_options: mapped("tools[].googleSearch"),
   },

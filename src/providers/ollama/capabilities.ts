@@ -52,17 +52,14 @@ export const capabilities: CapabilityTable = {
     response_format: mapped("format: json, or the schema; name and strict have no equivalent"),
     seed: option("seed"),
     tools: native("the server reads name, description and the simple keywords of the schema; strict has no effect"),
-    tool_choice: {
-      ...emulated("for none, the tools are not sent; tool calls cannot be forced"),
-      values: ["none", "auto"],
-    },
+    tool_choice: emulated("for none, the tools are not sent; tool calls cannot be forced", ["none", "auto"]),
     parallel_tool_calls: FIRST_CALL_ALONE,
     logprobs: native("recent servers only"),
     top_logprobs: native("recent servers only"),
-    reasoning_effort: {
-      ...mapped("think: none -> false, minimal -> low, xhigh -> max; refused by models that do not think"),
-      values: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
-    },
+    reasoning_effort: mapped(
+      "think: none -> false, minimal -> low, xhigh -> max; refused by models that do not think",
+      ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+    ),
     modalities: unsupported("text output only"),
     audio: unsupported("text output only"),
     prompt_cache_key: unsupported("prompts are cached automatically"),
@@ -74,10 +71,12 @@ export const capabilities: CapabilityTable = {
     {
       models: GPT_OSS,
       cells: {
-        reasoning_effort: {
-          ...mapped("think: minimal -> low; thinking cannot be turned off on this model"),
-          values: ["minimal", "low", "medium", "high"],
-        },
+        reasoning_effort: mapped("think: minimal -> low; thinking cannot be turned off on this model", [
+          "minimal",
+          "low",
+          "medium",
+          "high",
+        ]),
       },
     },
   ],

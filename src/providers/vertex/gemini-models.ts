@@ -98,10 +98,12 @@ export const geminiModels: ModelsOfOneForm & { readonly capabilities: Pick<Capab
           ...geminiCapabilities.cells.user,
           note: "the API has no field for it; it is only recorded by the gateway. For billing labels use the pass-through field labels",
         },
-        service_tier: {
-          ...mapped(`the header ${VERTEX.serviceTier.name}: default is standard, auto is not sent`),
-          values: ["auto", "default", "flex", "priority"],
-        },
+        service_tier: mapped(`the header ${VERTEX.serviceTier.name}: default is standard, auto is not sent`, [
+          "auto",
+          "default",
+          "flex",
+          "priority",
+        ]),
       },
       exceptions: MODEL_EXCEPTIONS,
     },

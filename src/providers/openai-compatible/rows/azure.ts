@@ -1,12 +1,13 @@
 // Microsoft's two services with OpenAI's API, which share a header for keys and have addresses with a version:
 // https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
-import { native } from "../../../core/capability.ts";
+import { native, same } from "../../../core/capability.ts";
 import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { FOREIGN_TO_CLAUDE } from "../../anthropic/native-messages.ts";
 import { likeOpenAI } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
+import { LOGPROBS, OPENAI_ONLY, without } from "../features.ts";
 import { documentAsFile, stopAsList } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../row.ts";
 import { openai, OPENAI_MEMBERS, OPENAI_REASONING, OPENAI_RESPONSES, FOREIGN_TO_OPENAI } from "./model-makers.ts";
@@ -152,26 +153,19 @@ const AZURE_AI_VERSION = "2024-05-01-preview";
  * These are not in the common schema of `/models`, where the `extra-parameters` header below lets them pass:
  * https://learn.microsoft.com/en-us/azure/ai-studio/reference/reference-model-inference-api#extensibility
  */
-const BEYOND_MODELS = [
+const BEYOND_MODELS = same(
+  native("depends on the model; not part of the common schema of /models"),
+  ...without(OPENAI_ONLY, "web_search_options"),
+  ...LOGPROBS,
   "n",
   "max_completion_tokens",
   "logit_bias",
-  "logprobs",
-  "top_logprobs",
   "user",
-  "safety_identifier",
   "parallel_tool_calls",
   "reasoning_effort",
-  "verbosity",
-  "prediction",
-  "service_tier",
-  "store",
-  "prompt_cache_key",
-  "modalities",
-  "audio",
   "input_audio",
   "file",
-] as const;
+);
 
 export const azureAi: OpenAICompatibleRow = {
   id: "azure_ai",
@@ -222,9 +216,7 @@ export const azureAi: OpenAICompatibleRow = {
   auth: { header: "api-key", prefix: "" },
   requestIds: ["apim-request-id", "x-request-id"],
   lacks: ["web_search_options", "video_url"],
-  cells: Object.fromEntries(
-    BEYOND_MODELS.map((name) => [name, native("depends on the model; not part of the common schema of /models")]),
-  ),
+  cells: BEYOND_MODELS,
   rewrites: { stop: stopAsList },
   inlines: ["file", "document"],
   blocks: { document: documentAsFile },

@@ -198,7 +198,7 @@ const snowflake: OpenAICompatibleRow = {
       models: /claude/,
       // it reads `reasoning` and ignores reasoning_effort: the vendor's page
       rewrites: { reasoning_effort: effortInReasoning },
-      cells: { response_format: { support: "native", note: "json_object is not supported", values: ["json_schema"] } },
+      cells: { response_format: native("json_object is not supported", ["json_schema"]) },
     },
     {
       models: /llama|mistral|mixtral|deepseek|arctic/,

@@ -99,7 +99,7 @@ export const databricks: OpenAICompatibleRow = {
       lacks: ["n", "reasoning_effort"],
       cells: {
         temperature: { support: "native", range: [0, 1] },
-        response_format: { support: "native", note: "json_object is not supported", values: ["json_schema"] },
+        response_format: native("json_object is not supported", ["json_schema"]),
       },
     },
   ],

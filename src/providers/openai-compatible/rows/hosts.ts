@@ -274,11 +274,7 @@ const deepinfra: OpenAICompatibleRow = {
   }),
   lacks: [...without(OPENAI_ONLY, "service_tier", "prompt_cache_key"), "logit_bias", "parallel_tool_calls"],
   cells: {
-    tool_choice: {
-      support: "native",
-      note: "naming a function is not supported",
-      values: ["none", "auto", "required"],
-    },
+    tool_choice: native("naming a function is not supported", ["none", "auto", "required"]),
     service_tier: native("priority, on models that are tagged for it"),
   },
   renames: { max_completion_tokens: "max_tokens" },

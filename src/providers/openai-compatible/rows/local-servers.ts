@@ -85,11 +85,7 @@ const lmstudio: OpenAICompatibleRow = {
   conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
   lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, ...BEYOND_IMAGES, "n"],
   cells: {
-    tool_choice: {
-      support: "native",
-      note: "naming a function is not supported",
-      values: ["none", "auto", "required"],
-    },
+    tool_choice: native("naming a function is not supported", ["none", "auto", "required"]),
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
@@ -146,11 +142,14 @@ const mistralrs: OpenAICompatibleRow = {
     "document",
   ],
   cells: {
-    reasoning_effort: {
-      support: "native",
-      note: "none or off, low, medium, high, xhigh",
-      values: ["none", "off", "low", "medium", "high", "xhigh"],
-    },
+    reasoning_effort: native("none or off, low, medium, high, xhigh", [
+      "none",
+      "off",
+      "low",
+      "medium",
+      "high",
+      "xhigh",
+    ]),
     web_search_options: native("only on servers started with search"),
     file: native("file_id of a file uploaded to the vendor, or file_data"),
   },

@@ -115,7 +115,7 @@ export const mistral: OpenAICompatibleRow = {
   lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, "logit_bias", "user", "video_url"],
   cells: {
     tools: native("an empty list is not sent"),
-    reasoning_effort: { support: "native", note: "none, high; on models that list it", values: ["none", "high"] },
+    reasoning_effort: native("none, high; on models that list it", ["none", "high"]),
   },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },
   rewrites: { tools: toolsUnlessEmpty },

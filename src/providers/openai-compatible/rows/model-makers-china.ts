@@ -80,22 +80,14 @@ const moonshot: OpenAICompatibleRow = {
   ],
   cells: {
     temperature: MOONSHOT_TEMPERATURE,
-    reasoning_effort: {
-      support: "native",
-      note: "low, high, max; cannot be combined with thinking",
-      values: ["low", "high", "max"],
-    },
+    reasoning_effort: native("low, high, max; cannot be combined with thinking", ["low", "high", "max"]),
     parallel_tool_calls: native("not in the vendor's schema"),
   },
   models: [
     {
       models: /^kimi-k2/,
       cells: {
-        tool_choice: {
-          support: "native",
-          note: "naming a function requires thinking to be disabled",
-          values: ["none", "auto", "function"],
-        },
+        tool_choice: native("naming a function requires thinking to be disabled", ["none", "auto", "function"]),
       },
     },
     { models: /^kimi-k2\.\d/, rewrites: { reasoning_effort: thinkingSwitch } },
@@ -141,11 +133,7 @@ const ZAI_REASONING: readonly ModelDifferences[] = [
   {
     models: /^glm-5\.3/,
     cells: {
-      reasoning_effort: {
-        support: "native",
-        note: "low, high, max; the model always thinks",
-        values: ["low", "high", "max"],
-      },
+      reasoning_effort: native("low, high, max; the model always thinks", ["low", "high", "max"]),
     },
   },
 ];
@@ -172,7 +160,7 @@ const zai: OpenAICompatibleRow = {
     temperature: { support: "native", range: [0, 1] },
     top_p: { support: "native", range: [0.01, 1] },
     tool_choice: native("only auto is documented; naming a function works as well"),
-    response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
+    response_format: native("json_schema is not supported", ["text", "json_object"]),
   },
   guards: ["sensitive_word_check"],
   renames: { max_completion_tokens: "max_tokens" },
@@ -395,7 +383,7 @@ const volcengine: OpenAICompatibleRow = {
   lacks: [...without(OPENAI_ONLY, "service_tier"), "seed", "file"],
   cells: {
     service_tier: native("auto, default"),
-    reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] },
+    reasoning_effort: native("minimal to high", ["minimal", "low", "medium", "high"]),
     max_completion_tokens: native("includes reasoning; cannot be combined with max_tokens"),
   },
   blocks: { document: textDocument },
@@ -463,11 +451,7 @@ const hunyuan: OpenAICompatibleRow = {
   ],
   cells: {
     seed: { support: "native", range: [1, 10_000] },
-    tool_choice: {
-      support: "native",
-      note: "naming a function is not supported; custom forces a call",
-      values: ["none", "auto", "custom"],
-    },
+    tool_choice: native("naming a function is not supported; custom forces a call", ["none", "auto", "custom"]),
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: { ...stopAsList, note: "sent as an array; the matching text stays in the answer" } },
@@ -500,7 +484,7 @@ const stepfun: OpenAICompatibleRow = {
     frequency_penalty: { support: "native", range: [0, 1] },
     n: native("the vendor advises at most 5"),
     response_format: native("json_schema is not documented"),
-    reasoning_effort: { support: "native", note: "low, medium, high", values: ["low", "medium", "high"] },
+    reasoning_effort: native("low, medium, high", ["low", "medium", "high"]),
     tool_choice: native("not documented"),
     video_url: native("mp4, by URL"),
   },

@@ -187,7 +187,7 @@ const deepseek: OpenAICompatibleRow = {
   }),
   lacks: [...OPENAI_ONLY, ...BEYOND_TEXT, "logit_bias"],
   cells: {
-    response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
+    response_format: native("json_schema is not supported", ["text", "json_object"]),
     tool_choice: native("required and naming a function require thinking to be disabled"),
     temperature: native("has no effect while thinking"),
   },
@@ -314,7 +314,7 @@ const perplexity: OpenAICompatibleRow = {
     "input_audio",
   ],
   cells: {
-    reasoning_effort: { support: "native", note: "minimal to high", values: ["minimal", "low", "medium", "high"] },
+    reasoning_effort: native("minimal to high", ["minimal", "low", "medium", "high"]),
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
@@ -344,7 +344,7 @@ const ai21: OpenAICompatibleRow = {
   ],
   cells: {
     max_tokens: native("at most 4096"),
-    response_format: { support: "native", note: "json_schema is not supported", values: ["text", "json_object"] },
+    response_format: native("json_schema is not supported", ["text", "json_object"]),
     tools: native("not on streamed answers"),
     tool_choice: CHOICE_BY_OFFER,
   },
@@ -381,7 +381,7 @@ const inception: OpenAICompatibleRow = {
   cells: {
     temperature: native("0.5 to 1; the vendor resets others to 0.75 and says so in warning"),
     max_tokens: native("at most 50000"),
-    reasoning_effort: { support: "native", note: "instant to high", values: ["instant", "low", "medium", "high"] },
+    reasoning_effort: native("instant to high", ["instant", "low", "medium", "high"]),
   },
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: namedToolAlone },
