@@ -23,14 +23,7 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withinWork } from "../../guards/work-meter.ts";
 import type { JoinedText } from "../../providers/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
-import {
-  guardedAnswer,
-  charactersOfAnswer,
-  charactersOfWords,
-  guardedWords,
-  type TaskWords,
-  visitAnswer,
-} from "../guards/guard-answer.ts";
+import { charactersOf, guardedAnswer, guardedWords, type TaskWords } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
 import { underGuards, violation } from "./policy-violation.ts";
 import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
@@ -178,6 +171,18 @@ export class CallPolicies {
   ): MaybePromise<T> {
     const { scheduler } = this.#call;
     return scheduler === null ? work(null) : scheduler.search(guards, characters, visit, work, place);
+  }
+
+  /** Searches the texts that a walk calls its guard with, and returns what the walk makes of them. Throws `policy_violation`. */
+  #applied<T>(
+    place: GuardPlace,
+    guards: readonly GuardPolicy[],
+    characters: number,
+    walk: (guard: TextGuard) => T,
+  ): MaybePromise<T> {
+    return this.#search(place, guards, characters, walk, (prior) =>
+      underGuards(() => walk(textGuard(guards, this.recordFinding, prior))),
+    );
   }
 
   /** Searches what a round adds to the conversation in advance, where that takes long. */
@@ -356,13 +361,8 @@ export class CallPolicies {
   async untrusted(messages: readonly Message[]): Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
-    return this.#search(
-      "tool_result",
-      guards,
-      charactersOfMessages(messages),
-      (guard) => guardedMessages(messages, guard),
-      (prior) => underGuards(() => guardedMessages(messages, textGuard(guards, this.recordFinding, prior))),
-    );
+    const walk = (guard: TextGuard): readonly Message[] => guardedMessages(messages, guard);
+    return this.#applied("tool_result", guards, charactersOfMessages(messages), walk);
   }
 
   /**
@@ -422,24 +422,14 @@ export class CallPolicies {
     guards: readonly GuardPolicy[],
     isLong: boolean,
   ): MaybePromise<NonStreamingAnswer> {
-    return this.#search(
-      "output",
-      guards,
-      isLong ? Number.POSITIVE_INFINITY : charactersOfAnswer(answer),
-      (guard) => visitAnswer(answer, guard),
-      (prior) => guardedAnswer(answer, guards, this.recordFinding, prior),
-    );
+    const walk = (guard: TextGuard): NonStreamingAnswer => guardedAnswer(answer, guards, guard);
+    return this.#applied("output", guards, isLong ? Number.POSITIVE_INFINITY : charactersOf(walk), walk);
   }
 
   /** Searches what a vendor says in the answer to a task. Throws `policy_violation`. */
   told(words: TaskWords, guards: readonly GuardPolicy[]): MaybePromise<TaskWords> {
-    return this.#search(
-      "output",
-      guards,
-      charactersOfWords(words),
-      (guard) => guardedWords(words, guard),
-      (prior) => underGuards(() => guardedWords(words, textGuard(guards, this.recordFinding, prior))),
-    );
+    const walk = (guard: TextGuard): TaskWords => guardedWords(words, guard);
+    return this.#applied("output", guards, charactersOf(walk), walk);
   }
 
   /** Searches the chunks of a stream. */

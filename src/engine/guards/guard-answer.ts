@@ -50,48 +50,23 @@ function isAddress(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 32)) && !/^data:/i.test(text.slice(0, 8));
 }
 
-/** Returns the number of characters of an answer that guards search. */
-export function charactersOfAnswer(answer: NonStreamingAnswer): number {
-  return charactersOf((guard) => mapAnswer(answer, guard));
-}
-
-/** The same for the answer to a task. */
-export function charactersOfWords(words: TaskWords): number {
-  return charactersOf((guard) => guardedWords(words, guard));
-}
-
-function charactersOf(search: (guard: TextGuard) => unknown): number {
+/** Returns the number of characters that guards search in what `walk` calls its guard with. */
+export function charactersOf(walk: (guard: TextGuard) => unknown): number {
   let characters = 0;
-  search((text) => {
+  walk((text) => {
     characters += text.length;
     return text;
   });
   return characters;
 }
 
-/** Calls the guard with all texts of an answer. */
-export function visitAnswer(answer: NonStreamingAnswer, guard: TextGuard): void {
-  mapAnswer(answer, guard);
-}
-
-/** `prior` is null if no texts were searched before. Throws `policy_violation`. */
+/** Returns the answer as `guards` let it through, whose search of a text is `guard`. Throws BlockedText. */
 export function guardedAnswer(
   answer: NonStreamingAnswer,
   guards: readonly GuardPolicy[],
-  onFinding: GuardFinding,
-  prior: PriorMatches | null,
+  guard: TextGuard,
 ): NonStreamingAnswer {
-  return underGuards(() => answerUnder(guards, answer, onFinding, prior));
-}
-
-/** Does the same as `guardedAnswer`, but throws BlockedText. */
-export function answerUnder(
-  guards: readonly GuardPolicy[],
-  answer: NonStreamingAnswer,
-  onFinding: GuardFinding,
-  prior: PriorMatches | null,
-): NonStreamingAnswer {
-  const body = mapAnswer(answer, textGuard(guards, onFinding, prior));
+  const body = mapAnswer(answer, guard);
   if (changes(guards))
     body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
   return { ...answer, body, usage: body["usage"] as Usage };
