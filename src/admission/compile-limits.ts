@@ -79,14 +79,11 @@ function budgetCounts(budgets: ConfiguredLimits["budgets"]): readonly BudgetCoun
 
 type ScopedRule = Omit<LimitRule, "tenantId"> & { readonly tenantId: string | null };
 
-function ruleOfLimit({ id, name, tenantId, projectId, document }: Configured<LimitDocument>): ScopedRule {
+function ruleOfLimit(configured: Configured<LimitDocument>): ScopedRule {
+  const { document } = configured;
   return {
-    ...sharedOf(document),
-    id,
-    name: name ?? document.name ?? id,
+    ...sharedOf(configured),
     kind: "limit",
-    tenantId,
-    projectId,
     unit: document.metric,
     window: document.metric === "concurrency" ? null : (document.window ?? null),
     limit: document.limit,
@@ -95,14 +92,11 @@ function ruleOfLimit({ id, name, tenantId, projectId, document }: Configured<Lim
   };
 }
 
-function ruleOfBudget({ id, name, tenantId, projectId, document }: Configured<BudgetDocument>): ScopedRule {
+function ruleOfBudget(configured: Configured<BudgetDocument>): ScopedRule {
+  const { document } = configured;
   return {
-    ...sharedOf(document),
-    id,
-    name: name ?? document.name ?? id,
+    ...sharedOf(configured),
     kind: "budget",
-    tenantId,
-    projectId,
     unit: document.usd === undefined ? "tokens" : "nano_usd",
     window: document.window,
     limit: document.usd === undefined ? document.tokens! : nanoUsdOf(document.usd),
@@ -112,17 +106,16 @@ function ruleOfBudget({ id, name, tenantId, projectId, document }: Configured<Bu
   };
 }
 
-function sharedOf({
-  scope,
-  mode,
-  on_store_failure: onStoreFailure,
-  assume_output_tokens: assumeOutputTokens,
-}: LimitDocument | BudgetDocument): Pick<LimitRule, "scope" | "mode" | "onStoreFailure" | "assumeOutputTokens"> {
+function sharedOf({ id, name, tenantId, projectId, document }: Configured<LimitDocument | BudgetDocument>) {
   return {
-    scope: Object.fromEntries(Object.entries(scope).filter(([, value]) => value !== undefined)),
-    mode,
-    onStoreFailure,
-    assumeOutputTokens,
+    id,
+    name: name ?? document.name ?? id,
+    tenantId,
+    projectId,
+    scope: Object.fromEntries(Object.entries(document.scope).filter(([, value]) => value !== undefined)),
+    mode: document.mode,
+    onStoreFailure: document.on_store_failure,
+    assumeOutputTokens: document.assume_output_tokens,
   };
 }
 
