@@ -5,7 +5,7 @@ import type { Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/configured/price.ts";
 import { isCount, tokenCount } from "../core/record/token-count.ts";
-import { MILLION, rateFor } from "./price.ts";
+import { MILLION, rateFor, rateOf } from "./price.ts";
 
 /** Tokens of a call by kind; each token is in one part. */
 interface Parts {
@@ -97,22 +97,13 @@ function addingTo(sum: Adder, promptTokens: number): Adding {
 }
 
 function addUp(usage: Usage, rates: Rates, sum: Adder): void {
-  const { completion } = rates;
   const parts = partsOf(usage);
   const add = addingTo(sum, usage.prompt_tokens);
   add(1, rates.request ?? FREE, "request");
   const prompt = addSearchUnits(add, tokenCount(usage.search_units), rates);
-  add(parts.text, prompt, "text");
-  add(parts.cacheRead, rates.cacheRead ?? prompt, "cacheRead");
-  add(parts.audioCacheRead, rates.audioCacheRead ?? rates.cacheRead ?? prompt, "audioCacheRead");
-  add(parts.cacheWrite, rates.cacheWrite ?? prompt, "cacheWrite");
-  add(parts.cacheWriteHour, rates.cacheWriteHour ?? rates.cacheWrite ?? prompt, "cacheWriteHour");
-  add(parts.audioPrompt, rates.audioPrompt ?? prompt, "audioPrompt");
-  add(parts.imagePrompt, rates.imagePrompt ?? prompt, "imagePrompt");
-  add(parts.completion, completion, "completion");
-  add(parts.reasoning, rates.reasoning ?? completion, "reasoning");
-  add(parts.audioCompletion, rates.audioCompletion ?? completion, "audioCompletion");
-  add(parts.imageCompletion, rates.imageCompletion ?? completion, "imageCompletion");
+  const known = prompt === rates.prompt ? rates : { ...rates, prompt };
+  for (const kind of KINDS)
+    if (parts[kind] !== 0) add(parts[kind], rateOf(kind === "text" ? "prompt" : kind, known), kind);
 }
 
 /** Returns the rate of the prompt: where search units are priced, tokens without a price of their own are free. */
@@ -255,6 +246,7 @@ const NO_PARTS: Parts = {
   audioCompletion: 0,
   imageCompletion: 0,
 };
+const KINDS = Object.keys(NO_PARTS) as readonly (keyof Parts)[];
 
 /** Returns the cached audio tokens where the provider reports them, otherwise 0. */
 function cachedAudio({ cached_tokens_details: details }: JsonObject, cached: number): number {

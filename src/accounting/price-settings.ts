@@ -12,7 +12,7 @@ import {
   type Rate,
   type Rates,
 } from "../core/configured/price.ts";
-import { exactDecimal } from "./price.ts";
+import { exactDecimal, rateOf, STANDS_IN } from "./price.ts";
 import type { Finding } from "../config/problem.ts";
 
 /** The decimal places that a rate can hold. */
@@ -282,7 +282,7 @@ function ratesOf(document: PriceDocument): Rates {
       tier[name] === undefined ? [] : [{ above: tier.above_prompt_tokens, rate: exactDecimal(tier[name], digits) }],
     );
     if (text !== undefined) rates[RATE_OF[name]] = { base: exactDecimal(text, digits), tiers };
-    else if (tiers.length > 0) rates[RATE_OF[name]] = belowTiers(standIn(name, rates), tiers);
+    else if (tiers.length > 0) rates[RATE_OF[name]] = belowTiers(rateOf(RATE_OF[name], rates), tiers);
   }
   return rates;
 }
@@ -291,27 +291,9 @@ function eachRate(text: string | undefined): Rate | null {
   return text === undefined ? null : { base: exactDecimal(text, REQUEST_DIGITS), tiers: [] };
 }
 
-const INSTEAD: Readonly<Partial<Record<RateName, RateName>>> = {
-  cache_read: "prompt",
-  cache_write: "prompt",
-  cache_write_1h: "cache_write",
-  reasoning: "completion",
-  audio_prompt: "prompt",
-  audio_cache_read: "cache_read",
-  audio_completion: "completion",
-  image_prompt: "prompt",
-  image_completion: "completion",
-};
-
 function hasStandIn(name: RateName, figures: Figures): boolean {
-  const instead = INSTEAD[name];
+  const instead = RATE_NAMES.find((other) => RATE_OF[other] === STANDS_IN[RATE_OF[name]]);
   return instead !== undefined && (figures[instead] !== undefined || hasStandIn(instead, figures));
-}
-
-/** Returns the rate that applies where this one is not set. */
-function standIn(name: RateName, rates: Rates): Rate | null {
-  const instead = INSTEAD[name];
-  return instead === undefined ? null : (rates[RATE_OF[instead]] ?? standIn(instead, rates));
 }
 
 /** Returns a rate that is set for longer prompts alone: for shorter ones, the rate applies that stands in for it. */

@@ -3,6 +3,9 @@
 
 // Decides (money and limits): Is a price above a number of tokens for the whole call? By: `rateFor`. Also: `cost.ts`
 // (`costOf`). Rule: Yes, for all tokens of an upstream request whose prompt is longer than the tier says.
+// Decides (money and limits): What do cached, reasoning, audio and image tokens cost where a price names only prompt and
+// completion? By: `STANDS_IN`. Rule: The price of the prompt or of the completion of the same price; the catalogue is not
+// asked.
 import type { ModelPrice, PricePeriod, Rate, Rates } from "../core/configured/price.ts";
 
 const DAY_MS = 86_400_000;
@@ -23,6 +26,25 @@ function holds({ from, daily }: PricePeriod, nowMs: number): boolean {
 /** Returns the rate of a call with this many prompt tokens. */
 export function rateFor({ base, tiers }: Rate, promptTokens: number): number {
   return tiers.findLast(({ above }) => promptTokens > above)?.rate ?? base;
+}
+
+/** The rate that applies where one is not set. */
+export const STANDS_IN: Readonly<Partial<Record<keyof Rates, keyof Rates>>> = {
+  cacheRead: "prompt",
+  cacheWrite: "prompt",
+  cacheWriteHour: "cacheWrite",
+  reasoning: "completion",
+  audioPrompt: "prompt",
+  audioCacheRead: "cacheRead",
+  audioCompletion: "completion",
+  imagePrompt: "prompt",
+  imageCompletion: "completion",
+};
+
+/** Returns a rate, or the one that stands in for it; `null` when neither is known. */
+export function rateOf(name: keyof Rates, rates: Rates): Rate | null {
+  const instead = STANDS_IN[name];
+  return rates[name] ?? (instead === undefined ? null : rateOf(instead, rates));
 }
 
 /** Returns the rate times a fraction, rounded up in each tier. */
