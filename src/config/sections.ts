@@ -63,7 +63,7 @@ export function isDatabaseUrl(text: string): boolean {
   return /^postgres(ql)?:\/\/[^\s/]/i.test(text) && URL.canParse(text);
 }
 
-/** Where it listens and what it reads and asks: read once, at the start. */
+/** The address, the data folder, the database and the proxy: read once, at the start. */
 const PLACE = {
   host: z
     .string()

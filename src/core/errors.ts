@@ -247,7 +247,7 @@ export const CATALOGUE = {
     "Try again. The operator has to check the issuer, or its address in `oidc`.",
   ),
   store_unavailable: unavailable(
-    "The database cannot be read or written now, or a secret in it cannot be decrypted with the given master keys. Calls of models still work.",
+    "The database cannot be read or written now, or a secret in it cannot be decrypted with the given master keys. Calls of models still work, except those that name a file or another thing at a vendor, explanations and replays.",
     "Try again, unless the message names a secret. The operator has to check the database or the master keys.",
   ),
   limit_store_unavailable: unavailable(

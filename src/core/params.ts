@@ -1,6 +1,10 @@
 // The fields of a request as one table: class, check, neutral value and meaning of each. The parser, the capability
 // matrix, the documentation and the list of supported parameters are all derived from it (promise 6.1). Fields that are
 // not in it go to the provider.
+
+// Decides (the request): Which values may a parameter have, and what does `null` mean? By: `COMMON`, `GATEWAY`. Also:
+// `engine/request/parse.ts`; what one model or vendor takes: `engine/fit/fit.ts` (`checkValue`). Rule: Those of the
+// table, else 400 `invalid_request`; `null` is as if the field were not sent.
 import { CACHE_SCOPES, MAX_CACHE_TTL_S } from "./configured/cache.ts";
 import { MESSAGE_ROLES } from "./chat.ts";
 import { isObject, isRawNumber, isWholeNumber, type Json, type JsonObject } from "./json.ts";

@@ -1,5 +1,8 @@
 // One request of any operation, from top to bottom: authenticate, refuse what the token and its limits forbid whatever
 // the body says, parse, authorize, admit, reply. Each step is a file; errors of all become a response in one place.
+
+// Decides (who may call, and with what): Who may have a call explained? By: `NEEDED_TO_EXPLAIN`. Also:
+// `engine/call/call-audit.ts`. Rule: A token with the permission `debug`, and the audit log has a row of it.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
@@ -11,7 +14,7 @@ import { Call } from "./call/call.ts";
 import type { CallClock } from "./call/call-clock.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
-import { replayedCall } from "./call/call-notes.ts";
+import { replayedCall } from "./call/call-audit.ts";
 import { asksToExplain, requireExplainable, EXPLAIN_HEADER, isOn } from "./explain/explain.ts";
 import { callReach } from "./plan/reach.ts";
 import { preparation } from "./mirror/copy-call.ts";

@@ -46,7 +46,7 @@ export interface ServerOptions {
   readonly hasConsole: boolean;
 }
 
-/** The part of the file that is read once, at the start, with its defaults filled in. */
+/** The part of the file that is read once, at the start, with its defaults filled in, but for `integrations`. */
 export interface StartOptions {
   readonly server: PlaceSettings;
   readonly log: { readonly level: LogLevel };

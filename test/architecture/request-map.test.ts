@@ -24,7 +24,7 @@ const DECISIVE: Readonly<Record<RequestKind, RegExp>> = {
 /** Files that every call passes only to learn that it does not need them. */
 const PASSED: ReadonlySet<string> = new Set([
   "src/engine/explain/explain.ts",
-  "src/engine/call/call-notes.ts",
+  "src/engine/call/call-audit.ts",
   "src/engine/objects/call-objects.ts",
   "src/engine/objects/vendor-references.ts",
   "src/engine/tools/open-tool-session.ts",

@@ -1,10 +1,10 @@
-// Bounds how much work of one kind runs at once, such as the attempts at one target. Further work waits in short queues,
-// one for each tenant, which are served in turn, so that a tenant with much of it does not make the others wait behind all
-// of it. When the queues are full, the newest entry of the longest queue is shed. The caller owns all timers.
+// Bounds how much work runs at once under one key, such as the attempts at one target. Further work waits in short
+// queues, one for each tenant, which are served in turn, so that one busy tenant cannot hold up the others. When the
+// queues are full, the newest entry of the longest queue is shed. The caller owns all timers.
 
 // Decides (targets and attempts): What happens where a target has no free slot? By: `openConcurrency`. Also: entered
-// in `engine/attempt/run-attempt.ts` (`enterSlot`). Rule: The attempt waits in the target's queue; if that is full
-// or takes too long, the next target is attempted.
+// in `engine/attempt/run-attempt.ts` (`enterSlot`). Rule: The attempt waits in the target's queue; if that is full,
+// sheds it or takes too long, the next target is attempted.
 
 import type { MaybePromise } from "../maybe-promise.ts";
 
@@ -51,7 +51,7 @@ interface Waiter {
   readonly onTurn: (turn: QueueOutcome) => void;
 }
 
-interface KindSlots {
+interface SlotsOfKey {
   inside: number;
   waiting: number;
   /** In the order in which the tenants are served; no queue is empty. */
@@ -60,9 +60,9 @@ interface KindSlots {
 
 /** The queues for which `isAhead` returns true are served before the others. */
 export function openConcurrency(isAhead: (queue: string) => boolean = () => true): Concurrency {
-  const slots = new Map<string, KindSlots>();
+  const slots = new Map<string, SlotsOfKey>();
 
-  const drop = (key: string, kind: KindSlots, waiter: Waiter): boolean => {
+  const drop = (key: string, kind: SlotsOfKey, waiter: Waiter): boolean => {
     const queue = kind.queues.get(waiter.tenant);
     if (queue?.delete(waiter) !== true) return false;
     kind.waiting -= 1;
@@ -73,7 +73,7 @@ export function openConcurrency(isAhead: (queue: string) => boolean = () => true
 
   return {
     enter(key, tenant, max, queueMax, onTurn) {
-      const kind: KindSlots = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
+      const kind: SlotsOfKey = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
       if (kind.inside < max) {
         slots.set(key, kind);
         kind.inside += 1;
@@ -117,7 +117,7 @@ export function openConcurrency(isAhead: (queue: string) => boolean = () => true
  * Returns the first entry of the first tenant whose bound admits it. Routes may bound the same target differently, and
  * so does a route before and after a change: an entry with a narrow bound holds up none behind it that has a wider one.
  */
-function nextOf({ inside, queues }: KindSlots, isAhead: (queue: string) => boolean): Waiter | null {
+function nextOf({ inside, queues }: SlotsOfKey, isAhead: (queue: string) => boolean): Waiter | null {
   let behind: Waiter | null = null;
   for (const [name, queue] of queues)
     for (const waiter of queue) {
@@ -130,7 +130,7 @@ function nextOf({ inside, queues }: KindSlots, isAhead: (queue: string) => boole
 }
 
 /** Returns `null` when this tenant's own queue would become as long as the longest. */
-function newestOfLongest({ queues }: KindSlots, tenant: string): Waiter | null {
+function newestOfLongest({ queues }: SlotsOfKey, tenant: string): Waiter | null {
   let longest: Set<Waiter> | null = null;
   for (const queue of queues.values()) if (longest === null || queue.size > longest.size) longest = queue;
   if (longest === null || longest.size <= (queues.get(tenant)?.size ?? 0) + 1) return null;

@@ -15,7 +15,7 @@ const MAX_REMEMBERED = 100;
 
 interface Zone {
   readonly format: Intl.DateTimeFormat;
-  /** The last moment that was asked for, because the language's tables are expensive and several fields of one moment are read. */
+  /** The last second that was asked for: callers read several fields of one moment, and `Intl` is slow. */
   secondMs: number;
   localMs: number;
 }

@@ -1,6 +1,6 @@
 // One attempt of a call at one candidate, as a list of steps. Each step acquires something, and whatever was acquired
-// is released in reverse order when the attempt ends, however it ends: answered, refused, failed, superseded by
-// another attempt, or abandoned with its call.
+// is released by `#settle` when the attempt ends, however it ends: answered, refused, failed, superseded by another
+// attempt, or abandoned with its call.
 
 // Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
@@ -113,7 +113,7 @@ export class AttemptRun<T> {
   readonly #candidate: RouteCandidate;
   readonly #chosen: ChosenAttempt;
   readonly #call: Call;
-  // What the attempt holds, in the order in which it is acquired; each is null while it does not hold it.
+  // What the attempt holds; each is null while it does not hold it.
   #meter: AttemptMeter | null = null;
   #cached: CachedAttempt | null = null;
   #leaveSlot: (() => void) | null = null;

@@ -29,7 +29,7 @@ import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongTasks } from "../long-bodies/long-tasks.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
-import type { CallNotes } from "./call-notes.ts";
+import type { CallNotes } from "./call-audit.ts";
 import type { HeldBytes } from "./held-bytes.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { GuardServices } from "../guards/outside-guards.ts";

@@ -34,6 +34,7 @@ const MAX_NAMED_SECRETS = 64;
 
 /** Throws `invalid_request` for a value that is neither true nor false. */
 export function asksToExplain(headers: Headers): boolean {
+  // in full, as all headers that are read: a test compares them with docs/api.md
   return isOn(headers.get("x-gateway-explain"), EXPLAIN_HEADER);
 }
 

@@ -30,7 +30,10 @@ import {
   reserve,
 } from "../attempt/run-attempt.ts";
 
-/** Throws the error of the last attempt, with all of them in `metadata.attempts`, or the signal's reason. */
+/**
+ * Throws the first error that no repetition cures, or else the last one, with all attempts in `metadata.attempts`, or the
+ * signal's reason.
+ */
 export async function complete<T>(prepared: Prepared, call: Call, work: AttemptWork<T>): Promise<Answered<T>> {
   const { clock, routing } = call.context;
   const plan = createPlan<RouteCandidate>({ ...prepared, health: routing.health, random: () => routing.random() });

@@ -1,10 +1,9 @@
 // Translates the bytes of a provider's stream to the text of the client's stream, one read at a time, through parser,
 // decoder and stream normalizer, with guards between its stages; events that are like earlier ones are rewritten as text
-// (event-patterns.ts). It stops at `[DONE]` or at the end of the bytes. An
-// answer that is incomplete by then was cut off, unless the protocol's own terminator came and the end can be inferred
-// (promise 8.3).
+// (event-patterns.ts). It stops at `[DONE]` or at the end of the bytes. An answer that is incomplete by then was cut off,
+// unless the protocol's own terminator came and the end can be inferred (promise 8.3).
 
-// Decides (the answer): When is a stream complete? By: `upstream_incomplete`. Also: `vendor-repair.ts`
+// Decides (the answer): When is a stream complete? By: `ResponseStream`. Also: `vendor-repair.ts`
 // (`inferFinish`). Rule: With a finish reason; or with the protocol's terminator, where the reason can be inferred.
 // Else `upstream_incomplete`.
 import { GatewayError } from "../../core/errors.ts";

@@ -4,7 +4,7 @@ import { reportThreshold, thresholdWatch } from "../../admission/budget-threshol
 import { openMemoryLimits } from "../../admission/memory.ts";
 import { openGuardServices } from "../../engine/guards/outside-guards.ts";
 import { openGuardThreads } from "../../engine/guards/guard-threads.ts";
-import { CallNotes } from "../../engine/call/call-notes.ts";
+import { CallNotes } from "../../engine/call/call-audit.ts";
 import type { ChatContext } from "../../engine/call/context.ts";
 import { BackgroundRuns } from "../../engine/keeping/background-runs.ts";
 import { durableStore } from "../../engine/keeping/durable-store.ts";

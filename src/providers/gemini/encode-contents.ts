@@ -1,6 +1,10 @@
 // Encodes messages as systemInstruction and contents. Roles are user and model. A turn of function calls is followed by
 // one turn that holds every response to it. https://ai.google.dev/api/caching#Content,
 // https://ai.google.dev/gemini-api/docs/function-calling
+
+// Decides (the request): Where does an image in a tool's result go? By: `standsInResponse`. Also:
+// `engine/fit/fit-conversation.ts` (`withToolImages`) for models without images; the encoders of other providers. Rule:
+// Into the function's response where the vendor has room for it, and else into a turn of the user behind all results.
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, unsupportedBlock } from "../../core/refusals.ts";

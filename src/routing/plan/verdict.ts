@@ -61,6 +61,7 @@ const MEANINGS = {
   content_policy_violation: { next: "content_policy", outcome: "client_fault", passes: true },
   superseded: ENDED_HERE,
   shutting_down: ENDED_HERE,
+  // a full queue of a target is no error but a refusal before the attempt: `enterSlot`
   gateway_overloaded: ENDED_HERE,
   // an unusual silence before it is the upstream's fault: `outcomeAfter`
   client_closed: ENDED_HERE,

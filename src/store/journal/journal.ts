@@ -361,8 +361,8 @@ export class Journal implements Ledger, SettlementLedger {
   }
 
   /**
-   * Counts what the entries state, which are about to be written at `begin`: what is counted beside the ledger becomes
-   * valid with the entry that states it. Returns what no entry states.
+   * Counts what these entries say was used, before they are written at `begin`. Counts that another file keeps note the
+   * place of their entry, and hold only if the entry was written. Returns what none of the entries says.
    */
   #count(added: readonly WaitingRow[], settled: readonly SettledCall[], begin: JournalPlace): readonly SettledCall[] {
     const beside = this.#beside;

@@ -1,4 +1,4 @@
-// Reports of usage: sums of calls by tenant, project, token, user, route, model and day, as JSON and CSV. They agree
+// Reports of usage: sums of calls by any of `USAGE_DIMENSIONS` and by day, as JSON and CSV. They agree
 // with the calls in the database at the moment that they name (promise 14.3).
 import { z } from "zod";
 import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";

@@ -1,5 +1,10 @@
 // Whom a response that is kept opens to (promise 12.8), and what the audit log says of those who did not make it: reading it
 // is reading the content of another (promise 14.4).
+
+// Decides (who may call, and with what): Which kept responses may a request name or read? By: `opensTo`. Also: a response
+// that does not open counts as one that is not kept: `operations/responses/request/translate-request.ts`, or at the vendor
+// `engine/objects/call-objects.ts`. Rule: Those of its token or user, and with the permission `read_content` those of
+// projects in which it has a role.
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { type AccessToken, type Created, createdOf } from "../../../core/identity.ts";
@@ -41,7 +46,7 @@ export function opensTo(owner: KeptOwner, { token, snapshot }: Reader): boolean 
 
 function isOwn(owner: KeptOwner, { token, snapshot }: Pick<Reader, "token" | "snapshot">): boolean {
   const { tokenId, userId, created } = owner;
-  // the session of a login link has the id of its user, as another may who has it later
+  // the session of a login link has the id of its user; a later user may get the same id, and was made at another time
   if (userId !== null) return token.userId === userId && createdOf(owner, snapshot).userMs === created.userMs;
   return token.id === tokenId;
 }

@@ -108,6 +108,7 @@ export class CallNotes {
 
 /** The call that this one repeats; null where the client does not say. Throws `invalid_request`. */
 export function replayedCall(headers: Headers): string | null {
+  // in full, as all headers that are read: a test compares them with docs/api.md
   const sent = headers.get("x-gateway-replay-of");
   if (sent === null || TRACE_ID.test(sent)) return sent;
   throw invalidRequest(
