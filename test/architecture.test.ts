@@ -54,11 +54,6 @@ const VENDOR_NAMES_ALLOWED: readonly Allowance[] = [
     reason: "how names of models of vectors begin, at whichever provider they are",
   },
   {
-    path: "src/engine/guards/protocol-words.ts",
-    text: "custom",
-    reason: "the type of tools that take any text",
-  },
-  {
     path: "src/engine/fit/caller-headers.ts",
     text: "openai-organization",
     reason: "a header that promise 2.10 forbids by name",

@@ -1,7 +1,7 @@
 // Tool servers that are programs: what they receive from the gateway, and what happens to the present and the next call
 // when they end, write nonsense or never stop.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, realpathSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
@@ -148,8 +148,9 @@ describe("a program", () => {
   test("that answers without end is stopped once it has sent more than is read, and started again", async () => {
     const server = program();
     expect((await failure(call(server, "giant"))).code).toBe("tool_server_failed");
-    const sentMb = told.filter((line) => line.includes("sent ")).length;
-    expect([sentMb > 0, sentMb < 16]).toEqual([true, true]);
+    const sentMb = statSync(join(folder, "megabytes")).size;
+    // what the program has written ahead of its pipe counts as well
+    expect([sentMb > 4, sentMb < 64]).toEqual([true, true]);
     expect(await call(server, "echo", {})).toBe("{}");
   });
 

@@ -1,6 +1,6 @@
 // A tool server as a program, for the gateway to start: speaks the protocol by hand over its input and output, and does what its arguments say. Run as
 // `bun tool-program.ts <folder> [--dies-at-start]`; each start leaves a file in the folder.
-import { writeFileSync } from "node:fs";
+import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 type Message = {
@@ -41,9 +41,8 @@ const TOOLS: Readonly<Record<string, (message: Message) => void>> = {
   giant: () => {
     const piece = "x".repeat(1024 * 1024);
     write('{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"');
-    let sentMb = 0;
     const more = (): void => {
-      process.stderr.write(`sent ${++sentMb} MB\n`);
+      appendFileSync(join(folder, "megabytes"), ".");
       if (process.stdout.write(piece)) setImmediate(more);
       else process.stdout.once("drain", more);
     };
