@@ -1,8 +1,5 @@
 // One request of any operation, from top to bottom: authenticate, refuse what the token and its limits forbid whatever
 // the body says, parse, authorize, admit, reply. Each step is a file; errors of all become a response in one place.
-
-// Decides (who may call, and with what): Who may have a call explained? By: `NEEDED_TO_EXPLAIN`. Also:
-// `engine/call/call-audit.ts`. Rule: A token with the permission `debug`, and the audit log has a row of it.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify } from "../auth/identify.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";

@@ -2,6 +2,10 @@
 // provider, fetched, looked up or exchanged; tool servers are asked for their lists of tools, and guard services for their
 // verdicts, because both decide what would be sent.
 // docs/api.md describes the answer, field by field.
+
+// Decides (who may call, and with what): Who may have a call explained? By: `asksToExplain`. Also: `engine/handle.ts`
+// (`NEEDED_TO_EXPLAIN`), `engine/call/call-audit.ts`. Rule: A token with the permission `debug`, and the audit log has a
+// row of it.
 import { explainedAccount } from "../../admission/limit-errors.ts";
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
