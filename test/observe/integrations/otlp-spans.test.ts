@@ -246,7 +246,7 @@ describe("spans of a call", () => {
     }
   });
 
-  test("[d11.4] a stream that failed after its first content is an error, with the status that was sent", () => {
+  test("[d11.4] a stream that failed after its head or its first content is an error, with the status that was sent", () => {
     const failed = {
       stream: true,
       status: 502,
@@ -264,6 +264,12 @@ describe("spans of a call", () => {
     expect(said({ ...failed, firstContentMs: 55 })).toEqual([
       ["error", "upstream_error", "upstream_error", 200n],
       attempt,
+    ]);
+    expect(said({ ...failed, headMs: 20, firstContentMs: null })[0]).toEqual([
+      "error",
+      "upstream_error",
+      "upstream_error",
+      200n,
     ]);
     expect(said({ ...failed, firstContentMs: null })).toEqual([
       ["error", "upstream_error", "upstream_error", 502n],

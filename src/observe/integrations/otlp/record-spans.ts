@@ -115,15 +115,16 @@ function callAttributes(record: CallRecord): Attributes {
 }
 
 /**
- * The status that the client got. A stream that failed, or was cancelled by the client, after its first content had
- * already sent 200.
+ * The status that the client got. A stream that failed, or was cancelled by the client, after its head or its first
+ * content had already sent 200.
  */
 export function sentStatus({
   stream,
   status,
+  headMs,
   firstContentMs,
-}: Pick<CallRecord, "stream" | "status" | "firstContentMs">): number {
-  return stream && firstContentMs !== null ? 200 : status;
+}: Pick<CallRecord, "stream" | "status" | "headMs" | "firstContentMs">): number {
+  return stream && (headMs ?? firstContentMs) !== null ? 200 : status;
 }
 
 /** The vendor that answered, or that was attempted last; undefined for a call without an attempt. */
