@@ -246,6 +246,18 @@ describe("spans of a call", () => {
     }
   });
 
+  test("[d11.4, d13.5] an answer of the response cache has no tokens and no cost that a receiver could count once more", () => {
+    const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+    const attempts = [
+      attemptOf({ spanId: "1".repeat(16), code: "upstream_overloaded", usage: null, usageSource: null }),
+      attemptOf({ spanId: "2".repeat(16), usage, fromCache: true }),
+    ];
+    const [whole, , hit] = received(tracedCall({ attempts, usage }), [langfuse({} as never), openInference]);
+    expect(whole!.attributes["dragoman.usage.total_tokens"]).toBe(15n);
+    expect(hit!.attributes["dragoman.attempt.from_cache"]).toBe(true);
+    expect(Object.keys(hit!.attributes).filter((name) => /usage|token_count|cost/.test(name))).toEqual([]);
+  });
+
   test("[d11.4] a stream that failed after its head or its first content is an error, with the status that was sent", () => {
     const failed = {
       stream: true,

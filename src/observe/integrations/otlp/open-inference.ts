@@ -5,6 +5,7 @@ import type { CallContent, AnswerContent } from "../../../core/configured/conten
 import type { CallRecord } from "../../../core/record/record.ts";
 import { type AttributeValue, type Attributes, cut, figureOf, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
+import { usedUpstream } from "./record-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
   if (part.of === "tool")
@@ -15,7 +16,8 @@ export const openInference: Dialect = ({ record, content }, part) => {
       ...callAttributes(record),
       ...(content !== null && contentAttributes(content)),
     };
-  const { provider, vendor, model, usage } = part.attempt;
+  const { provider, vendor, model } = part.attempt;
+  const usage = usedUpstream(part.attempt);
   if (record.operation === "embeddings")
     return { "openinference.span.kind": "EMBEDDING", "embedding.model_name": cut(model), ...tokenCounts(usage) };
   if (record.operation === "rerank")

@@ -186,16 +186,22 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
     "gen_ai.response.finish_reasons": isAnswer ? finishReasons(record) : undefined,
     "gen_ai.response.time_to_first_chunk":
       record.stream && firstContentMs !== null ? seconds(firstContentMs - attempt.startMs) : undefined,
-    ...usageAttributes(attempt.usage, attempt.usageSource),
+    ...usageAttributes(usedUpstream(attempt), attempt.usageSource),
     "http.response.status_code": attempt.status ?? undefined,
     "error.type": code ?? undefined,
     "dragoman.provider": attempt.provider,
     "dragoman.attempt.index": index,
     "dragoman.attempt.round": attempt.round,
+    "dragoman.attempt.from_cache": attempt.fromCache || undefined,
     "dragoman.attempt.native_code": cut(attempt.nativeCode),
     "dragoman.attempt.retry_after_ms": attempt.retryAfterMs ?? undefined,
     "dragoman.attempt.head_ms": attempt.headMs === null ? undefined : double(attempt.headMs - attempt.startMs),
   };
+}
+
+/** `null` for an answer from the response cache: receivers would count its tokens, and a cost, once more. */
+export function usedUpstream({ usage, fromCache }: Attempt): Usage | null {
+  return fromCache ? null : usage;
 }
 
 function usageAttributes(usage: Usage | null, source: UsageSource | null): Attributes {
