@@ -97,7 +97,7 @@ function callAttributes(record: CallRecord): Attributes {
     "dragoman.attempts": record.attempts.length,
     "dragoman.cache": record.cache?.outcome,
     "dragoman.rounds": record.rounds > 1 ? record.rounds : undefined,
-    // The sum over all attempts. Under OpenTelemetry's own names it would be counted in addition to the attempts.
+    // Of what the client got. Under OpenTelemetry's own names it would be counted in addition to the attempts.
     "dragoman.usage.prompt_tokens": usage?.prompt_tokens,
     "dragoman.usage.completion_tokens": usage?.completion_tokens,
     "dragoman.usage.total_tokens": usage?.total_tokens,
