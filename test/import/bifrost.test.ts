@@ -33,6 +33,32 @@ describe("providers", () => {
       "groq-y": { aliases: ["groq/y"], strategy: "weighted", targets: ["groq:y", "groq-2:y"] },
     });
   });
+  test.each([
+    [
+      [0.7, 0.3],
+      [7, 3],
+    ],
+    [
+      [0.6, 0.4],
+      [3, 2],
+    ],
+    [
+      [1, 1, 2.5],
+      [2, 2, 5],
+    ],
+    [
+      [1, 10_000],
+      [1, 1000],
+    ],
+  ])("[d15.2] keys with the weights %j divide the calls in the same proportions: %j", (weights, whole) => {
+    const keys = (models?: readonly string[]) =>
+      weights.map((weight, index) => key(`k${index}`, `env.K_${index}`, weight, models ?? ["m", `own-${index}`]));
+    const shared = made({ providers: { groq: { keys: keys(["m"]) } } });
+    expect((section(shared, "providers")["groq"] as any).api_keys.map((each: any) => each.weight)).toEqual(whole);
+    const apart = made({ providers: { groq: { keys: keys() } } });
+    expect((section(apart, "routes")["groq-m"] as any).targets.map((each: any) => each.weight ?? 1)).toEqual(whole);
+  });
+
   test("[d15.2] a key of the EU and one of the US divide the calls of a model by their weights, under its old name", () => {
     const at = (region: string, weight: number) => ({
       ...key(region, `env.${region}_KEY`, weight, ["gpt-4o"]),
