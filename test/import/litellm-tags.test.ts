@@ -82,7 +82,7 @@ function chosenHere(result: Imported, { tags, header, agent }: Call): readonly n
   );
 }
 
-const CALLS: readonly Call[] = [null, ["free"], ["paid"], ["free", "paid"], ["none"]].flatMap((tags) =>
+const CALLS: readonly Call[] = [null, [], ["free"], ["paid"], ["free", "paid"], ["none"]].flatMap((tags) =>
   [null, "free", "paid, x.y", "xxy", "none"].flatMap((header) =>
     [null, "claude-code/1.2", "curl/8"].map((agent): Call => ({ tags, header, agent })),
   ),

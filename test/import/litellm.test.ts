@@ -55,7 +55,8 @@ model_list:
     const result = made(`${list}router_settings: {enable_tag_filtering: true}\n`);
     const found = (tags: readonly string[]) =>
       `(has(request.metadata.tags) && request.metadata.tags.exists(tag, tag in ${JSON.stringify(tags)})) || headers["x-litellm-tags"].matches("(^|,)\\\\s*(${tags.join("|")})\\\\s*(,|$)")`;
-    const asks = 'has(request.metadata.tags) || headers["x-litellm-tags"] != ""';
+    const asks =
+      'has(request.metadata.tags) && !(request.metadata.tags in [[], null]) || headers["x-litellm-tags"] != ""';
     expect(section(result, "routes")).toEqual({
       m: {
         targets: [
