@@ -8,6 +8,7 @@
 // first, and of the first policy where several begin there.
 import type { Detector, DetectorRun, GuardPolicy, TextWindow } from "../core/configured/policy.ts";
 import { isHighSurrogate } from "../core/text/surrogates.ts";
+import type { MaskedPlaces } from "./masked-places.ts";
 import { ReadText } from "./read-text.ts";
 import { spend } from "./work-meter.ts";
 
@@ -79,6 +80,8 @@ export interface GuardedTextOptions {
   readonly isJson?: boolean;
   /** Receives the matches. Nothing is masked or refused then. */
   readonly onFound?: (found: Found) => void;
+  /** Keeps where the text was masked, if it is not JSON. */
+  readonly masked?: MaskedPlaces;
 }
 
 /** What it costs to begin the search of a text with one detector, in steps. */
@@ -98,6 +101,7 @@ export class GuardedText implements TextWindow {
   readonly #onFinding: GuardFinding;
   readonly #json: JsonPlace | null;
   readonly #onFound: ((found: Found) => void) | null;
+  readonly #maskedPlaces: MaskedPlaces | null;
   readonly #reported = new Set<GuardPolicy>();
   /** Everything before this position has been released. */
   #gone = 0;
@@ -106,10 +110,11 @@ export class GuardedText implements TextWindow {
   constructor(
     policies: readonly GuardPolicy[],
     onFinding: GuardFinding,
-    { isJson = false, onFound }: GuardedTextOptions = {},
+    { isJson = false, onFound, masked }: GuardedTextOptions = {},
   ) {
     this.#onFinding = onFinding;
     this.#onFound = onFound ?? null;
+    this.#maskedPlaces = masked ?? null;
     this.#json = isJson ? new JsonPlace() : null;
     const all = policies.flatMap(({ guard }) => guard.detectors);
     const hasPatterns = all.some(({ folds }) => !folds);
@@ -273,6 +278,7 @@ export class GuardedText implements TextWindow {
   #masked({ start, end, mask }: Match): string {
     if (this.#json === null) {
       const before = this.#plain(start);
+      this.#maskedPlaces?.add(this.#gone, end, mask.length);
       this.#gone = end;
       return before + mask;
     }

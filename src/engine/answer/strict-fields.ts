@@ -94,6 +94,23 @@ export function strictAnnotations(annotations: Json | undefined): readonly Json[
   return kept.length > 0 ? kept.map((annotation) => withUri(annotation as JsonObject)) : null;
 }
 
+/** Moves citations to where the text that they are about stands in the text that the client gets. */
+export function movedCitations(
+  annotations: readonly Json[],
+  moved: (position: number, side: "start" | "end") => number,
+): readonly Json[] {
+  return annotations.map((annotation) => {
+    const citation = isObject(annotation) ? annotation["url_citation"] : null;
+    if (!isObject(citation)) return annotation;
+    const { start_index: from, end_index: to } = citation;
+    if (typeof from !== "number" || typeof to !== "number") return annotation;
+    return {
+      ...(annotation as JsonObject),
+      url_citation: { ...citation, start_index: moved(from, "start"), end_index: moved(to, "end") },
+    };
+  });
+}
+
 function withUri(annotation: JsonObject): JsonObject {
   const citation = annotation["url_citation"] as JsonObject;
   const url = asUri(citation["url"] as string);

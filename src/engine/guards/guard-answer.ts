@@ -2,6 +2,7 @@
 // What a client reads as one text has one window: the content of a choice, its reasoning, and the arguments of each
 // tool call. Log probabilities are removed, because they would reveal masked text.
 import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
+import { MaskedPlaces } from "../../guards/masked-places.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
@@ -10,7 +11,7 @@ import { underGuards } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
-import { isVendorField, SERVICE_TIERS } from "../answer/strict-fields.ts";
+import { isVendorField, movedCitations, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 import { SEALED } from "./guard-request.ts";
 
@@ -126,8 +127,21 @@ function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string,
 function mapChoice(choice: JsonObject, guard: TextGuard): JsonObject {
   const mapped = mapTexts(choice, guard, answerKind, "choices") as JsonObject;
   const { message } = mapped;
-  return isObject(message) ? { ...mapped, message: namesAndNumbers(message, guard) } : mapped;
+  if (!isObject(message)) return mapped;
+  return { ...mapped, message: namesAndNumbers(withCitations(message, choice["message"] as JsonObject, guard), guard) };
 }
+
+/** Moves the citations of a message whose content was masked. */
+function withCitations(message: JsonObject, given: JsonObject, guard: TextGuard): JsonObject {
+  const { annotations } = message;
+  if (!Array.isArray(annotations) || message["content"] === given["content"]) return message;
+  const places = new MaskedPlaces();
+  guard(given["content"] as string, "plain", undefined, places);
+  return { ...message, annotations: movedIn(places, annotations as readonly Json[]) };
+}
+
+const movedIn = (places: MaskedPlaces, annotations: readonly Json[]): readonly Json[] =>
+  movedCitations(annotations, (position, side) => places.moved(position, side));
 
 /** A piece of a text of a stream. */
 export interface TextPiece {
@@ -152,13 +166,15 @@ interface Ahead {
 
 /** Applies guards to the texts of one stream. All methods throw `policy_violation` when a guard blocks. */
 export class StreamGuard {
-  /** True if log probabilities must be removed from the chunks. */
-  readonly withholdsLogprobs: boolean;
+  /** True if log probabilities must be removed from the chunks, and citations wait until their text is complete. */
+  readonly changesTexts: boolean;
   readonly #guards: readonly GuardPolicy[];
   readonly #onFinding: GuardFinding;
   readonly #options: StreamGuardOptions;
   #ownWhole: TextGuard | null = null;
   readonly #texts = new Map<string, GuardedText>();
+  /** By the key of a text. */
+  readonly #masked = new Map<string, MaskedPlaces>();
   /** The pieces that were searched in advance, in their order, by the key of their text. */
   readonly #ahead = new Map<string, Ahead[]>();
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
@@ -170,7 +186,7 @@ export class StreamGuard {
     this.#guards = guards;
     this.#onFinding = onFinding;
     this.#options = options;
-    this.withholdsLogprobs = changes(guards);
+    this.changesTexts = changes(guards);
   }
 
   /** Takes the next piece of a text and returns what may be sent of the text. */
@@ -200,7 +216,10 @@ export class StreamGuard {
   }
 
   #textOf(key: string, isJson: boolean): GuardedText {
-    return this.#texts.getOrInsertComputed(key, () => new GuardedText(this.#guards, this.#onFinding, { isJson }));
+    return this.#texts.getOrInsertComputed(key, () => {
+      const masked = isJson ? undefined : this.#masked.getOrInsertComputed(key, () => new MaskedPlaces());
+      return new GuardedText(this.#guards, this.#onFinding, { isJson, ...(masked && { masked }) });
+    });
   }
 
   /** Takes what was found in texts that come in one piece, before the chunk with them is taken. */
@@ -230,6 +249,12 @@ export class StreamGuard {
     if (text === undefined) return "";
     this.#texts.delete(key);
     return underGuards(() => (this.#isAbandoned ? text.abandon() : text.end()));
+  }
+
+  /** Returns citations as they stand in a text that has ended. */
+  citations(key: string, annotations: readonly Json[]): readonly Json[] {
+    const places = this.#masked.get(key);
+    return places === undefined ? annotations : movedIn(places, annotations);
   }
 
   /**

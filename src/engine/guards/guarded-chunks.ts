@@ -2,7 +2,7 @@
 // now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type JsonObject, isSet } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
@@ -18,6 +18,8 @@ interface GuardedChoice {
   calls: number;
   /** The calls of tools that take any text. */
   readonly takingText: Set<number>;
+  /** Citations wait for the end of the text that they are about, because masks before them move them. */
+  readonly citations: Json[];
 }
 
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
@@ -78,7 +80,12 @@ export class GuardedChunks {
 
   /** Returns what guards still held back at the end of the stream. */
   end(): readonly ChatChunk[] {
-    return this.#restOfAll((key) => this.#guard.end(key));
+    const rest = this.#restOfAll((key) => this.#guard.end(key));
+    const cited = [...this.#choices.values()].flatMap((choice): readonly ChatChunk[] => {
+      const annotations = this.#guard.citations(textKey(choice, "content"), choice.citations.splice(0));
+      return annotations.length === 0 ? [] : [{ choices: [{ index: choice.index, delta: { annotations } }] }];
+    });
+    return [...rest, ...cited];
   }
 
   /** Returns what need not be held back any more, although no further chunk has come. */
@@ -101,19 +108,23 @@ export class GuardedChunks {
     const choice = this.#choiceOf(source.index ?? 0);
     const shown: Record<string, unknown> = { ...source };
     if (source.delta !== undefined) shown["delta"] = this.#takeDelta(choice, source.delta);
-    if (this.#guard.withholdsLogprobs && source.logprobs !== undefined) shown["logprobs"] = null;
+    if (this.#guard.changesTexts && source.logprobs !== undefined) shown["logprobs"] = null;
     for (const name in source) if (!KNOWN.has(name)) shown[name] = this.#guard.whole(source[name], name);
     return shown as ChunkChoice;
   }
 
   #choiceOf(index: number): GuardedChoice {
     let choice = this.#choices.get(index);
-    if (choice === undefined) this.#choices.set(index, (choice = { index, calls: 0, takingText: new Set() }));
+    if (choice === undefined)
+      this.#choices.set(index, (choice = { index, calls: 0, takingText: new Set(), citations: [] }));
     return choice;
   }
 
   #takeDelta(choice: GuardedChoice, delta: ChunkDelta): ChunkDelta {
-    const shown: Record<string, unknown> = { ...this.#guard.others(choice.index, delta) };
+    const { annotations, ...others } = this.#guard.others(choice.index, delta);
+    const shown: Record<string, unknown> = others;
+    if (this.#guard.changesTexts && Array.isArray(annotations)) choice.citations.push(...(annotations as Json[]));
+    else if (annotations !== undefined) shown["annotations"] = annotations;
     for (const name of TEXTS) {
       const text = delta[name];
       if (typeof text === "string") shown[name] = text === "" ? "" : this.#guard.take(textKey(choice, name), text);

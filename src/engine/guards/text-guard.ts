@@ -2,6 +2,7 @@
 // texts of a request or an answer are is decided in guard-request.ts and guard-answer.ts.
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Texts } from "../../guards/guard-search.ts";
+import type { MaskedPlaces } from "../../guards/masked-places.ts";
 import type { JoinedText } from "../../providers/encoded-request.ts";
 import {
   BlockedText,
@@ -15,8 +16,11 @@ import {
 } from "../../guards/guarded-text.ts";
 
 export interface TextGuard {
-  /** `across` are matches that extend beyond this text; they are added to the matches within it. */
-  (text: string, kind: "plain" | "json", across?: readonly Found[]): string;
+  /**
+   * `across` are matches that extend beyond this text; they are added to the matches within it. `masked` keeps where a
+   * plain text was masked.
+   */
+  (text: string, kind: "plain" | "json", across?: readonly Found[], masked?: MaskedPlaces): string;
   /**
    * Searches a text that cannot be replaced. Throws BlockedText for a match, even if the guard masks. If the method is
    * missing, such texts are not searched.
@@ -56,9 +60,9 @@ export function textGuard(
   const asked = guards.filter(({ guard }) => guard.service !== null);
   const ranks = new Map(guards.map((policy, rank) => [policy, rank]));
   const rankOf = ({ policy }: Found): number => ranks.get(policy) ?? -1;
-  const guard = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
+  const guard: TextGuard = (text, kind, across, masked) => {
     if (text === "") return text;
-    const options = kind === "json" ? AS_JSON : undefined;
+    const options = kind === "json" ? AS_JSON : masked && { masked };
     const found = prior?.[kind].get(text);
     if (across !== undefined) {
       const all = [...across, ...(found ?? searchText(text, guards, options))];
@@ -71,10 +75,10 @@ export function textGuard(
       : guardFound(text, found, guards, onFinding, options);
   };
   // a service can be asked only in advance
-  const judged = (text: string, kind: "plain" | "json", across?: readonly Found[]): string => {
+  const judged: TextGuard = (text, kind, across, masked) => {
     if (text !== "" && prior?.[kind].has(text) !== true)
       for (const policy of asked) noteUnsearched(policy, onFinding, UNASKED);
-    return guard(text, kind, across);
+    return guard(text, kind, across, masked);
   };
   const hasPatterns = guards.some(({ guard: { detectors } }) => detectors.some(({ folds }) => !folds));
   const whole = asked.length === 0 ? guard : Object.assign(judged, { ofName: (text: string) => guard(text, "plain") });

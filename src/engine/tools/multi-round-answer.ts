@@ -6,6 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { movedCitations } from "../answer/strict-fields.ts";
 import { ANY_TEXT } from "../stream/tool-call-deltas.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 
@@ -192,18 +193,7 @@ export class RoundAccumulator {
     const before = this.#before.lengths.content;
     if (before === 0) return annotations;
     const shift = before + BETWEEN_ROUNDS.length;
-    return annotations.map((annotation) => {
-      const citation = isObject(annotation) ? annotation["url_citation"] : null;
-      if (!isObject(citation)) return annotation;
-      return {
-        ...(annotation as JsonObject),
-        url_citation: {
-          ...citation,
-          start_index: (citation["start_index"] as number) + shift,
-          end_index: (citation["end_index"] as number) + shift,
-        },
-      };
-    });
+    return movedCitations(annotations, (position) => position + shift);
   }
 
   /**

@@ -922,6 +922,31 @@ describe("guards on streams", () => {
     expect([got.content, got.faults]).toEqual(["It is [card]", []]);
   });
 
+  test("[d3.3] citations are moved to where their text stands in the masked text, however the answer comes", async () => {
+    const text = `Ask ${MAIL} or ${MAIL} for the report of today.`;
+    const citation = (cited: string): object => {
+      const start = text.indexOf(cited);
+      const place = { start_index: start, end_index: start + cited.length };
+      return { type: "url_citation", url_citation: { ...place, url: "https://x.example/", title: "t" } };
+    };
+    const annotations = ["Ask", MAIL, `${MAIL} or`, "report"].map(citation);
+    const { body } = await said(answering(on(MASKS, "output"), openaiAnswer(text, { message: { annotations } })), {});
+    const places = (cited: readonly any[]): readonly string[] =>
+      cited.map(({ url_citation: { start_index: from, end_index: to } }) => shown.slice(from, to));
+    const shown = "Ask [email] or [email] for the report of today.";
+    const expected = ["Ask", "[email]", "[email] or", "report"];
+    expect(body["choices"][0].message.content).toBe(shown);
+    expect(places(body["choices"][0].message.annotations)).toEqual(expected);
+    for (const chunks of [
+      [...spelled(text), chunk({ annotations })],
+      [chunk({ content: text.slice(0, 5) }), chunk({ annotations }), chunk({ content: text.slice(5) })],
+    ]) {
+      const got = await streamed([...chunks, chunk({}, "stop")]);
+      const cited = got.events.flatMap((event) => event["choices"]).flatMap(({ delta }) => delta.annotations ?? []);
+      expect([got.content, places(cited), got.faults]).toEqual([shown, expected, []]);
+    }
+  });
+
   test("[d3.3] reasoning, refusals, reasoning blocks, transcripts and arguments of calls are separate texts", async () => {
     const pieces = [CARD.slice(0, 6), CARD.slice(6, 11), CARD.slice(11)];
     const call = (index: number, fields: object, text: string): object => ({
