@@ -70,6 +70,14 @@ export type PromptCacheMiss =
   | { readonly why: "prompt_changed"; readonly at: ChangedPiece }
   | { readonly why: "too_old"; readonly agoMs: number };
 
+/**
+ * What an attempt of the call used of its provider; `null` for an answer of the response cache that the call does not pay.
+ * A call pays for the request of an equal one that has left, and its cache then says `miss`.
+ */
+export function usedBy({ usage, fromCache }: Attempt, { cache }: Pick<CallRecord, "cache">): Usage | null {
+  return fromCache && cache?.outcome !== "miss" ? null : usage;
+}
+
 /** What a caller may see of an attempt: no host and no key (promise 7.6). */
 export function attemptSummary({ provider, model, status, code }: Attempt): JsonObject {
   return { provider, model, status, code };

@@ -256,6 +256,13 @@ describe("spans of a call", () => {
     expect(whole!.attributes["dragoman.usage.total_tokens"]).toBe(15n);
     expect(hit!.attributes["dragoman.attempt.from_cache"]).toBe(true);
     expect(Object.keys(hit!.attributes).filter((name) => /usage|token_count|cost/.test(name))).toEqual([]);
+    // an equal call has left, and this one pays for its request
+    const cache = { outcome: "miss", bypass: null, key: null, scope: null, ageMs: null, savedNanoUsd: null } as const;
+    const [, , paid] = received(tracedCall({ attempts, usage, cache }), [openInference]);
+    expect([paid!.attributes["gen_ai.usage.input_tokens"], paid!.attributes["llm.token_count.total"]]).toEqual([
+      10n,
+      15n,
+    ]);
   });
 
   test("[d11.4] a stream that failed after its head or its first content is an error, with the status that was sent", () => {

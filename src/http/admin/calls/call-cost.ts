@@ -6,7 +6,7 @@ import { exactUsd, usd } from "../../../accounting/price.ts";
 import { servedPrice } from "../../../accounting/price-factors.ts";
 import type { Usage } from "../../../core/chat.ts";
 import { hostedToolPrice } from "../../../core/configured/hosted-tool.ts";
-import type { CallRecord } from "../../../core/record/record.ts";
+import { type CallRecord, usedBy } from "../../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import type { Provider } from "../../../providers/provider.ts";
 import type { CostPart } from "./call-verdict.ts";
@@ -70,10 +70,12 @@ export function costSum(
 const sumOf = (attempts: readonly PricedAttempt[]): number =>
   attempts.reduce((sum, { costNanoUsd }) => sum + costNanoUsd, 0);
 
-function spendersOf({ attempts }: CallRecord): readonly Spender[] {
-  return attempts.flatMap(({ provider, model, usage, fromCache }) =>
-    usage === null || fromCache ? [] : [{ provider, model, usage }],
-  );
+function spendersOf(record: CallRecord): readonly Spender[] {
+  return record.attempts.flatMap((attempt) => {
+    const { provider, model } = attempt;
+    const usage = usedBy(attempt, record);
+    return usage === null ? [] : [{ provider, model, usage }];
+  });
 }
 
 function pricedAttempt(

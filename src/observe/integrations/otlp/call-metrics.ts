@@ -1,7 +1,7 @@
 // Counts each call for OpenTelemetry: the metrics of its conventions for generative AI
 // (https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/), as a client of providers and tool servers and
 // as a server of calls, and the gateway's own metrics. The buckets are those of the conventions.
-import type { Attempt, CallRecord } from "../../../core/record/record.ts";
+import { type Attempt, type CallRecord, usedBy } from "../../../core/record/record.ts";
 import type { ToolRun } from "../../../core/configured/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
 import type { Counting, Instrument, MetricSums } from "./metric.ts";
@@ -66,7 +66,10 @@ export const INSTRUMENTS = {
 export function countCall(record: CallRecord, all: MetricSums): void {
   if (record.explained || record.mirrorOf !== null) return;
   const sums = all.of(record.tenantId);
-  for (const attempt of record.attempts) if (!attempt.fromCache) countAttempt(record, attempt, sums);
+  for (const attempt of record.attempts) {
+    if (!attempt.fromCache) countAttempt(record, attempt, sums);
+    countTokens(record, attempt, sums);
+  }
   for (const run of record.tools) countTool(record, run, sums);
   countAnswer(record, sums);
   for (const { id, refused } of record.limits)
@@ -81,12 +84,9 @@ export function countCall(record: CallRecord, all: MetricSums): void {
 
 function countAttempt(record: CallRecord, attempt: Attempt, sums: Counting): void {
   const { stream, totalMs } = record;
-  const { provider, vendor: known, code, usage, usageSource, startMs, firstContentMs } = attempt;
-  const model = code === null ? cut(attempt.model) : undefined;
-  const vendor = known ?? provider;
-  const place = `${record.operation} ${provider} ${vendor} ${model}`;
+  const { code, startMs, firstContentMs } = attempt;
+  const { place, attributes } = placeOf(record, attempt);
   const key = `${place} ${code}`;
-  const attributes = attributesOf(record.operation, vendor, provider, model);
   sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () =>
     attributes({ "error.type": code ?? undefined }),
   );
@@ -94,13 +94,26 @@ function countAttempt(record: CallRecord, attempt: Attempt, sums: Counting): voi
     sums.add(INSTRUMENTS.clientFirstChunk, key, Math.max(0, firstContentMs - startMs) / 1000, () =>
       attributes({ "error.type": code ?? undefined }),
     );
-  if (usage === null || usageSource !== "provider") return;
+}
+
+function countTokens(record: CallRecord, attempt: Attempt, sums: Counting): void {
+  const usage = usedBy(attempt, record);
+  if (usage === null || attempt.usageSource !== "provider") return;
+  const { place, attributes } = placeOf(record, attempt);
   sums.add(INSTRUMENTS.clientTokens, `${place} input`, usage.prompt_tokens, () =>
     attributes({ "gen_ai.token.type": "input" }),
   );
   sums.add(INSTRUMENTS.clientTokens, `${place} output`, usage.completion_tokens, () =>
     attributes({ "gen_ai.token.type": "output" }),
   );
+}
+
+function placeOf({ operation }: CallRecord, { provider, vendor, code, model: asked }: Attempt) {
+  const model = code === null ? cut(asked) : undefined;
+  return {
+    place: `${operation} ${provider} ${vendor ?? provider} ${model}`,
+    attributes: attributesOf(operation, vendor ?? provider, provider, model),
+  };
 }
 
 /** What is said of a call or an attempt, and what an instrument says beside it. */

@@ -2,10 +2,9 @@
 // https://arize-ai.github.io/openinference/spec/semantic_conventions.html
 import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
 import type { CallContent, AnswerContent } from "../../../core/configured/content.ts";
-import type { CallRecord } from "../../../core/record/record.ts";
+import { type CallRecord, usedBy } from "../../../core/record/record.ts";
 import { type AttributeValue, type Attributes, cut, figureOf, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
-import { usedUpstream } from "./record-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
   if (part.of === "tool")
@@ -17,7 +16,7 @@ export const openInference: Dialect = ({ record, content }, part) => {
       ...(content !== null && contentAttributes(content)),
     };
   const { provider, vendor, model } = part.attempt;
-  const usage = usedUpstream(part.attempt);
+  const usage = usedBy(part.attempt, record);
   if (record.operation === "embeddings")
     return { "openinference.span.kind": "EMBEDDING", "embedding.model_name": cut(model), ...tokenCounts(usage) };
   if (record.operation === "rerank")

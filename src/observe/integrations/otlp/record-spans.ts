@@ -2,7 +2,7 @@
 // of OpenTelemetry's conventions for generative AI and MCP (https://opentelemetry.io/docs/specs/semconv/gen-ai/), the
 // gateway's own begin with `dragoman.`, and the client's metadata has a prefix of its own.
 import type { Usage } from "../../../core/chat.ts";
-import type { Attempt, CallRecord, UsageSource } from "../../../core/record/record.ts";
+import { type Attempt, type CallRecord, usedBy, type UsageSource } from "../../../core/record/record.ts";
 import type { ToolRun } from "../../../core/configured/tool.ts";
 import type { TraceContext } from "../../../core/record/trace.ts";
 import { type Attributes, cut, type Double, figureOf, prefixed } from "./attributes.ts";
@@ -186,7 +186,8 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
     "gen_ai.response.finish_reasons": isAnswer ? finishReasons(record) : undefined,
     "gen_ai.response.time_to_first_chunk":
       record.stream && firstContentMs !== null ? seconds(firstContentMs - attempt.startMs) : undefined,
-    ...usageAttributes(usedUpstream(attempt), attempt.usageSource),
+    // Receivers count and price these tokens.
+    ...usageAttributes(usedBy(attempt, record), attempt.usageSource),
     "http.response.status_code": attempt.status ?? undefined,
     "error.type": code ?? undefined,
     "dragoman.provider": attempt.provider,
@@ -197,11 +198,6 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
     "dragoman.attempt.retry_after_ms": attempt.retryAfterMs ?? undefined,
     "dragoman.attempt.head_ms": attempt.headMs === null ? undefined : double(attempt.headMs - attempt.startMs),
   };
-}
-
-/** `null` for an answer from the response cache: receivers would count its tokens, and a cost, once more. */
-export function usedUpstream({ usage, fromCache }: Attempt): Usage | null {
-  return fromCache ? null : usage;
 }
 
 function usageAttributes(usage: Usage | null, source: UsageSource | null): Attributes {

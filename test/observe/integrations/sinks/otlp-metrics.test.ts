@@ -44,6 +44,20 @@ describe("what is counted", () => {
     for (const { startNano, timeNano } of points) expect(timeNano).toBe(startNano);
   });
 
+  test("[d11.4, d13.5] tokens of a shared request are those of the call that pays for it, and its time that of the call that sent it", () => {
+    const of = (outcome: "hit" | "miss"): readonly unknown[] => {
+      const cache = { outcome, bypass: null, key: null, scope: null, ageMs: null, savedNanoUsd: null } as const;
+      const metrics = counted([record({ attempts: [attemptOf({ fromCache: true })], cache })]);
+      return ["gen_ai.client.token.usage", "gen_ai.client.operation.duration"].map(
+        (name) => metrics.find((one) => one.name === name)?.points.length ?? 0,
+      );
+    };
+    expect([of("hit"), of("miss")]).toEqual([
+      [0, 0],
+      [2, 0],
+    ]);
+  });
+
   test("[d11.4] the conventions' metrics with their units and buckets, of attempts as a client and of calls as a server", () => {
     const metrics = counted([
       record({
