@@ -26,6 +26,8 @@ interface GuardedChoice {
 
 type Spoken = "reasoning" | "content" | "refusal" | "tool_calls";
 
+/** How many citations of a text wait for its end. */
+const MOST_CITATIONS = 10_000;
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 /** A walk over a chunk with more characters and values than this takes milliseconds, and then a turn of its own. */
 const LONG_WALK = 20_000;
@@ -116,9 +118,20 @@ export class GuardedChunks {
     return [...rest, ...[...this.#choices.values()].flatMap((choice) => this.#cited(choice))];
   }
 
+  /** Keeps citations until their text has ended. Too many are returned, moved as far as their text has been masked. */
+  #waiting(choice: GuardedChoice, annotations: readonly Json[]): readonly Json[] | undefined {
+    for (const annotation of annotations) choice.citations.push(annotation);
+    return choice.citations.length > MOST_CITATIONS ? this.#moved(choice) : undefined;
+  }
+
+  /** Returns the citations that have waited, as they stand in the masked text. */
+  #moved(choice: GuardedChoice): readonly Json[] {
+    return this.#guard.citations(textKey(choice, "content"), choice.citations.splice(0));
+  }
+
   /** Returns the citations of a text that has ended. */
   #cited(choice: GuardedChoice): readonly ChatChunk[] {
-    const annotations = this.#guard.citations(textKey(choice, "content"), choice.citations.splice(0));
+    const annotations = this.#moved(choice);
     return annotations.length === 0 ? [] : [{ choices: [{ index: choice.index, delta: { annotations } }] }];
   }
 
@@ -157,8 +170,11 @@ export class GuardedChunks {
   #takeDelta(choice: GuardedChoice, delta: ChunkDelta): ChunkDelta {
     const { annotations, ...others } = this.#guard.others(choice.index, delta);
     const shown: Record<string, unknown> = others;
-    if (this.#guard.changesTexts && Array.isArray(annotations)) choice.citations.push(...(annotations as Json[]));
-    else if (annotations !== undefined) shown["annotations"] = annotations;
+    const cited =
+      this.#guard.changesTexts && Array.isArray(annotations)
+        ? this.#waiting(choice, annotations as readonly Json[])
+        : annotations;
+    if (cited !== undefined) shown["annotations"] = cited;
     for (const name of TEXTS) {
       const text = delta[name];
       if (typeof text === "string") shown[name] = text === "" ? "" : this.#guard.take(textKey(choice, name), text);

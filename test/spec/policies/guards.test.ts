@@ -922,6 +922,21 @@ describe("guards on streams", () => {
     expect([got.content, got.faults]).toEqual(["It is [card]", []]);
   });
 
+  test("[d5.8] of a text that never ends, a bounded number of citations waits", async () => {
+    const url_citation = { start_index: 4, end_index: 4 + MAIL.length, url: "https://example.com/", title: "t" };
+    const annotations = Array.from({ length: 3_000 }, () => ({ type: "url_citation", url_citation }));
+    const got = await streamed([
+      chunk({ content: `Ask ${MAIL} for more.` }),
+      ...Array.from({ length: 5 }, () => chunk({ annotations })),
+      chunk({ content: " Bye." }),
+      chunk({}, "stop"),
+    ]);
+    const cited = got.events.flatMap((event) => event["choices"]).map(({ delta }) => delta.annotations?.length ?? 0);
+    expect([cited.filter((count) => count > 0), got.faults]).toEqual([[12_000, 3_000], []]);
+    const [first] = got.events.flatMap((event) => event["choices"]).flatMap(({ delta }) => delta.annotations ?? []);
+    expect(first.url_citation).toMatchObject({ start_index: 4, end_index: 4 + "[email]".length });
+  });
+
   test("[d3.3, d8.1] nothing of a text comes behind the text or the call that follows it", async () => {
     const call = { index: 0, id: "c0", type: "function", function: { name: "f", arguments: "{}" } };
     const got = await streamed([
