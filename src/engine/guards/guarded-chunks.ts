@@ -107,7 +107,7 @@ export class GuardedChunks {
         : key === textKey(choice, before);
     const rest = this.#rest(choice, (key) => (isOf(key) ? this.#guard.end(key) : ""));
     return [
-      ...rest.map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })),
+      ...rest.map((held): ChatChunk => ({ choices: [{ index: choice.index, delta: held }] })),
       ...(before === "content" ? this.#cited(choice) : []),
     ];
   }
