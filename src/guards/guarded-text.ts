@@ -82,17 +82,8 @@ export interface GuardedTextOptions {
   readonly onFound?: (found: Found) => void;
   /** Keeps where the text was masked, if it is not JSON. */
   readonly masked?: MaskedPlaces;
-  /** What of the text has been released already, because another text came in between. */
-  readonly after?: ReleasedText | undefined;
 }
 
-/** The end of a text that has been released, from a position on; a match may begin in it. */
-export interface ReleasedText {
-  readonly text: string;
-  readonly start: number;
-}
-
-const NOTHING_RELEASED: ReleasedText = { text: "", start: 0 };
 /** What it costs to begin the search of a text with one detector, in steps. */
 const STEPS_OF_WATCH = 16;
 /** How many units of already searched text are kept, because what precedes a position can matter there. */
@@ -115,22 +106,15 @@ export class GuardedText implements TextWindow {
   /** Everything before this position has been released. */
   #gone = 0;
   #matches: Match[] = [];
-  /** The position of this text in the whole one. */
-  #start: number;
-  /** The position up to which the text had been released before its end. */
-  #goneBefore = 0;
 
   constructor(
     policies: readonly GuardPolicy[],
     onFinding: GuardFinding,
-    { isJson = false, onFound, masked, after = NOTHING_RELEASED }: GuardedTextOptions = {},
+    { isJson = false, onFound, masked }: GuardedTextOptions = {},
   ) {
     this.#onFinding = onFinding;
     this.#onFound = onFound ?? null;
     this.#maskedPlaces = masked ?? null;
-    this.text = after.text;
-    this.#gone = after.text.length;
-    this.#start = after.start;
     this.#json = isJson ? new JsonPlace() : null;
     const all = policies.flatMap(({ guard }) => guard.detectors);
     const hasPatterns = all.some(({ folds }) => !folds);
@@ -183,16 +167,9 @@ export class GuardedText implements TextWindow {
   /** Returns the rest, including a last piece. Throws BlockedText. */
   end(piece = ""): string {
     this.text += piece;
-    this.#goneBefore = this.#gone;
     this.isEnd = true;
     this.limit = this.base + this.text.length;
     return this.#look();
-  }
-
-  /** What a text that goes on after its end needs of it. */
-  released(): ReleasedText {
-    const from = Math.max(this.base, this.#goneBefore - LOOK_BEHIND);
-    return { text: this.text.slice(from - this.base), start: this.#start + from };
   }
 
   /** Releases everything that is still held, except known matches, without searching further. */
@@ -301,7 +278,7 @@ export class GuardedText implements TextWindow {
   #masked({ start, end, mask }: Match): string {
     if (this.#json === null) {
       const before = this.#plain(start);
-      this.#maskedPlaces?.add(this.#start + this.#gone, this.#start + end, mask.length);
+      this.#maskedPlaces?.add(this.#gone, end, mask.length);
       this.#gone = end;
       return before + mask;
     }

@@ -7,7 +7,7 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import { pieceFor, search, type Texts, workOfGuards } from "../../guards/guard-search.ts";
-import { detailsOf, StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
+import { StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import { spend } from "../../guards/work-meter.ts";
 import { piecesOf } from "../long-bodies/written-in-turns.ts";
@@ -18,13 +18,9 @@ interface GuardedChoice {
   calls: number;
   /** The calls of tools that take any text. */
   readonly takingText: Set<number>;
-  /** What came last; `null` before anything came. */
-  speaks: Spoken | null;
   /** Citations wait for the end of the text that they are about, because masks before them move them. */
   readonly citations: Json[];
 }
-
-type Spoken = "reasoning" | "content" | "refusal" | "tool_calls";
 
 /** How many citations of a text wait for its end. */
 const MOST_CITATIONS = 10_000;
@@ -79,37 +75,9 @@ export class GuardedChunks {
     for (const piece of pieces) yield* this.#guard.searchAhead(piece, this.#longest);
   }
 
-  /** A text ends where another one of its choice begins, so that nothing of it comes behind that. */
-  take(given: ChatChunk): readonly ChatChunk[] {
+  take(given: ChatChunk): ChatChunk {
     const chunk = this.#guard.chunk(given);
-    const before = chunk.choices.flatMap((choice) => this.#overtaken(choice));
-    return [...before, { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) }];
-  }
-
-  /** Whether the chunk has a text or a call that comes behind another text of its choice. */
-  overtakes(chunk: ChatChunk): boolean {
-    return chunk.choices.some(({ index = 0, delta }) => {
-      const before = this.#choices.get(index)?.speaks ?? null;
-      return before !== null && delta !== undefined && !spokenIn(delta).has(before) && spokenIn(delta).size > 0;
-    });
-  }
-
-  /** Returns the rest of the texts before which nothing of the choice may come any more. */
-  #overtaken({ index, delta = {} }: ChunkChoice): readonly ChatChunk[] {
-    const choice = this.#choiceOf(index ?? 0);
-    const spoken = spokenIn(delta);
-    const before = choice.speaks;
-    choice.speaks = [...spoken].at(-1) ?? before;
-    if (before === null || before === choice.speaks || spoken.has(before)) return [];
-    const isOf = (key: string): boolean =>
-      before === "reasoning"
-        ? key === textKey(choice, "reasoning_content") || key.startsWith(detailsOf(choice.index))
-        : key === textKey(choice, before);
-    const rest = this.#rest(choice, (key) => (isOf(key) ? this.#guard.end(key) : ""));
-    return [
-      ...rest.map((held): ChatChunk => ({ choices: [{ index: choice.index, delta: held }] })),
-      ...(before === "content" ? this.#cited(choice) : []),
-    ];
+    return { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) };
   }
 
   /** Returns what guards still held back at the end of the stream. */
@@ -163,7 +131,7 @@ export class GuardedChunks {
   #choiceOf(index: number): GuardedChoice {
     let choice = this.#choices.get(index);
     if (choice === undefined)
-      this.#choices.set(index, (choice = { index, calls: 0, takingText: new Set(), speaks: null, citations: [] }));
+      this.#choices.set(index, (choice = { index, calls: 0, takingText: new Set(), citations: [] }));
     return choice;
   }
 
@@ -228,22 +196,6 @@ export class GuardedChunks {
     }
     return deltas;
   }
-}
-
-/** What a delta has texts of, in the order in which clients read them. */
-function spokenIn(delta: ChunkDelta): ReadonlySet<Spoken> {
-  const spoken = new Set<Spoken>();
-  const { reasoning_details: details, tool_calls: calls } = delta;
-  const hasDetails =
-    Array.isArray(details) && details.some((one) => isObject(one) && (isPiece(one["text"]) || isPiece(one["summary"])));
-  if (hasDetails || isPiece(delta.reasoning_content)) spoken.add("reasoning");
-  for (const name of ["content", "refusal"] as const) if (isPiece(delta[name])) spoken.add(name);
-  if (Array.isArray(calls) && calls.length > 0) spoken.add("tool_calls");
-  return spoken;
-}
-
-function isPiece(text: unknown): boolean {
-  return typeof text === "string" && text !== "";
 }
 
 function textKey({ index }: Pick<GuardedChoice, "index">, name: string): string {

@@ -98,9 +98,9 @@ export function openStreamAtServices(
         const texts = textsIn(chunk);
         const isLong = guarded.isLong(chunk);
         await whole.judge(texts.whole, isLong);
-        if (isSigned(chunk) || guarded.overtakes(chunk)) await judgeWindows(runs, asking, true);
+        if (isSigned(chunk)) await judgeWindows(runs, asking, true);
         if (isLong) await searchInTurns(signal, () => guarded.searchPieces(texts.pieces));
-        shown.push(...guarded.take(chunk));
+        shown.push(guarded.take(chunk));
         if (await judgeWindows(runs, asking, false)) shown.push(...guarded.released());
       }
       return shown;

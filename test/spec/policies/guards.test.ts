@@ -937,42 +937,6 @@ describe("guards on streams", () => {
     expect(first.url_citation).toMatchObject({ start_index: 4, end_index: 4 + "[email]".length });
   });
 
-  test("[d3.3, d8.1] nothing of a text comes behind the text or the call that follows it", async () => {
-    const call = { index: 0, id: "c0", type: "function", function: { name: "f", arguments: "{}" } };
-    const got = await streamed([
-      chunk({ reasoning_content: "I have thought about it" }),
-      ...["The answer ", "is forty two"].map((content) => chunk({ content })),
-      chunk({ tool_calls: [call] }),
-      chunk({}, "tool_calls"),
-    ]);
-    const spoken = got.events
-      .flatMap((event) => event["choices"])
-      .flatMap(({ delta }) => ["reasoning_content", "content", "tool_calls"].filter((name) => delta[name]?.length > 0));
-    expect(spoken.filter((name, index) => name !== spoken[index - 1])).toEqual([
-      "reasoning_content",
-      "content",
-      "tool_calls",
-    ]);
-    expect([contentOf(got, "reasoning_content"), got.content, got.faults]).toEqual([
-      "I have thought about it",
-      "The answer is forty two",
-      [],
-    ]);
-  });
-
-  test("[d3.3] a match that is divided by another text is masked from there on", async () => {
-    const [begins, ends] = [MAIL.slice(0, 8), MAIL.slice(8)];
-    const got = await streamed([
-      chunk({ reasoning_content: `${"It is long. ".repeat(100)}Ask ${begins}` }),
-      chunk({ content: "Hello" }),
-      chunk({ reasoning_content: `${ends} and ${MAIL}` }),
-      chunk({ content: " there" }),
-      chunk({}, "stop"),
-    ]);
-    expect(contentOf(got, "reasoning_content")).toEndWith(`It is long. Ask ${begins}[email] and [email]`);
-    expect([got.content, got.faults]).toEqual(["Hello there", []]);
-  });
-
   test("[d3.3] citations are moved to where their text stands in the masked text, however the answer comes", async () => {
     const text = `Ask ${MAIL} or ${MAIL} for the report of today.`;
     const citation = (cited: string): object => {
@@ -985,21 +949,15 @@ describe("guards on streams", () => {
     const places = (cited: readonly any[]): readonly string[] =>
       cited.map(({ url_citation: { start_index: from, end_index: to } }) => shown.slice(from, to));
     const shown = "Ask [email] or [email] for the report of today.";
-    const call = { index: 0, id: "c0", type: "function", function: { name: "f", arguments: "{}" } };
     const expected = ["Ask", "[email]", "[email] or", "report"];
     expect(body["choices"][0].message.content).toBe(shown);
     expect(places(body["choices"][0].message.annotations)).toEqual(expected);
     for (const chunks of [
       [...spelled(text), chunk({ annotations })],
       [chunk({ content: text.slice(0, 5) }), chunk({ annotations }), chunk({ content: text.slice(5) })],
-      [...spelled(text), chunk({ annotations }), chunk({ tool_calls: [call] })],
     ]) {
       const got = await streamed([...chunks, chunk({}, "stop")]);
-      const deltas = got.events.flatMap((event) => event["choices"]).map(({ delta }) => delta);
-      const cited = deltas.flatMap((delta) => delta.annotations ?? []);
-      const isCall = (delta: any): boolean => delta.tool_calls !== undefined;
-      if (deltas.some(isCall))
-        expect(deltas.findIndex(isCall)).toBeGreaterThan(deltas.findIndex((delta) => delta.annotations !== undefined));
+      const cited = got.events.flatMap((event) => event["choices"]).flatMap(({ delta }) => delta.annotations ?? []);
       expect([got.content, places(cited), got.faults]).toEqual([shown, expected, []]);
     }
   });

@@ -467,21 +467,6 @@ describe("a service on a stream", () => {
     expect(one.text).not.toContain("secret");
   });
 
-  test("[d16.4] reasoning is judged to its end before the content that follows it", async () => {
-    const body = eventStream(
-      chunk({ reasoning_content: "think of the secret" }),
-      chunk({ content: "It is well" }),
-      chunk({ content: " done" }, "stop"),
-    );
-    const provider = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" });
-    const service = fakeService(secret, provider);
-    const policies = policiesFor(policy({ on: "output", service: windows({ window_characters: 500 }) }));
-    const one = await play([], { stub: { upstream: service.upstream, snapshot: { policies } } });
-    expect(one.text).toContain("think of the [masked]");
-    expect(one.text.indexOf("[masked]")).toBeLessThan(one.text.indexOf("It is well"));
-    expect([said(one), one.faults]).toEqual(["It is well done", []]);
-  });
-
   test("[d16.4] the text of signed reasoning is judged before the signature ends it", async () => {
     const detail = { type: "reasoning.text", index: 0 };
     const body = eventStream(
