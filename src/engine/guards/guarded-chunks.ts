@@ -75,9 +75,14 @@ export class GuardedChunks {
     for (const piece of pieces) yield* this.#guard.searchAhead(piece, this.#longest);
   }
 
-  take(given: ChatChunk): ChatChunk {
+  /** Citations go out before a call, which ends the text that they are about. */
+  take(given: ChatChunk): readonly ChatChunk[] {
     const chunk = this.#guard.chunk(given);
-    return { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) };
+    const cited = chunk.choices.flatMap(({ index = 0, delta }) => {
+      const choice = this.#choices.get(index);
+      return choice === undefined || (delta?.tool_calls ?? []).length === 0 ? [] : this.#cited(choice);
+    });
+    return [...cited, { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) }];
   }
 
   /** Returns what guards still held back at the end of the stream. */
@@ -86,7 +91,7 @@ export class GuardedChunks {
     return [...rest, ...[...this.#choices.values()].flatMap((choice) => this.#cited(choice))];
   }
 
-  /** Keeps citations until their text has ended. Too many are returned, moved as far as their text has been masked. */
+  /** Keeps citations until their text has ended or a call comes. Too many are returned, moved as far as their text has been masked. */
   #waiting(choice: GuardedChoice, annotations: readonly Json[]): readonly Json[] | undefined {
     for (const annotation of annotations) choice.citations.push(annotation);
     return choice.citations.length > MOST_CITATIONS ? this.#moved(choice) : undefined;
@@ -97,7 +102,7 @@ export class GuardedChunks {
     return this.#guard.citations(textKey(choice, "content"), choice.citations.splice(0));
   }
 
-  /** Returns the citations of a text that has ended. */
+  /** Returns the citations that wait, as a chunk. */
   #cited(choice: GuardedChoice): readonly ChatChunk[] {
     const annotations = this.#moved(choice);
     return annotations.length === 0 ? [] : [{ choices: [{ index: choice.index, delta: { annotations } }] }];

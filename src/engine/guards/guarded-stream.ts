@@ -44,9 +44,9 @@ export class GuardedStream {
         });
         guarded.abandon();
         const unsearched = parts.slice(index + 1).map((part) => part.chunk);
-        return [...shown, guarded.take(chunk), ...guarded.end(), ...unsearched];
+        return [...shown, ...guarded.take(chunk), ...guarded.end(), ...unsearched];
       }
-      shown.push(guarded.take(chunk));
+      shown.push(...guarded.take(chunk));
       yield;
     }
     return isEnd ? [...shown, ...guarded.end()] : shown;

@@ -100,7 +100,7 @@ export function openStreamAtServices(
         await whole.judge(texts.whole, isLong);
         if (isSigned(chunk)) await judgeWindows(runs, asking, true);
         if (isLong) await searchInTurns(signal, () => guarded.searchPieces(texts.pieces));
-        shown.push(guarded.take(chunk));
+        shown.push(...guarded.take(chunk));
         if (await judgeWindows(runs, asking, false)) shown.push(...guarded.released());
       }
       return shown;

@@ -512,7 +512,7 @@ describe("the thread finds exactly what the process finds", () => {
               const given = chunkOf(words.join(" "));
               const [found, foundAtOnce]: Set<string>[] = [new Set(), new Set()];
               const atOnce = new GuardedChunks(here, ({ name }) => foundAtOnce!.add(name));
-              const expected = [atOnce.take(given), ...atOnce.end()];
+              const expected = [...atOnce.take(given), ...atOnce.end()];
               const stream = looking.stream(under, ({ name }) => found!.add(name));
               expect(textsOf([...(await stream.take([given])), ...(await stream.end())])).toEqual(textsOf(expected));
               expect([...found!]).toEqual([...foundAtOnce!]);

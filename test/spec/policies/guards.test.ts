@@ -949,15 +949,20 @@ describe("guards on streams", () => {
     const places = (cited: readonly any[]): readonly string[] =>
       cited.map(({ url_citation: { start_index: from, end_index: to } }) => shown.slice(from, to));
     const shown = "Ask [email] or [email] for the report of today.";
+    const call = { index: 0, id: "c0", type: "function", function: { name: "f", arguments: "{}" } };
     const expected = ["Ask", "[email]", "[email] or", "report"];
     expect(body["choices"][0].message.content).toBe(shown);
     expect(places(body["choices"][0].message.annotations)).toEqual(expected);
     for (const chunks of [
       [...spelled(text), chunk({ annotations })],
       [chunk({ content: text.slice(0, 5) }), chunk({ annotations }), chunk({ content: text.slice(5) })],
+      [...spelled(text), chunk({ annotations }), chunk({ tool_calls: [call] })],
     ]) {
       const got = await streamed([...chunks, chunk({}, "stop")]);
-      const cited = got.events.flatMap((event) => event["choices"]).flatMap(({ delta }) => delta.annotations ?? []);
+      const deltas = got.events.flatMap((event) => event["choices"]).map(({ delta }) => delta);
+      const cited = deltas.flatMap((delta) => delta.annotations ?? []);
+      const called = deltas.findIndex((delta) => delta.tool_calls !== undefined);
+      expect(called === -1 || called > deltas.findIndex((delta) => delta.annotations !== undefined)).toBe(true);
       expect([got.content, places(cited), got.faults]).toEqual([shown, expected, []]);
     }
   });
