@@ -9,7 +9,7 @@ const MAX_PURGES = 1000;
 
 interface KeptEntry {
   readonly entry: CacheEntry;
-  /** Uses are counted by all tenants together. */
+  /** The counter is shared by all tenants. */
   readonly lastUse: number;
 }
 
@@ -48,9 +48,12 @@ export function openMemoryCache(maxBytes: number): AnswerCache {
   /** Expects at least one entry. */
   const nextToGo = (tenantId: string): CacheEntry => {
     const own = tenants.get(tenantId);
-    const among = own !== undefined && own.bytes > maxBytes / 2 ? [own] : [...tenants.values()];
-    const oldest = among.map(({ entries }) => entries.values().next().value!);
-    return oldest.reduce((one, other) => (other.lastUse < one.lastUse ? other : one)).entry;
+    let oldest: KeptEntry | null = null;
+    for (const { entries } of own !== undefined && own.bytes > maxBytes / 2 ? [own] : tenants.values()) {
+      const first = entries.values().next().value!;
+      if (oldest === null || first.lastUse < oldest.lastUse) oldest = first;
+    }
+    return oldest!.entry;
   };
   return {
     get({ tenantId, key }, nowMs) {

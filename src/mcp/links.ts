@@ -1,6 +1,7 @@
 // The open links, by the key of their server. When there are too many, the one that has been idle longest is closed.
 // Servers that requests name do not displace configured ones, and the other way round; those that the requests of one
 // tenant name may be half of them.
+import { mostOfTenant } from "../core/concurrency/open-count.ts";
 import type { ToolServer } from "../core/configured/tool.ts";
 import type { ServerLink } from "./server-link.ts";
 
@@ -42,19 +43,19 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
   const sweep = (): void => {
     for (const link of links.values()) if (link.idleMs() >= idleMs) end(link);
   };
-  /** The links with which one shares a bound, and which part of the bound they may have. */
-  function* neighborsOf({ key, askedBy }: ToolServer): Generator<readonly [readonly ServerLink[], number]> {
+  /** The links that share a bound with one, and what of a bound they may have together. */
+  function* boundsOf({ key, askedBy }: ToolServer): Generator<readonly [readonly ServerLink[], typeof mostOfTenant]> {
     const like = (): ServerLink[] =>
       [...links.values()].filter(({ server }) => known.has(server.key) === known.has(key));
-    if (askedBy !== null) yield [like().filter(({ server }) => server.askedBy === askedBy), 0.5];
-    yield [like(), 1];
+    if (askedBy !== null) yield [like().filter(({ server }) => server.askedBy === askedBy), mostOfTenant];
+    yield [like(), (most) => most];
   }
 
   return {
     of: (key) => links.get(key),
     makeRoom(server) {
-      for (const [others, part] of neighborsOf(server)) {
-        if (others.length < Math.floor(maxLinks * part)) continue;
+      for (const [others, boundOf] of boundsOf(server)) {
+        if (others.length < boundOf(maxLinks)) continue;
         const [idle] = longestIdle(others);
         if (idle === undefined) return false;
         end(idle);
@@ -67,10 +68,10 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
     },
     forgetLists(server) {
       if (known.has(server.key)) return;
-      for (const [others, part] of neighborsOf(server)) {
+      for (const [others, boundOf] of boundsOf(server)) {
         let bytes = others.reduce((sum, link) => sum + link.listBytes, 0);
         for (const link of longestIdle(others)) {
-          if (bytes <= maxRequestListBytes * part) break;
+          if (bytes <= boundOf(maxRequestListBytes)) break;
           bytes -= link.listBytes;
           end(link);
         }

@@ -1,5 +1,5 @@
-// Counts what is open at the same time and of which the process bears a bounded number, such as streams of events. One
-// tenant may have half of it, and one owner, such as a token, a number of its own, so that nobody takes all of it.
+// Counts what is open at the same time, such as streams of events, where a process can hold only a limited number. One
+// tenant may have half of them, and each owner, such as a token, has a limit of its own, so that nobody takes all of them.
 export class OpenCount {
   readonly #most: number;
   readonly #ofTenant = new Map<string, number>();
@@ -16,8 +16,9 @@ export class OpenCount {
   }
 
   /**
-   * Returns a function that counts the end, and may be called again; `null` where nothing more may be open in all, of the
-   * tenant, or of the owner, who may have `mostOfOwner`. The names of owners are unique among all tenants.
+   * Returns a function that counts the end, and may be called more than once. Returns `null` when no more may be open: in
+   * all, of the tenant, or of the owner, which may have `mostOfOwner`. An owner belongs to one tenant alone, or is counted
+   * for all tenants together.
    */
   begin(tenantId: string, owner: string, mostOfOwner: number): (() => void) | null {
     if (
@@ -36,8 +37,8 @@ export class OpenCount {
 
   #add(tenantId: string, owner: string, count: 1 | -1): void {
     this.#all += count;
-    raise(this.#ofTenant, tenantId, count);
-    raise(this.#ofOwner, owner, count);
+    addTo(this.#ofTenant, tenantId, count);
+    addTo(this.#ofOwner, owner, count);
   }
 }
 
@@ -45,7 +46,7 @@ export function mostOfTenant(most: number): number {
   return Math.floor(most / 2);
 }
 
-function raise(counts: Map<string, number>, key: string, count: number): void {
+function addTo(counts: Map<string, number>, key: string, count: number): void {
   const now = (counts.get(key) ?? 0) + count;
   if (now > 0) counts.set(key, now);
   else counts.delete(key);

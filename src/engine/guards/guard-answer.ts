@@ -164,6 +164,9 @@ interface Ahead {
   shown: string;
 }
 
+/** The keys of the texts that citations are about: the content of a choice. */
+const CITED = /^\d+ content$/;
+
 /** Applies guards to the texts of one stream. All methods throw `policy_violation` when a guard blocks. */
 export class StreamGuard {
   /** True if log probabilities must be removed from the chunks, and citations wait until their text is complete. */
@@ -173,8 +176,8 @@ export class StreamGuard {
   readonly #options: StreamGuardOptions;
   #ownWhole: TextGuard | null = null;
   readonly #texts = new Map<string, GuardedText>();
-  /** By the key of a text. */
-  readonly #masked = new Map<string, MaskedPlaces>();
+  /** Of the texts that citations are about, by their keys. */
+  readonly #maskedPlaces = new Map<string, MaskedPlaces>();
   /** The pieces that were searched in advance, in their order, by the key of their text. */
   readonly #ahead = new Map<string, Ahead[]>();
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
@@ -217,7 +220,7 @@ export class StreamGuard {
 
   #textOf(key: string, isJson: boolean): GuardedText {
     return this.#texts.getOrInsertComputed(key, () => {
-      const masked = isJson ? undefined : this.#masked.getOrInsertComputed(key, () => new MaskedPlaces());
+      const masked = CITED.test(key) ? this.#maskedPlaces.getOrInsertComputed(key, () => new MaskedPlaces()) : null;
       return new GuardedText(this.#guards, this.#onFinding, { isJson, ...(masked && { masked }) });
     });
   }
@@ -253,7 +256,7 @@ export class StreamGuard {
 
   /** Returns citations as they stand in a text that has ended. */
   citations(key: string, annotations: readonly Json[]): readonly Json[] {
-    const places = this.#masked.get(key);
+    const places = this.#maskedPlaces.get(key);
     return places === undefined ? annotations : movedIn(places, annotations);
   }
 

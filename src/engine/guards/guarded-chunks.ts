@@ -22,7 +22,7 @@ interface GuardedChoice {
   readonly citations: Json[];
 }
 
-/** How many citations of a text wait for its end. */
+/** How many citations may wait for the end of their text. */
 const MOST_CITATIONS = 10_000;
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 /** A walk over a chunk with more characters and values than this takes milliseconds, and then a turn of its own. */
@@ -91,20 +91,23 @@ export class GuardedChunks {
     return [...rest, ...[...this.#choices.values()].flatMap((choice) => this.#cited(choice))];
   }
 
-  /** Keeps citations until their text has ended or a call comes. Too many are returned, moved as far as their text has been masked. */
-  #waiting(choice: GuardedChoice, annotations: readonly Json[]): readonly Json[] | undefined {
+  /**
+   * Keeps citations until their text has ended or a call comes. When there are too many, returns all of them, moved by the
+   * masks that are known so far.
+   */
+  #keepCitations(choice: GuardedChoice, annotations: readonly Json[]): readonly Json[] | undefined {
     for (const annotation of annotations) choice.citations.push(annotation);
-    return choice.citations.length > MOST_CITATIONS ? this.#moved(choice) : undefined;
+    return choice.citations.length > MOST_CITATIONS ? this.#takeCitations(choice) : undefined;
   }
 
-  /** Returns the citations that have waited, as they stand in the masked text. */
-  #moved(choice: GuardedChoice): readonly Json[] {
+  /** Returns the citations that wait, as they stand in the masked text; none waits any more. */
+  #takeCitations(choice: GuardedChoice): readonly Json[] {
     return this.#guard.citations(textKey(choice, "content"), choice.citations.splice(0));
   }
 
   /** Returns the citations that wait, as a chunk. */
   #cited(choice: GuardedChoice): readonly ChatChunk[] {
-    const annotations = this.#moved(choice);
+    const annotations = this.#takeCitations(choice);
     return annotations.length === 0 ? [] : [{ choices: [{ index: choice.index, delta: { annotations } }] }];
   }
 
@@ -145,7 +148,7 @@ export class GuardedChunks {
     const shown: Record<string, unknown> = others;
     const cited =
       this.#guard.changesTexts && Array.isArray(annotations)
-        ? this.#waiting(choice, annotations as readonly Json[])
+        ? this.#keepCitations(choice, annotations as readonly Json[])
         : annotations;
     if (cited !== undefined) shown["annotations"] = cited;
     for (const name of TEXTS) {

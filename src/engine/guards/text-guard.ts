@@ -17,8 +17,8 @@ import {
 
 export interface TextGuard {
   /**
-   * `across` are matches that extend beyond this text; they are added to the matches within it. `masked` keeps where a
-   * plain text was masked.
+   * `across` are matches that extend beyond this text; they are added to the matches within it. `masked` receives
+   * the places at which a plain text was masked.
    */
   (text: string, kind: "plain" | "json", across?: readonly Found[], masked?: MaskedPlaces): string;
   /**

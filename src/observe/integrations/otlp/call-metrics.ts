@@ -67,8 +67,9 @@ export function countCall(record: CallRecord, all: MetricSums): void {
   if (record.explained || record.mirrorOf !== null) return;
   const sums = all.of(record.tenantId);
   for (const attempt of record.attempts) {
-    if (!attempt.fromCache) countAttempt(record, attempt, sums);
-    countTokens(record, attempt, sums);
+    const at = placeOf(record, attempt);
+    if (!attempt.fromCache) countAttempt(record, attempt, at, sums);
+    countTokens(record, attempt, at, sums);
   }
   for (const run of record.tools) countTool(record, run, sums);
   countAnswer(record, sums);
@@ -82,10 +83,9 @@ export function countCall(record: CallRecord, all: MetricSums): void {
     }));
 }
 
-function countAttempt(record: CallRecord, attempt: Attempt, sums: Counting): void {
+function countAttempt(record: CallRecord, attempt: Attempt, { place, attributes }: AttemptPlace, sums: Counting): void {
   const { stream, totalMs } = record;
   const { code, startMs, firstContentMs } = attempt;
-  const { place, attributes } = placeOf(record, attempt);
   const key = `${place} ${code}`;
   sums.add(INSTRUMENTS.clientDuration, key, Math.max(0, (attempt.totalMs ?? totalMs) - startMs) / 1000, () =>
     attributes({ "error.type": code ?? undefined }),
@@ -96,10 +96,9 @@ function countAttempt(record: CallRecord, attempt: Attempt, sums: Counting): voi
     );
 }
 
-function countTokens(record: CallRecord, attempt: Attempt, sums: Counting): void {
+function countTokens(record: CallRecord, attempt: Attempt, { place, attributes }: AttemptPlace, sums: Counting): void {
   const usage = usedBy(attempt, record);
   if (usage === null || attempt.usageSource !== "provider") return;
-  const { place, attributes } = placeOf(record, attempt);
   sums.add(INSTRUMENTS.clientTokens, `${place} input`, usage.prompt_tokens, () =>
     attributes({ "gen_ai.token.type": "input" }),
   );
@@ -107,6 +106,8 @@ function countTokens(record: CallRecord, attempt: Attempt, sums: Counting): void
     attributes({ "gen_ai.token.type": "output" }),
   );
 }
+
+type AttemptPlace = ReturnType<typeof placeOf>;
 
 function placeOf({ operation }: CallRecord, { provider, vendor, code, model: asked }: Attempt) {
   const model = code === null ? cut(asked) : undefined;
