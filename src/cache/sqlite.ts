@@ -178,7 +178,7 @@ class SqliteCache implements AnswerCache {
     };
   }
 
-  /** Of all tenants, or of one. */
+  /** Returns the figures of all tenants together, or of one. */
   #size(tenantId: string | null = null): CacheFigures {
     return this.#database
       .query<CacheFigures, [string | null]>(

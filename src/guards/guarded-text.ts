@@ -80,7 +80,7 @@ export interface GuardedTextOptions {
   readonly isJson?: boolean;
   /** Receives the matches. Nothing is masked or refused then. */
   readonly onFound?: (found: Found) => void;
-  /** Keeps where the text was masked, if it is not JSON. */
+  /** Receives the places at which a text that is not JSON was masked. */
   readonly masked?: MaskedPlaces;
 }
 

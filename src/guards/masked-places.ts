@@ -1,4 +1,4 @@
-// Where a text was masked: what stands at a position of the text as it was is elsewhere in the masked text.
+// Remembers where a text was masked, and converts positions in the original text to positions in the masked text.
 
 interface MaskedPlace {
   readonly start: number;
@@ -9,13 +9,13 @@ interface MaskedPlace {
   readonly shift: number;
 }
 
-/** Beyond this, the last place grows over further ones, and what stands between them counts as masked with them. */
+/** When there are more, the last place is extended over all further ones, and the text between them counts as masked. */
 const MOST = 10_000;
 
 export class MaskedPlaces {
   readonly #all: MaskedPlace[] = [];
 
-  /** In the order of the text. */
+  /** Places are added in the order of the text. */
   add(start: number, end: number, length: number): void {
     const last = this.#all.at(-1);
     if (last === undefined || this.#all.length < MOST)

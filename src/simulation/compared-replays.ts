@@ -36,7 +36,7 @@ export function sumsOf({ calls, targets, unjudged }: Replay, recorded: readonly 
     answered: answered.length,
     failed: calls.length - answered.length,
     attempts: calls.reduce((sum, { attempts }) => sum + attempts, 0),
-    /** Of the calls that nobody answers: with what. */
+    /** The calls that no target answers, by the error that they end with. */
     failures: [...failures]
       .map(([code, list]) => ({ code, ...examplesOf(list.map(traceIdOf)) }))
       .toSorted((a, b) => b.calls - a.calls),

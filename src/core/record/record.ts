@@ -71,8 +71,8 @@ export type PromptCacheMiss =
   | { readonly why: "too_old"; readonly agoMs: number };
 
 /**
- * What an attempt of the call used of its provider; `null` for an answer of the response cache that the call does not pay.
- * A call pays for the request of an equal one that has left, and its cache then says `miss`.
+ * What an attempt used of its provider, as far as this call pays for it; `null` for an answer of the response cache that
+ * it does not pay for. When the equal call that sent the request has left, this call pays, and its cache says `miss`.
  */
 export function usedBy({ usage, fromCache }: Attempt, { cache }: Pick<CallRecord, "cache">): Usage | null {
   return fromCache && cache?.outcome !== "miss" ? null : usage;

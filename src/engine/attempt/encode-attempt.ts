@@ -1,9 +1,14 @@
 // The upstream request of one attempt as its provider writes it, before a credential is added.
 import type { ChatRequest } from "../../core/chat.ts";
+import { Cancellation } from "../../core/concurrency/cancellation.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type Target, connectionPartition } from "../../core/target.ts";
+import { MEDIA_TYPES } from "../../core/text/media-types.ts";
 import type { Provider } from "../../providers/provider.ts";
+import { checkAddress } from "../../wire/address-guard.ts";
+import { joinedBytes } from "../../wire/body-bytes.ts";
+import { messageAbout, UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
 import { warned } from "../carriers/opened-request.ts";
@@ -13,13 +18,8 @@ import { encodedRequest, joinedTexts, type TaskPart } from "../fit/task-parts.ts
 import { unfit, UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
-import { promptPieces } from "./prompt-pieces.ts";
-import { Cancellation } from "../../core/concurrency/cancellation.ts";
-import { checkAddress } from "../../wire/address-guard.ts";
-import { joinedBytes } from "../../wire/body-bytes.ts";
-import { messageAbout, UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
 import { FETCHABLE, type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
-import { MEDIA_TYPES } from "../../core/text/media-types.ts";
+import { promptPieces } from "./prompt-pieces.ts";
 
 /**
  * Fetches the content that the provider accepts only as bytes, and encodes the request; of a task, only the inputs of
@@ -120,17 +120,16 @@ export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [
   };
 }
 
-// Fetches content that a request refers to by address, for models that accept only bytes, and replaces each address by
-// a data URI, within the bounds of promise 6.9. Every address is checked and called as promise 2.12 requires: it is
-// resolved once, it must be public, and redirects are not followed.
-
 const MIB = 1024 * 1024;
 const MAX_PART_BYTES = 20 * MIB;
 const MAX_ALL_BYTES = 50 * MIB;
 const TIME_MS = 10_000;
 
 /**
- * Returns the same request when there is nothing to fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`,
+ * Fetches content that a request refers to by address, for models that accept only bytes, and replaces each address by
+ * a data URI, within the bounds of promise 6.9. Every address is checked and called as promise 2.12 requires: it is
+ * resolved once, it must be public, and redirects are not followed. Returns the same request when there is nothing to
+ * fetch. Throws UnfitForTarget, GatewayError `address_not_allowed`,
  * `content_unavailable` with the path, or the signal's reason.
  */
 function withFetchedParts(
@@ -287,8 +286,8 @@ const VAGUE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Determines the media type of fetched bytes; `null` when it is unknown. The first bytes override the server's content type, which is often a guess
- * by name.
+ * Determines the media type of fetched bytes; `null` when it is unknown. The first bytes take precedence over the
+ * server's content type, which is often guessed from the file name.
  */
 function mediaTypeOf(bytes: Uint8Array, contentType: string | null, address: string): string | null {
   const start = Buffer.from(bytes.subarray(0, 16)).toString("latin1");

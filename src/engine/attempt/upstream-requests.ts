@@ -8,8 +8,10 @@ import { MalformedAnswer, StreamError } from "../../providers/upstream-failure.t
 import { readErrorJson } from "../../providers/answers/error-body.ts";
 import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
+import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { pause } from "../../core/concurrency/timeout.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamBody } from "../../wire/upstream.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -18,6 +20,7 @@ import type { TraceHeaders } from "../../core/record/trace.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
+import { LEAST_HELD_BYTES } from "../call/held-bytes.ts";
 import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
 import { encodedFor, withLeftThere } from "./encode-attempt.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -26,9 +29,6 @@ import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
 import { reportRefused } from "./resolve-credential.ts";
 import { callsFor } from "../fit/fit.ts";
 import { attemptError, failureError, redacted } from "./upstream-errors.ts";
-import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
-import { pause } from "../../core/concurrency/timeout.ts";
-import { LEAST_HELD_BYTES } from "../call/held-bytes.ts";
 
 export interface OpenAnswer {
   readonly response: UpstreamResponse;
@@ -304,8 +304,8 @@ const LEAST_WAIT_MS = 200;
 type SendChecked = (request: UpstreamRequest) => Promise<UpstreamResponse>;
 
 /**
- * Makes further upstream requests where an answer takes them, for example a job that has to be polled, or the stream of a
- * prediction that was created. The provider's implementation decides which; the call's own timeouts bound them all.
+ * Makes further upstream requests where an answer calls for them, for example a job that has to be polled, or the stream
+ * of a prediction that was created. The provider's implementation decides which; the call's own timeouts bound them all.
  * Returns the last response; its body can be read like that of a first response. An event stream is returned unread.
  */
 async function followedAnswer(
@@ -331,8 +331,8 @@ async function followedAnswer(
 }
 
 /**
- * Reads an answer of a provider to its end. What has come of it counts against the memory that bodies may hold until then
- * (promise 5.8). `readsOn` may end the reading early. Throws what the body throws, or `gateway_overloaded`.
+ * Reads an answer of a provider to its end. What has come of it counts until then against the memory that bodies may
+ * hold (promise 5.8). `readsOn` may end the reading early. Throws what the body throws, or `gateway_overloaded`.
  */
 export function collectedBytes(
   body: Pick<UpstreamBody, "bytes">,

@@ -2,7 +2,7 @@
 // (`x-gateway-replay-of`). A token that makes many of them writes a bounded number of rows a minute, and one more row
 // that says how many there were beyond that (docs/audit.md).
 
-// Decides (records and configuration): Which explanations and replays are in the audit log? By: `CallNotes`. Also:
+// Decides (records and configuration): Which explanations and replays are in the audit log? By: `CallAudit`. Also:
 // called by `engine/handle.ts`. Rule: A row before anything is shown or sent; each token writes a bounded number a
 // minute, and then how many more there were.
 import { GatewayError } from "../../core/errors.ts";
@@ -38,7 +38,7 @@ interface Minute {
   more: number;
 }
 
-export class CallNotes {
+export class CallAudit {
   readonly #store: Pick<Store, "note">;
   readonly #onLost: (fault: unknown) => void;
   /** By action and token. */

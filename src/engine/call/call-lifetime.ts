@@ -5,6 +5,7 @@
 // `engine/stream/stream-session.ts`; `engine/attempt/attempt-lifetime.ts` (`READ_ON_MS`). Rule: The upstream request
 // ends at once, but a non-streaming answer that has begun is read on for its usage, within bounds; what was used is
 // charged. A call in the background goes on.
+import { MAX_TIMER_MS } from "../../core/clock.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import type { CallContent } from "../../core/configured/content.ts";
@@ -19,7 +20,6 @@ import type { ContentRecorder } from "../content/content-recorder.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallLimits } from "../../admission/call-limits.ts";
 import type { InFlightCall, ChatContext } from "./context.ts";
-import { MAX_TIMER_MS } from "../../core/clock.ts";
 
 export class CallLifetime implements BytesHolder {
   readonly deadline: CallDeadline;
@@ -231,10 +231,6 @@ export class CallLifetime implements BytesHolder {
   }
 }
 
-// When a call has to be over (promise 7.2): by the timeout of its request, or else by the limit that its client states
-// in a header, or else by the gateway's default; and by the bound of the route that serves it, where the request sets
-// no timeout.
-
 /**
  * A client that states its own limit receives the gateway's error this much earlier, instead of closing the connection
  * itself.
@@ -245,11 +241,16 @@ const CLIENT_LIMIT_MARGIN_MS = 5000;
 interface RequestedTimeouts {
   /** `timeout` of the request; `null` when it sets none. */
   readonly requestMs: number | null;
-  /** The limit of the client library, from a header; `null` when there is none. */
+  /** The limit of the client library, from a header; `null` when the client sends no such header. */
   readonly clientMs: number | null;
   readonly defaultMs: number;
 }
 
+/**
+ * When a call has to be over (promise 7.2): by the timeout of its request, or else by the limit that its client states
+ * in a header, or else by the gateway's default; and by the bound of the route that serves it, where the request sets
+ * no timeout.
+ */
 export class CallDeadline {
   readonly #clock: CallClock;
   readonly #expire: (reason: GatewayError) => void;

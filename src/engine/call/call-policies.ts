@@ -173,7 +173,9 @@ export class CallPolicies {
     return scheduler === null ? work(null) : scheduler.search(guards, characters, visit, work, place);
   }
 
-  /** Searches the texts that a walk calls its guard with, and returns what the walk makes of them. Throws `policy_violation`. */
+  /**
+   * Searches all texts for which `walk` calls its guard, and returns the result of the walk. Throws `policy_violation`.
+   */
   #applied<T>(
     place: GuardPlace,
     guards: readonly GuardPolicy[],

@@ -29,7 +29,7 @@ import type { ReasoningCarriers } from "../carriers/reasoning-carrier.ts";
 import type { LongTasks } from "../long-bodies/long-tasks.ts";
 import type { ArgumentChecks } from "../../mcp/tool-arguments.ts";
 import type { LongRequests } from "../long-bodies/long-requests.ts";
-import type { CallNotes } from "./call-audit.ts";
+import type { CallAudit } from "./call-audit.ts";
 import type { HeldBytes } from "./held-bytes.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { GuardServices } from "../guards/outside-guards.ts";
@@ -78,7 +78,7 @@ export interface ChatContext {
   /** Where it is written down who reads content; `null` where there is no audit log. */
   readonly audit: Pick<Store, "note"> | null;
   /** Writes down who explains and replays calls; `null` where there is no audit log. */
-  readonly notes: Pick<CallNotes, "note"> | null;
+  readonly notes: Pick<CallAudit, "note"> | null;
   /** How its calls are asked for, where that is not the API itself. */
   readonly way?: Pick<Actor, "via" | "sessionId">;
   /** What is known of ids that vendors handed out; `null` where there is no database. */

@@ -333,8 +333,8 @@ function passedOver({ refusal, candidate, why }: Passed, order: number): JsonObj
 }
 
 /**
- * Reads a request header that switches something on. Returns false when the header was not sent. Throws `invalid_request` for a value that
- * is neither true nor false.
+ * Reads a request header that switches something on. Returns false when the header was not sent. Throws
+ * `invalid_request` for a value that is neither true nor false.
  */
 export function isOn(sent: string | null, header: string): boolean {
   if (sent === null || sent === "false") return false;

@@ -16,10 +16,10 @@ import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
+import { cachesPrompts } from "../../core/snapshot.ts";
 import { compileFallback } from "../../routing/compile-routes.ts";
 import { resolveRoute, contextWindowFallback, splitModel } from "../../routing/resolve-route.ts";
 import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
-import { cachesPrompts } from "../../core/snapshot.ts";
 import { stickyKeyOf } from "./sticky-key.ts";
 
 /**
@@ -236,9 +236,6 @@ function entryOf(model: string): Entry {
   return { model, route: null, params: {} };
 }
 
-// One stage of a call: its candidates, and the rules of the route by which they are attempted. Here is also what all stages
-// of one call have in common.
-
 /** What all stages of one call have in common. */
 export interface Preparing extends Caller {
   readonly sent: ChatRequest;
@@ -267,6 +264,7 @@ interface StageParts {
   readonly verdicts?: ReadonlyMap<RouteTarget, Verdict> | null;
 }
 
+/** Makes one stage of a call: its candidates, and the rules of the route by which they are attempted. */
 function stageOf(
   preparing: Preparing,
   serving: Serving,

@@ -144,9 +144,8 @@ export function* everyStage(prepared: Prepared): Generator<RouteStage> {
 }
 
 /**
- * Throws the last refusal when none of the targets that are for this call is permitted, whatever their health is: no
- * upstream failure, after which another target would be attempted. That
- * none is for the call is told by `noneEligible`.
+ * Throws the last refusal when this caller may call none of the targets that are meant for this call. That is no upstream
+ * failure, after which another target would be attempted. `noneEligible` reports that no target is meant for the call.
  */
 function requireSomePermitted(stages: readonly RouteStage[]): void {
   const candidates = stages.flatMap((stage) => stage.candidates).filter(({ passedOver }) => passedOver === null);

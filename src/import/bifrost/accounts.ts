@@ -16,8 +16,8 @@ import { BIFROST_NAMES, speakerOf } from "./provider-names.ts";
 const VERSION_PATH = "/v1";
 const CHAT_PATH = "/chat/completions";
 const MOST_WEIGHT = 1000;
-/** By which share of itself a weight may differ from a whole number that stands for it. */
-const LEAST_SHARE = 0.001;
+/** By which share of itself a weight may differ from the whole number that replaces it. */
+const TOLERANCE = 0.001;
 
 /** An account here, with the keys of which it was made. */
 export interface KeyGroup {
@@ -238,7 +238,7 @@ function credentialEntry(
   return variableName === undefined ? {} : { api_key: variable(variableName) };
 }
 
-/** The least whole numbers with the same proportions: 7 and 3 for 0.7 and 0.3. */
+/** The smallest whole numbers with the same proportions: 7 and 3 for 0.7 and 0.3. */
 function wholeWeights<Key>(
   values: readonly { readonly key: Key; readonly weight: number }[],
 ): readonly { readonly key: Key; readonly weight: number }[] {
@@ -248,7 +248,7 @@ function wholeWeights<Key>(
   const weights = used.map(({ weight }) => weight);
   const [least, greatest] = [Math.min(...weights), Math.max(...weights)];
   const most = Math.max(1, Math.floor((MOST_WEIGHT * least) / greatest));
-  const isWhole = (weight: number): boolean => Math.abs(weight - Math.round(weight)) <= weight * LEAST_SHARE;
+  const isWhole = (weight: number): boolean => Math.abs(weight - Math.round(weight)) <= weight * TOLERANCE;
   let scale = 1;
   while (scale < most && !weights.every((weight) => isWhole((weight / least) * scale))) scale++;
   return used.map(({ key, weight }) => ({

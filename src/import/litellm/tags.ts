@@ -9,7 +9,7 @@ import type { Deployment } from "./deployment.ts";
 const DEFAULT_TAG = "default";
 const HEADER = "x-litellm-tags";
 const OF_THE_HEADER = `headers["${HEADER}"]`;
-/** An empty list is none. */
+/** An empty list counts as no tags. */
 const HAS_TAGS = `has(request.metadata.tags) && !(request.metadata.tags in [[], null]) || ${OF_THE_HEADER} != ""`;
 const HOW = `tags in the metadata of a call and in its header ${HEADER} count, and neither those of its key nor a member tags beside the metadata`;
 const USER_AGENT = 'headers["user-agent"]';

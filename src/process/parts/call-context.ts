@@ -4,7 +4,7 @@ import { reportThreshold, thresholdWatch } from "../../admission/budget-threshol
 import { openMemoryLimits } from "../../admission/memory.ts";
 import { openGuardServices } from "../../engine/guards/outside-guards.ts";
 import { openGuardThreads } from "../../engine/guards/guard-threads.ts";
-import { CallNotes } from "../../engine/call/call-audit.ts";
+import { CallAudit } from "../../engine/call/call-audit.ts";
 import type { ChatContext } from "../../engine/call/context.ts";
 import { BackgroundRuns } from "../../engine/keeping/background-runs.ts";
 import { durableStore } from "../../engine/keeping/durable-store.ts";
@@ -57,7 +57,7 @@ export async function openServingContext(
   closing.add(() => background.close());
   const copies = new OpenCopies(openRouting(Math.random));
   closing.add(() => copies.close());
-  const notes = new CallNotes(storage.store, (fault) =>
+  const notes = new CallAudit(storage.store, (fault) =>
     log.error({ error_detail: String(fault) }, "the audit log lacks how many more calls were explained or replayed"),
   );
   closing.add(() => notes.close());

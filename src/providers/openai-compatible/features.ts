@@ -21,7 +21,7 @@ export const LOGPROBS: readonly Feature[] = ["logprobs", "top_logprobs"];
 export const PENALTIES: readonly Feature[] = ["presence_penalty", "frequency_penalty"];
 export const TOOLS: readonly Feature[] = ["tools", "tool_choice", "parallel_tool_calls"];
 export const FILES: readonly Feature[] = ["file", "document"];
-/** Features that models that read only texts and images do not have, and those that models that read only text do not have. */
+/** What models lack that read only text and images, and what models lack that read only text. */
 export const BEYOND_IMAGES: readonly Feature[] = ["input_audio", "video_url", ...FILES];
 export const BEYOND_TEXT: readonly Feature[] = ["image_url", ...BEYOND_IMAGES];
 

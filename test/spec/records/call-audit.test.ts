@@ -1,6 +1,6 @@
 // What the audit log says of calls that are explained or replayed: a row before anything is shown or sent, and a bounded number of rows.
 import { expect, jest, test } from "bun:test";
-import { CallNotes } from "../../../src/engine/call/call-audit.ts";
+import { CallAudit } from "../../../src/engine/call/call-audit.ts";
 import type { Actor, AuditNote } from "../../../src/store/records.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
@@ -12,7 +12,7 @@ function open(fails = false) {
   const rows: (AuditNote & { readonly actor: Actor })[] = [];
   const sent: string[] = [];
   const lost: unknown[] = [];
-  const notes = new CallNotes(
+  const notes = new CallAudit(
     {
       note: (actor, note) => {
         if (fails) return Promise.reject(new Error("the database is away"));

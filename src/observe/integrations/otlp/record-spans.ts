@@ -97,7 +97,7 @@ function callAttributes(record: CallRecord): Attributes {
     "dragoman.attempts": record.attempts.length,
     "dragoman.cache": record.cache?.outcome,
     "dragoman.rounds": record.rounds > 1 ? record.rounds : undefined,
-    // Of what the client got. Under OpenTelemetry's own names it would be counted in addition to the attempts.
+    // The tokens of the answer that the client got. Under OpenTelemetry's own names it would be counted in addition to the attempts.
     "dragoman.usage.prompt_tokens": usage?.prompt_tokens,
     "dragoman.usage.completion_tokens": usage?.completion_tokens,
     "dragoman.usage.total_tokens": usage?.total_tokens,
@@ -186,7 +186,7 @@ function attemptAttributes(record: CallRecord, attempt: Attempt, index: number, 
     "gen_ai.response.finish_reasons": isAnswer ? finishReasons(record) : undefined,
     "gen_ai.response.time_to_first_chunk":
       record.stream && firstContentMs !== null ? seconds(firstContentMs - attempt.startMs) : undefined,
-    // Receivers count and price these tokens.
+    // Receivers count and price these tokens, so an answer that the call does not pay for has none.
     ...usageAttributes(usedBy(attempt, record), attempt.usageSource),
     "http.response.status_code": attempt.status ?? undefined,
     "error.type": code ?? undefined,
