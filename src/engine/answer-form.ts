@@ -88,6 +88,8 @@ export interface ToolsForm {
 }
 
 export interface StreamForm {
+  /** Whether clients read an answer in blocks, in the order in which they come: a text ends where another block begins. */
+  readonly hasBlocks: boolean;
   /** Absent in a form that shows no lists of tools. */
   readonly tools?: ToolsForm;
   /**

@@ -82,7 +82,17 @@ export interface GuardedTextOptions {
   readonly onFound?: (found: Found) => void;
   /** Receives the places at which a text that is not JSON was masked. */
   readonly masked?: MaskedPlaces;
+  /** What of the text has left already, because another text came in between. */
+  readonly after?: ReleasedText | undefined;
 }
+
+/** The end of a text that has left, from the position `start` on. A match may begin in it. */
+export interface ReleasedText {
+  readonly text: string;
+  readonly start: number;
+}
+
+const NOTHING_RELEASED: ReleasedText = { text: "", start: 0 };
 
 /** What it costs to begin the search of a text with one detector, in steps. */
 const STEPS_OF_WATCH = 16;
@@ -106,12 +116,19 @@ export class GuardedText implements TextWindow {
   /** Everything before this position has been released. */
   #gone = 0;
   #matches: Match[] = [];
+  /** The position of this text in the whole one. */
+  readonly #start: number;
+  /** How much of it had left when its end came. */
+  #goneBeforeEnd = 0;
 
   constructor(
     policies: readonly GuardPolicy[],
     onFinding: GuardFinding,
-    { isJson = false, onFound, masked }: GuardedTextOptions = {},
+    { isJson = false, onFound, masked, after = NOTHING_RELEASED }: GuardedTextOptions = {},
   ) {
+    this.text = after.text;
+    this.#gone = after.text.length;
+    this.#start = after.start;
     this.#onFinding = onFinding;
     this.#onFound = onFound ?? null;
     this.#maskedPlaces = masked ?? null;
@@ -167,9 +184,16 @@ export class GuardedText implements TextWindow {
   /** Returns the rest, including a last piece. Throws BlockedText. */
   end(piece = ""): string {
     this.text += piece;
+    this.#goneBeforeEnd = this.#gone;
     this.isEnd = true;
     this.limit = this.base + this.text.length;
     return this.#look();
+  }
+
+  /** What is needed of a text that has ended and goes on behind another one. */
+  released(): ReleasedText {
+    const from = Math.max(this.base, this.#goneBeforeEnd - LOOK_BEHIND);
+    return { text: this.text.slice(from - this.base), start: this.#start + from };
   }
 
   /** Releases everything that is still held, except known matches, without searching further. */
@@ -278,7 +302,7 @@ export class GuardedText implements TextWindow {
   #masked({ start, end, mask }: Match): string {
     if (this.#json === null) {
       const before = this.#plain(start);
-      this.#maskedPlaces?.add(this.#gone, end, mask.length);
+      this.#maskedPlaces?.add(this.#start + this.#gone, this.#start + end, mask.length);
       this.#gone = end;
       return before + mask;
     }

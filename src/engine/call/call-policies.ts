@@ -434,9 +434,9 @@ export class CallPolicies {
     return this.#applied("output", guards, charactersOf(walk), walk);
   }
 
-  /** Searches the chunks of a stream. */
-  stream(guards: readonly GuardPolicy[]): StreamUnderGuards {
-    return this.#call.scheduler!.stream(guards, this.recordFinding);
+  /** Searches the chunks of a stream. `hasBlocks`: a text ends where another one begins. */
+  stream(guards: readonly GuardPolicy[], hasBlocks: boolean): StreamUnderGuards {
+    return this.#call.scheduler!.stream(guards, this.recordFinding, hasBlocks);
   }
 
   #guards(guards: readonly GuardPolicy[], target: PolicyTarget | null): readonly GuardPolicy[] {

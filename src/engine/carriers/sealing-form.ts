@@ -26,6 +26,7 @@ export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner
     isEngines: form.isEngines,
     body: (answer) => form.body(sealedAnswer(answer, sealFor(answer["model"] as string))),
     stream: {
+      hasBlocks: stream.hasBlocks,
       opening: () => stream.opening(),
       keepAlive: () => stream.keepAlive(),
       end: stream.end,

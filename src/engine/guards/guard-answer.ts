@@ -1,7 +1,7 @@
 // Applies guards to an answer: to a non-streaming one as a whole, to a stream by a window over each text (promise 3.3).
 // What a client reads as one text has one window: the content of a choice, its reasoning, and the arguments of each
 // tool call. Log probabilities are removed, because they would reveal masked text.
-import { GuardedText, type GuardFinding } from "../../guards/guarded-text.ts";
+import { GuardedText, type GuardFinding, type ReleasedText } from "../../guards/guarded-text.ts";
 import { MaskedPlaces } from "../../guards/masked-places.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -176,6 +176,8 @@ export class StreamGuard {
   readonly #options: StreamGuardOptions;
   #ownWhole: TextGuard | null = null;
   readonly #texts = new Map<string, GuardedText>();
+  /** The ends of texts that have ended and may go on, by their keys. */
+  readonly #released = new Map<string, ReleasedText>();
   /** Of the texts that citations are about, by their keys. */
   readonly #maskedPlaces = new Map<string, MaskedPlaces>();
   /** The pieces that were searched in advance, in their order, by the key of their text. */
@@ -221,7 +223,8 @@ export class StreamGuard {
   #textOf(key: string, isJson: boolean): GuardedText {
     return this.#texts.getOrInsertComputed(key, () => {
       const masked = CITED.test(key) ? this.#maskedPlaces.getOrInsertComputed(key, () => new MaskedPlaces()) : null;
-      return new GuardedText(this.#guards, this.#onFinding, { isJson, ...(masked && { masked }) });
+      const after = isJson ? undefined : this.#released.get(key);
+      return new GuardedText(this.#guards, this.#onFinding, { isJson, after, ...(masked && { masked }) });
     });
   }
 
@@ -246,12 +249,14 @@ export class StreamGuard {
     return text === undefined ? "" : underGuards(() => text.push(""));
   }
 
-  /** Returns the rest of a text, or an empty text if there is none. */
+  /** Returns the rest of a text, or an empty text if there is none. A text that has ended may go on. */
   end(key: string): string {
     const text = this.#texts.get(key);
     if (text === undefined) return "";
     this.#texts.delete(key);
-    return underGuards(() => (this.#isAbandoned ? text.abandon() : text.end()));
+    const rest = underGuards(() => (this.#isAbandoned ? text.abandon() : text.end()));
+    this.#released.set(key, text.released());
+    return rest;
   }
 
   /** Returns citations as they stand in a text that has ended. */
@@ -289,7 +294,7 @@ export class StreamGuard {
   /** Returns what `rest` gives of each reasoning block. */
   restOfDetails(choice: number, rest: (key: string) => string): readonly JsonObject[] {
     return [...this.#details].flatMap(([key, frame]) => {
-      if (!key.startsWith(`${choice} detail `)) return [];
+      if (!key.startsWith(detailsOf(choice))) return [];
       const text = rest(key);
       return text === "" ? [] : [{ ...frame, [key.slice(key.lastIndexOf(" ") + 1)]: text }];
     });
@@ -401,8 +406,13 @@ function nested([name, ...inner]: readonly string[], text: string): JsonObject {
   return { [name!]: inner.length === 0 ? text : nested(inner, text) };
 }
 
+/** How the keys of the reasoning blocks of a choice begin. */
+export function detailsOf(choice: number): string {
+  return `${choice} detail `;
+}
+
 function detailKey(choice: number, { index, type }: ReasoningDetail, name: string): string {
-  return `${choice} detail ${index ?? ""} ${type} ${name}`;
+  return `${detailsOf(choice)}${index ?? ""} ${type} ${name}`;
 }
 
 function isNothing(value: Json | undefined): boolean {

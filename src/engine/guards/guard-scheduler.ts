@@ -15,7 +15,7 @@ import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { PriorMatches, TextGuard } from "./text-guard.ts";
 import { judgedTexts, withVerdicts } from "./outside-verdicts.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
-import { type GuardThreads, SEARCH_MS, type SearchContext } from "./guard-threads.ts";
+import { type GuardThreads, SEARCH_MS, type SearchContext, type ThreadStream } from "./guard-threads.ts";
 import { blockedError, underGuards } from "../call/policy-violation.ts";
 import { openStreamAtServices, NOTHING_FOUND } from "./judged-windows.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
@@ -96,18 +96,20 @@ export class GuardScheduler {
     return withVerdicts(guards, texts, local, new Map(verdicts));
   }
 
-  /** Searches the chunks of one stream. */
-  stream(guards: readonly GuardPolicy[], onFinding: GuardFinding): StreamUnderGuards {
+  /** Searches the chunks of one stream. `hasBlocks`: a text ends where another one begins. */
+  stream(guards: readonly GuardPolicy[], onFinding: GuardFinding, hasBlocks = false): StreamUnderGuards {
     const { services, signal } = this.#context;
     if (services != null && hasService(guards)) {
       const own = guards.filter(({ guard }) => guard.service === null);
-      if (workOfGuards(own) <= MOST_WORK_HERE) return openStreamAtServices(guards, onFinding, services, signal);
+      const atServices = (those: readonly GuardPolicy[]): StreamUnderGuards =>
+        openStreamAtServices(those, onFinding, services, signal, hasBlocks);
+      if (workOfGuards(own) <= MOST_WORK_HERE) return atServices(guards);
       const asked = guards.filter(({ guard }) => guard.service !== null);
-      return inSuccession(this.stream(own, onFinding), openStreamAtServices(asked, onFinding, services, signal));
+      return inSuccession(this.stream(own, onFinding, hasBlocks), atServices(asked));
     }
     return workOfGuards(guards) <= MOST_WORK_HERE
-      ? openStreamHere(guards, onFinding, signal)
-      : openStreamInThread(guards, onFinding, this.#threads, this.#context);
+      ? openStreamHere(new GuardedStream(guards, onFinding, SEARCH_MS, hasBlocks), signal)
+      : openStreamInThread(guards, onFinding, this.#threads.open(guards, this.#context, hasBlocks));
   }
 }
 
@@ -138,12 +140,7 @@ function areReady(guards: readonly GuardPolicy[]): boolean {
 
 /** The most steps for each character, in the worst case, that the guards of a stream may take in the serving thread. */
 const MOST_WORK_HERE = 2000;
-function openStreamHere(
-  guards: readonly GuardPolicy[],
-  onFinding: GuardFinding,
-  signal: CancelSignal | null,
-): StreamUnderGuards {
-  const stream = new GuardedStream(guards, onFinding, SEARCH_MS);
+function openStreamHere(stream: GuardedStream, signal: CancelSignal | null): StreamUnderGuards {
   const give = (chunks: readonly ChatChunk[], isEnd: boolean): MaybePromise<readonly ChatChunk[]> =>
     searchInTurns(signal, (spentMs) => stream.search(chunks, isEnd, spentMs));
   return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => {} };
@@ -163,10 +160,8 @@ function inSuccession(first: StreamUnderGuards, second: StreamUnderGuards): Stre
 function openStreamInThread(
   guards: readonly GuardPolicy[],
   onFinding: GuardFinding,
-  threads: GuardThreads,
-  context: SearchContext,
+  stream: ThreadStream,
 ): StreamUnderGuards {
-  const stream = threads.open(guards, context);
   let isSearching = true;
   const give = async (chunks: readonly ChatChunk[], isEnd: boolean): Promise<readonly ChatChunk[]> => {
     if (!isSearching) return chunks;

@@ -40,7 +40,8 @@ export interface GuardThreads {
    * Resolves to null as `ThreadStream.take` does. Packed texts are transferred to the thread and cannot be used here afterwards.
    */
   search(texts: Texts | PackedTexts, guards: readonly GuardPolicy[], context: SearchContext): Promise<Matches | null>;
-  open(guards: readonly GuardPolicy[], context: SearchContext): ThreadStream;
+  /** `hasBlocks`: a text of the stream ends where another one begins. */
+  open(guards: readonly GuardPolicy[], context: SearchContext, hasBlocks: boolean): ThreadStream;
   close(): Promise<void>;
 }
 
@@ -101,14 +102,14 @@ export function openGuardThreads({
         [tenantId, guards.map(sentGuard), texts],
         "bytes" in texts ? [texts.bytes.buffer as ArrayBuffer] : [],
       ),
-    open(guards, { tenantId, signal }) {
+    open(guards, { tenantId, signal }, hasBlocks) {
       const thread = idlest();
       const key = ++streams;
       let isOpen = false;
       return {
         take(chunks, isEnd) {
           // the guards go with the first chunks
-          const opening = isOpen ? null : [tenantId, guards.map(sentGuard)];
+          const opening = isOpen ? null : [tenantId, guards.map(sentGuard), hasBlocks];
           isOpen = true;
           return ask(thread, { signal, waitMs }, "take", [key, chunks, isEnd, opening]);
         },

@@ -44,7 +44,7 @@ class SentStream {
   readonly #foundBy = new Set<number>();
   #isOutOfTime = false;
 
-  constructor(tenantId: string, sent: readonly SentGuard[], searchMs: number) {
+  constructor(searchMs: number, tenantId: string, sent: readonly SentGuard[], hasBlocks: boolean) {
     // by their places, because two scopes may have a guard of the same name
     const guards = sent.map((one, index) => ({ ...receivedGuard(one), name: String(index) }));
     this.tenantId = tenantId;
@@ -55,6 +55,7 @@ class SentStream {
         else this.#isOutOfTime = true;
       },
       searchMs,
+      hasBlocks,
     );
   }
 
@@ -119,9 +120,9 @@ function serve(port: NonNullable<typeof parentPort>, { searchMs }: GuardSetup): 
       key: number,
       chunks: string,
       isEnd: boolean,
-      opening: readonly [tenantId: string, guards: readonly SentGuard[]] | null,
+      opening: readonly [tenantId: string, guards: readonly SentGuard[], hasBlocks: boolean] | null,
     ) {
-      if (opening !== null) streams.set(key, new SentStream(...opening, searchMs));
+      if (opening !== null) streams.set(key, new SentStream(searchMs, ...opening));
       const stream = streams.get(key);
       if (stream === undefined) return fail(id, new Error("the stream is not known here"));
       if (isEnd) streams.delete(key);

@@ -2,12 +2,12 @@
 // now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
+import { isObject, isText, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import { pieceFor, search, type Texts, workOfGuards } from "../../guards/guard-search.ts";
-import { StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
+import { detailsOf, StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import { spend } from "../../guards/work-meter.ts";
 import { piecesOf } from "../long-bodies/written-in-turns.ts";
@@ -20,10 +20,30 @@ interface GuardedChoice {
   readonly takingText: Set<number>;
   /** Citations wait for the end of the text that they are about, because masks before them move them. */
   readonly citations: Json[];
+  /** How many more characters and values of citations may wait. */
+  citationsLeft: number;
+  /** The block that came last; `null` before the first one. */
+  block: Block | null;
 }
 
-/** How many citations may wait for the end of their text. */
-const MOST_CITATIONS = 10_000;
+type Block = "reasoning" | "content" | "refusal" | "calls";
+
+/** The blocks that members of a delta belong to. */
+const BLOCKS: Readonly<Record<string, Block>> = {
+  reasoning_content: "reasoning",
+  reasoning_details: "reasoning",
+  content: "content",
+  refusal: "refusal",
+  tool_calls: "calls",
+};
+
+export interface GuardedChunksOptions extends StreamGuardOptions {
+  /** A text ends where another one of its choice, or a call, begins: nothing of it may come behind that. */
+  readonly hasBlocks?: boolean;
+}
+
+/** How many characters and values of citations may wait for the end of their text. */
+const MOST_CITED = 800_000;
 const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 /** A walk over a chunk with more characters and values than this takes milliseconds, and then a turn of its own. */
 const LONG_WALK = 20_000;
@@ -40,11 +60,14 @@ export class GuardedChunks {
   readonly #guards: readonly GuardPolicy[];
   readonly #longest: number;
   readonly #choices = new Map<number, GuardedChoice>();
+  readonly #hasBlocks: boolean;
 
-  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, options?: StreamGuardOptions) {
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, options: GuardedChunksOptions = {}) {
     this.#guards = guards;
     this.#longest = pieceFor(workOfGuards(guards));
     this.#guard = new StreamGuard(guards, onFinding, options);
+    // what only reports holds nothing back
+    this.#hasBlocks = options.hasBlocks === true && this.#guard.changesTexts;
   }
 
   /** Whether the search of the chunk may take longer than one may go on without a pause. */
@@ -75,14 +98,40 @@ export class GuardedChunks {
     for (const piece of pieces) yield* this.#guard.searchAhead(piece, this.#longest);
   }
 
-  /** Citations go out before a call, which ends the text that they are about. */
+  /** Returns the chunk as it may be sent by now, behind what was held back of texts that it ends. */
   take(given: ChatChunk): readonly ChatChunk[] {
-    const chunk = this.#guard.chunk(given);
-    const cited = chunk.choices.flatMap(({ index = 0, delta }) => {
-      const choice = this.#choices.get(index);
-      return choice === undefined || (delta?.tool_calls ?? []).length === 0 ? [] : this.#cited(choice);
+    return this.parts(given).flatMap((part) => {
+      const ended = part.choices.flatMap((choice) => this.#endedBy(choice));
+      const chunk = this.#guard.chunk(part);
+      return [...ended, { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) }];
     });
-    return [...cited, { ...chunk, choices: chunk.choices.map((choice) => this.#takeChoice(choice)) }];
+  }
+
+  /** Divides a repaired chunk, each entry of which has one kind of content, where texts end with their blocks. */
+  parts(chunk: ChatChunk): readonly ChatChunk[] {
+    return this.#hasBlocks ? chunkOfEach(chunk, chunk.choices) : [chunk];
+  }
+
+  /** Whether a part of a chunk ends a text. */
+  endsText(part: ChatChunk): boolean {
+    return this.#hasBlocks && part.choices.some((choice) => this.#blockBefore(choice) !== null);
+  }
+
+  /** Returns the block that a choice ends by beginning another one; `null` if it ends none. */
+  #blockBefore({ index = 0, delta }: ChunkChoice): Block | null {
+    const before = this.#choices.get(index)?.block ?? null;
+    return before === (blockIn(delta) ?? before) ? null : before;
+  }
+
+  /** Returns what was held back of the text that a choice ends, and the citations that waited for its end. */
+  #endedBy(source: ChunkChoice): readonly ChatChunk[] {
+    if (!this.#hasBlocks) return [];
+    const choice = this.#choiceOf(source.index ?? 0);
+    const before = this.#blockBefore(source);
+    choice.block = blockIn(source.delta) ?? choice.block;
+    if (before === null) return [];
+    const rest = this.#rest(choice, (key) => (blockOf(choice, key) === before ? this.#guard.end(key) : ""));
+    return [...chunksOf(choice, rest), ...(before === "content" ? this.#cited(choice) : [])];
   }
 
   /** Returns what guards still held back at the end of the stream. */
@@ -92,23 +141,27 @@ export class GuardedChunks {
   }
 
   /**
-   * Keeps citations until their text has ended or a call comes. When there are too many, returns all of them, moved by the
-   * masks that are known so far.
+   * Keeps citations until their text has ended. When there are too many, returns all of them, moved by the masks that are
+   * known so far.
    */
   #keepCitations(choice: GuardedChoice, annotations: readonly Json[]): readonly Json[] | undefined {
-    for (const annotation of annotations) choice.citations.push(annotation);
-    return choice.citations.length > MOST_CITATIONS ? this.#takeCitations(choice) : undefined;
+    for (const annotation of annotations) {
+      choice.citations.push(annotation);
+      choice.citationsLeft = leftAfter(annotation, choice.citationsLeft);
+    }
+    return choice.citationsLeft < 0 ? this.#takeCitations(choice) : undefined;
   }
 
   /** Returns the citations that wait, as they stand in the masked text; none waits any more. */
   #takeCitations(choice: GuardedChoice): readonly Json[] {
+    choice.citationsLeft = MOST_CITED;
     return this.#guard.citations(textKey(choice, "content"), choice.citations.splice(0));
   }
 
   /** Returns the citations that wait, as a chunk. */
   #cited(choice: GuardedChoice): readonly ChatChunk[] {
     const annotations = this.#takeCitations(choice);
-    return annotations.length === 0 ? [] : [{ choices: [{ index: choice.index, delta: { annotations } }] }];
+    return chunksOf(choice, annotations.length === 0 ? [] : [{ annotations }]);
   }
 
   /** Returns what need not be held back any more, although no further chunk has come. */
@@ -117,9 +170,7 @@ export class GuardedChunks {
   }
 
   #restOfAll(rest: (key: string) => string): readonly ChatChunk[] {
-    return [...this.#choices.values()].flatMap((choice) =>
-      this.#rest(choice, rest).map((delta): ChatChunk => ({ choices: [{ index: choice.index, delta }] })),
-    );
+    return [...this.#choices.values()].flatMap((choice) => chunksOf(choice, this.#rest(choice, rest)));
   }
 
   /** Nothing is searched any more: `take` and `end` return what they get, and what guards held back, unchanged. */
@@ -137,10 +188,14 @@ export class GuardedChunks {
   }
 
   #choiceOf(index: number): GuardedChoice {
-    let choice = this.#choices.get(index);
-    if (choice === undefined)
-      this.#choices.set(index, (choice = { index, calls: 0, takingText: new Set(), citations: [] }));
-    return choice;
+    return this.#choices.getOrInsertComputed(index, () => ({
+      index,
+      calls: 0,
+      takingText: new Set(),
+      citations: [],
+      citationsLeft: MOST_CITED,
+      block: null,
+    }));
   }
 
   #takeDelta(choice: GuardedChoice, delta: ChunkDelta): ChunkDelta {
@@ -206,6 +261,27 @@ export class GuardedChunks {
   }
 }
 
+function chunksOf({ index }: GuardedChoice, deltas: readonly ChunkDelta[]): readonly ChatChunk[] {
+  return deltas.map((delta) => ({ choices: [{ index, delta }] }));
+}
+
+/** Returns the block that a delta continues or begins; `null` for what belongs to none. */
+function blockIn(delta: ChunkDelta | undefined): Block | null {
+  for (const name in delta) {
+    const piece = delta[name];
+    if (BLOCKS[name] !== undefined && (isText(piece) || (Array.isArray(piece) && piece.length > 0)))
+      return BLOCKS[name];
+  }
+  return null;
+}
+
+/** The block of the text with a key; `null` for a call and for a member that is not a block. */
+function blockOf(choice: GuardedChoice, key: string): Block | null {
+  if (key.startsWith(detailsOf(choice.index))) return "reasoning";
+  const name = TEXTS.find((one) => key === textKey(choice, one));
+  return name === undefined ? null : BLOCKS[name]!;
+}
+
 function textKey({ index }: Pick<GuardedChoice, "index">, name: string): string {
   return `${index} ${name}`;
 }
@@ -265,7 +341,12 @@ function leftAfter(value: unknown, most: number): number {
 export function splitChunk(chunk: ChatChunk, longest: number): readonly ChatChunk[] {
   if (!Array.isArray(chunk.choices) || !isLonger(chunk, longest)) return [chunk];
   const choices = (chunk.choices as readonly ChunkChoice[]).flatMap((choice) => splitChoice(choice, longest));
-  if (choices.length === chunk.choices.length) return [chunk];
+  return choices.length === chunk.choices.length ? [chunk] : chunkOfEach(chunk, choices);
+}
+
+/** Returns a chunk for each of the choices into which those of one chunk are divided. */
+function chunkOfEach(chunk: ChatChunk, choices: readonly ChunkChoice[]): readonly ChatChunk[] {
+  if (choices.length < 2) return [chunk];
   // the chunk's identifying fields come first, and what ends the answer comes last
   return choices.map((choice, at) =>
     at === choices.length - 1

@@ -14,12 +14,12 @@ export class GuardedStream {
   /** `null` once the time limit was reached. */
   #guarded: GuardedChunks | null;
 
-  /** `searchMs` is the working time for one batch of chunks. */
-  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, searchMs: number) {
+  /** `searchMs` is the working time for one batch of chunks; `hasBlocks`: a text ends where another one begins. */
+  constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, searchMs: number, hasBlocks = false) {
     this.#guards = guards;
     this.#onFinding = onFinding;
     this.#searchMs = searchMs;
-    this.#guarded = new GuardedChunks(guards, onFinding);
+    this.#guarded = new GuardedChunks(guards, onFinding, { hasBlocks });
   }
 
   /**

@@ -27,13 +27,17 @@ class ServiceRun implements DetectorRun {
   #judged = 0;
   #found: Span[] = [];
 
-  constructor(policy: GuardPolicy) {
+  readonly #isOver: (run: ServiceRun) => void;
+
+  constructor(policy: GuardPolicy, isOver: (run: ServiceRun) => void) {
     this.policy = policy;
+    this.#isOver = isOver;
   }
 
-  advance({ text, base, limit }: TextWindow, found: (start: number, end: number) => void): number {
+  advance({ text, base, limit, isEnd }: TextWindow, found: (start: number, end: number) => void): number {
     this.window += text.slice(this.#base + this.window.length - base, limit - base);
     for (const { start, end } of this.#found.splice(0)) found(start, end);
+    if (isEnd) this.#isOver(this);
     return this.#base;
   }
 
@@ -57,7 +61,7 @@ class ServiceRun implements DetectorRun {
 function windowed(policy: GuardPolicy, runs: Set<ServiceRun>): GuardPolicy {
   if (policy.guard.service === null) return policy;
   const open = (): DetectorRun => {
-    const run = new ServiceRun(policy);
+    const run = new ServiceRun(policy, (over) => runs.delete(over));
     runs.add(run);
     return run;
   };
@@ -79,6 +83,7 @@ export function openStreamAtServices(
   onFinding: GuardFinding,
   services: CallServices,
   signal: CancelSignal | null,
+  hasBlocks: boolean,
 ): StreamUnderGuards {
   const asking: Asking = {
     asked: guards.filter(({ guard }) => guard.service !== null),
@@ -90,15 +95,18 @@ export function openStreamAtServices(
   const given = new Map(inWindows.map((copy, index) => [copy, guards[index]!]));
   const findings: GuardFinding = (policy, failure) => onFinding(given.get(policy) ?? policy, failure);
   const whole = openWholeTexts(guards, asking, signal);
-  const guarded = new GuardedChunks(inWindows, findings, { whole: () => textGuard(guards, onFinding, whole.matches) });
+  const guarded = new GuardedChunks(inWindows, findings, {
+    whole: () => textGuard(guards, onFinding, whole.matches),
+    hasBlocks,
+  });
   return {
     async take(chunks) {
       const shown: ChatChunk[] = [];
-      for (const chunk of chunks.flatMap(withSignaturesApart)) {
+      for (const chunk of chunks.flatMap(withSignaturesApart).flatMap((one) => guarded.parts(one))) {
         const texts = textsIn(chunk);
         const isLong = guarded.isLong(chunk);
         await whole.judge(texts.whole, isLong);
-        if (isSigned(chunk)) await judgeWindows(runs, asking, true);
+        if (isSigned(chunk) || guarded.endsText(chunk)) await judgeWindows(runs, asking, true);
         if (isLong) await searchInTurns(signal, () => guarded.searchPieces(texts.pieces));
         shown.push(...guarded.take(chunk));
         if (await judgeWindows(runs, asking, false)) shown.push(...guarded.released());

@@ -99,7 +99,7 @@ async function tryStream(
   const usesOf = (index: number) => decoders.get(requests[index]!)?.toolUses?.();
   attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer, usesOf(0)));
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
-    const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards);
+    const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards, form.hasBlocks);
     const { maxEventBytes } = call.snapshot.limits;
     const eventStream = ({ body }: UpstreamResponse): AnswerStream => {
       const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });

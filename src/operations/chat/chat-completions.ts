@@ -23,6 +23,7 @@ export const CHAT_ANSWERS: AnswerForm = {
     return answer;
   },
   stream: {
+    hasBlocks: false,
     opening: () => "",
     keepAlive: () => ": keep-alive\n\n",
     end: "data: [DONE]\n\n",

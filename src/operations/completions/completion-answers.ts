@@ -17,6 +17,7 @@ export function completionAnswers(memo: CompletionMemo): AnswerForm {
       return completionOf(answer, memo);
     },
     stream: {
+      hasBlocks: false,
       opening: () => "",
       keepAlive: () => ": keep-alive\n\n",
       end: "data: [DONE]\n\n",

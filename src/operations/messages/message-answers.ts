@@ -25,6 +25,7 @@ export function answersOf({ call, request }: ReadyCall): AnswerForm {
     native: nativeMessages(facts.model, facts.id),
     body: (answer) => messageBody(answer, facts),
     stream: {
+      hasBlocks: true,
       opening: () => messageStart(facts, usedModel),
       keepAlive: () => PING,
       end: "",

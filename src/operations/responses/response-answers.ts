@@ -52,6 +52,7 @@ function* responseBody(
 
 /** The stream of one call. Several attempts may write events of it, of which those of one are sent. */
 class ResponseStream implements StreamForm {
+  readonly hasBlocks = true;
   readonly end = "data: [DONE]\n\n";
   readonly tools: ToolsBefore;
   readonly #frame: ResponseFrame;
