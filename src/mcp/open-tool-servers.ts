@@ -1,5 +1,6 @@
 // The tool servers that calls use: one link for each, shared by all calls, and closed when it has been idle or is no
 // longer configured. Errors for callers contain only the label; hosts and messages of the server appear in the log.
+import { mostOfTenant } from "../core/concurrency/open-count.ts";
 import type { Clock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
 import { compileGlob } from "../core/text/glob.ts";
@@ -35,7 +36,9 @@ const MINUTE_MS = 60_000;
 export function openToolServers(options: ToolServersOptions, bounds: Partial<LinkBounds> = {}): OpenToolServers {
   const { clock, upstream } = options;
   const tokens = openOauthTokens(upstream, clock);
-  const links = openLinks({ ...BOUNDS, ...bounds });
+  const linkBounds = { ...BOUNDS, ...bounds };
+  const links = openLinks(linkBounds);
+  const { maxLinks } = linkBounds;
   const counts = { connected: 0, refused: 0, lost: 0 };
   const listeners = new Set<(key: string) => void>();
   const slots = options.slots ?? openConcurrency();
@@ -46,7 +49,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
     if (!links.makeRoom(server))
       throw new GatewayError(
         "tool_server_failed",
-        `Too many tool servers are in use at the same time; ${server.label} was not called.`,
+        `Too many tool servers are in use at the same time (at most ${maxLinks}; of those that requests name, ${mostOfTenant(maxLinks)} of one tenant); ${server.label} was not called.`,
       );
     const log = linesOf(options, server.label);
     const link = new ServerLink(server, {

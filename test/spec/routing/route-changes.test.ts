@@ -235,6 +235,25 @@ for (const kind of kinds)
       expect((await send("POST", `${ROUTES}/chat/rollback`, { to: first.number }, "acme.viewer")).status).toBe(403);
     });
 
+    test("[d9.3] going back to a route of a provider that is gone says so, also to somebody who may not name other providers", async () => {
+      const providers = "/api/v1/admin/tenants/acme/providers";
+      const made = { name: "gone", type: "custom", base_url: "https://1.1.1.1/v1", api_key: "k" };
+      expect((await send("POST", providers, made, "acme.owner")).status).toBe(201);
+      const routes = "/api/v1/admin/projects/site/routes";
+      const path = `${routes}/through`;
+      const maintain = (method: string, at: string, body?: unknown): Promise<Told> =>
+        send(method, at, body, "site-only.maintainer");
+      expect((await maintain("POST", routes, { name: "through", targets: ["gone:m"] })).status).toBe(201);
+      const [first] = (await maintain("GET", `${path}/versions`)).body.data;
+      expect((await maintain("PATCH", path, { targets: [A] })).status).toBe(200);
+      expect((await send("DELETE", `${providers}/gone`, undefined, "acme.owner")).status).toBe(204);
+      for (const who of ["acme.owner", "site-only.maintainer"]) {
+        const { status, body } = await send("POST", `${path}/rollback`, { to: first.number }, who);
+        expect([who, status, body.error.param, body.error.metadata.problems.length]).toEqual([who, 409, null, 1]);
+        expect(body.error.message).toContain("the route through of the project site: there is no provider");
+      }
+    });
+
     test("a draft belongs to one person, may be anything, and says whether somebody has published meanwhile", async () => {
       const path = `${ROUTES}/chat/draft`;
       expect((await send("GET", path)).body).toMatchObject({ text: null, base_etag: null, saved_at: null });

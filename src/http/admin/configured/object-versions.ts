@@ -114,7 +114,7 @@ async function callsOf(
   );
 }
 
-/** Throws `read_only`, `etag_mismatch`, and `conflict` when the old state cannot be used now. */
+/** Throws `etag_mismatch`, and what `rollBackTo` throws. */
 async function wentBack(
   call: AdminCall,
   to: number,

@@ -22,7 +22,10 @@ interface Mistake {
 
 const MAX_LISTED = 20;
 
-/** Returns the changes. Throws `read_only`, and `conflict` when the old state cannot be used now. */
+/**
+ * Returns the changes. Throws `read_only`, `conflict` when the old state cannot be used now, and `insufficient_role` when
+ * the caller may not write it.
+ */
 export async function rollBackTo(
   version: number,
   call: AdminCall,
@@ -36,10 +39,16 @@ export async function rollBackTo(
   await requireOwn(await writer.diffVersions(Number.MAX_SAFE_INTEGER, version, place), call, writer);
   const changes = await writer.rollBack(place, version);
   const restored = await requireOwn(changes, call, writer);
-  const mistakes: Mistake[] = [];
-  for (const one of restored) mistakes.push(...(await mistakesIn(rules[nounOf(one.kind)], one, call, writer)));
-  for (const one of newlyDangling(dependencies, before, await readNaming(writer, place.tenantId)))
-    mistakes.push({ param: one.param, message: `${titleOf(one, place.tenantId)}: ${one.message}` });
+  const dangling = newlyDangling(dependencies, before, await readNaming(writer, place.tenantId));
+  const mistakes: Mistake[] = dangling.map((one) => ({
+    param: one.param,
+    message: `${titleOf(one, place.tenantId)}: ${one.message}`,
+  }));
+  // what names something that is gone would be refused as something that the caller may not name
+  const isWhole = ({ kind, id, name, projectId }: Resource): boolean =>
+    !dangling.some((one) => one.kind === kind && one.name === (name ?? id) && one.projectId === projectId);
+  for (const one of restored.filter(isWhole))
+    mistakes.push(...(await mistakesIn(rules[nounOf(one.kind)], one, call, writer)));
   const [first] = mistakes;
   if (first === undefined) return changes;
   const more = mistakes.length > 1 ? ` (and ${mistakes.length - 1} more: error.metadata.problems)` : "";
