@@ -2,7 +2,7 @@
 // attempts whose outcomes are determined by the faults and latencies that it is given.
 import { noneEligible, type Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
-import type { ReadyTarget } from "../engine/ways/ready-target.ts";
+import type { ReadyTarget } from "../engine/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Route } from "../core/configured/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";

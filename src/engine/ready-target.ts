@@ -1,34 +1,61 @@
-// Prepares a request for a target by its way, with what all ways have in common:
-// the guards on the answer, and the credentials that reach what the request names at a vendor.
-import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
-import type { GatewayError } from "../../core/errors.ts";
-import type { GuardPolicy } from "../../core/configured/policy.ts";
-import { invalidRequest, unsupportedParameter } from "../../core/refusals.ts";
-import { hasOwnMarks } from "../fit/cache-marks.ts";
-import { type FittedRequest, fitRequest, type TranslationReason } from "../fit/fit.ts";
-import { withheldLogprobs } from "../guards/guard-answer.ts";
-import type { Resolved } from "../plan/resolve-target.ts";
-import {
-  type AskedTarget,
-  type Way,
-  wayAt,
-  type WayResult,
-  carrierPlaceOf,
-  type SentReferences,
-  nativeCallOf,
-} from "./way.ts";
-import type { RawPromptRules, TaskRules, ChatRequest } from "../../core/chat.ts";
-import { fitRawPrompts } from "../fit/fit-raw-prompts.ts";
-import { rawPromptProvider, rawPromptsOf } from "../fit/raw-prompts.ts";
-import { isSetToSpeak, nativeAt, type NativeTarget } from "../native/native-target.ts";
-import { fitTask } from "../fit/fit-task.ts";
-import { type Target, targetName } from "../../core/target.ts";
-import { withOpenedRequest, withOwnReasoning } from "../carriers/opened-request.ts";
-import type { JsonEdit } from "../../core/request/json-edit.ts";
-import { fingerprint } from "../../credentials/fingerprint.ts";
-import { referenceNamesOf } from "../../providers/native-forms.ts";
-import { credentialName, returnsReasoning, withReturnedReasoning } from "../carriers/returned-reasoning.ts";
-import { fitNative } from "../native/fit-native.ts";
+// Prepares a request for a target in one of four ways: as a translated conversation, as the native request that the client
+// wrote, as raw prompts, or as a task without a conversation. What all ways have in common stands around them: the guards on
+// the answer, and the credentials that reach what the request names at a vendor.
+import type { CarrierPlace, ChatRequest, RawPromptRules, TaskRules } from "../core/chat.ts";
+import type { CacheMarks } from "../core/configured/prompt-cache.ts";
+import type { GatewayError } from "../core/errors.ts";
+import type { GuardPolicy, PolicyTarget } from "../core/configured/policy.ts";
+import type { Principal } from "../core/identity.ts";
+import type { RecordedOperation } from "../core/operation.ts";
+import { invalidRequest, unsupportedParameter } from "../core/refusals.ts";
+import type { JsonEdit } from "../core/request/json-edit.ts";
+import type { ProviderSettings } from "../core/snapshot.ts";
+import { type Target, targetName } from "../core/target.ts";
+import { fingerprint } from "../credentials/fingerprint.ts";
+import { referenceNamesOf } from "../providers/native-forms.ts";
+import type { CallPolicies } from "./call/call-policies.ts";
+import type { ChatContext } from "./call/context.ts";
+import { withOpenedRequest, withOwnReasoning } from "./carriers/opened-request.ts";
+import { credentialName, returnsReasoning, withReturnedReasoning } from "./carriers/returned-reasoning.ts";
+import { hasOwnMarks } from "./fit/cache-marks.ts";
+import { type FitSettings, type FittedRequest, fitRequest, type TranslationReason } from "./fit/fit.ts";
+import { fitRawPrompts } from "./fit/fit-raw-prompts.ts";
+import { fitTask } from "./fit/fit-task.ts";
+import { rawPromptProvider, rawPromptsOf } from "./fit/raw-prompts.ts";
+import { withheldLogprobs } from "./guards/guard-answer.ts";
+import { fitNative } from "./native/fit-native.ts";
+import { isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "./native/native-target.ts";
+import type { CallObjects } from "./objects/call-objects.ts";
+import type { Resolved } from "./plan/resolve-target.ts";
+
+/** A request that is to be prepared for a target. */
+export interface AskedTarget {
+  readonly principal: Principal;
+  /** The client's own HTTP headers. */
+  readonly http: Headers;
+  readonly operation: RecordedOperation;
+  readonly policies: CallPolicies | null;
+  readonly carriers: ChatContext["carriers"];
+  readonly objects: Pick<CallObjects, "references" | "placedAt" | "storedReasoning" | "vendorIdOf">;
+  /** The target as policies see it. */
+  readonly policyTarget: PolicyTarget;
+  /** The request as guards have left it. */
+  readonly request: ChatRequest;
+  /** The guards that search the answer. */
+  readonly outputGuards: readonly GuardPolicy[];
+  /** Without a credential. */
+  readonly resolved: Resolved;
+  /** The entry of the provider. */
+  readonly entry: ProviderSettings;
+  readonly settings: FitSettings;
+}
+
+/** `translated`: `reason` is `null` where the client's form is not sent to any provider as it is. */
+type Way =
+  | { readonly kind: "translated"; readonly reason: TranslationReason | null }
+  | { readonly kind: "native"; readonly native: NativeTarget }
+  | { readonly kind: "raw_prompts"; readonly rules: RawPromptRules }
+  | { readonly kind: "task"; readonly rules: TaskRules };
 
 /** What would be sent to a target. */
 export interface ReadyTarget {
@@ -39,6 +66,39 @@ export interface ReadyTarget {
   readonly fittedFor?: (identity: string | null) => FittedRequest;
   /** The guards that search the answer. */
   readonly outputGuards: readonly GuardPolicy[];
+}
+
+/** What a way makes of a request. */
+interface WayResult extends Omit<ReadyTarget, "outputGuards"> {
+  /** The ids of a vendor's things that are sent; absent where the way sends none. */
+  readonly references?: SentReferences;
+}
+
+interface SentReferences {
+  /** The names of the members that hold such an id; `null` for all that there are. */
+  readonly names: ReadonlySet<string> | null;
+  /** Whether the id at this path of the client's body is sent. */
+  readonly isSent?: (path: string) => boolean;
+}
+
+export function wayAt(asked: AskedTarget): Way {
+  const { request, resolved } = asked;
+  const { task, rawPrompts } = request.form;
+  if (task !== undefined) return { kind: "task", rules: task };
+  if (rawPrompts !== undefined) return { kind: "raw_prompts", rules: rawPrompts };
+  if (request.written === undefined) return { kind: "translated", reason: null };
+  const native = nativeAt(request, resolved, nativeCallOf(asked));
+  return typeof native === "string" ? { kind: "translated", reason: native } : { kind: "native", native };
+}
+
+function nativeCallOf({ operation, entry, outputGuards, settings }: AskedTarget): NativeCall {
+  return { operation, settings: entry, isAnswerGuarded: outputGuards.length > 0, fit: settings };
+}
+
+/** For whom, and from which model, a request carries reasoning that the gateway has sealed. */
+function carrierPlaceOf({ principal, policyTarget }: AskedTarget): CarrierPlace {
+  const { tenantId, projectId } = principal;
+  return { tenantId, projectId, provider: policyTarget.provider, model: policyTarget.model };
 }
 
 /** Throws GatewayError where the target cannot accept the request. */
@@ -66,7 +126,7 @@ function preparedBy(way: Way, asked: AskedTarget): WayResult {
     case "native":
       return nativeRequest(asked, way.native);
     case "raw_prompts":
-      return rawPrompts(asked, way.rules);
+      return rawPromptRequest(asked, way.rules);
     default:
       return taskRequest(asked, way.rules);
   }
@@ -101,7 +161,7 @@ function hasNoConversations({ provider: { label, tasks = {} }, target }: Resolve
 }
 
 /** Prepares prompts that are no conversation, for the endpoint that takes them. Throws what `fitRawPrompts` throws. */
-function rawPrompts(asked: AskedTarget, rules: RawPromptRules): WayResult {
+function rawPromptRequest(asked: AskedTarget, rules: RawPromptRules): WayResult {
   const { request, resolved, entry, operation, settings, principal } = asked;
   const raw = rawPromptsOf(resolved.provider, resolved.target.model, isSetToSpeak(entry, operation));
   const provider = rawPromptProvider(resolved.provider)(raw);
