@@ -13,6 +13,7 @@ import { createContractions } from "./database/contraction-schema.ts";
 import { contract, requireAble, type SchemaHistory, stepOfProgram } from "./database/contractions.ts";
 import { createMoves } from "./database/move-schema.ts";
 import { createReplicas } from "./database/replicas.ts";
+import { runStatements } from "./database/run-statements.ts";
 import { createEvents } from "./events/event-schema.ts";
 import { createClaims } from "./identity/claim-schema.ts";
 import { createIdentities } from "./identity/identity-tables.ts";
@@ -29,11 +30,7 @@ type Db = Kysely<unknown>;
 export const WATCHED = "snapshot";
 
 async function createRevisions(db: Db): Promise<void> {
-  await db.schema
-    .createTable("revisions")
-    .addColumn("name", "text", (column) => column.primaryKey())
-    .addColumn("counter", "bigint", (column) => column.notNull())
-    .execute();
+  await runStatements(db, "create table revisions (name text primary key, counter bigint not null)");
   await db
     .$extendTables<Pick<Schema, "revisions">>()
     .insertInto("revisions")

@@ -2,6 +2,7 @@
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
 import { belongsTo, ofPresentProjects } from "./database/place-tables.ts";
+import { runStatements } from "./database/run-statements.ts";
 import { inParts } from "./database/in-parts.ts";
 import { beginWriting } from "./database/write-transaction.ts";
 import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
@@ -44,26 +45,18 @@ const ROWS_AT_ONCE = 50;
 const REMOVED_AT_ONCE = 500;
 export const MAX_OBJECTS_OF_TENANT = 100_000;
 
-export async function createVendorObjects(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("vendor_object")
-    .addColumn("id_hash", "text", (column) => column.notNull())
-    .addColumn("tenant_id", "text", (column) => column.notNull())
-    .addColumn("project_id", "text", (column) => column.notNull())
-    .addColumn("provider_id", "text", (column) => column.notNull())
-    .addColumn("credential", "text", (column) => column.notNull())
-    .addColumn("vendor_id", "text")
-    .addColumn("expires_ms", "bigint", (column) => column.notNull())
-    .addPrimaryKeyConstraint("vendor_object_key", ["id_hash", "project_id", "provider_id", "credential"])
-    // a project that is made again under the name of a removed one has none of its ids
-    .$call(belongsTo("project", "vendor_object"))
-    .execute();
-  await db.schema
-    .createIndex("vendor_object_by_end")
-    .on("vendor_object")
-    .columns(["tenant_id", "expires_ms"])
-    .execute();
-}
+export const createVendorObjects = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    // A project that is made again under the name of a removed one has none of its ids.
+    `create table vendor_object (
+      id_hash text not null, tenant_id text not null, project_id text not null, provider_id text not null,
+      credential text not null, vendor_id text, expires_ms bigint not null,
+      constraint vendor_object_key primary key (id_hash, project_id, provider_id, credential),
+      ${belongsTo("project", "vendor_object")}
+    )`,
+    "create index vendor_object_by_end on vendor_object (tenant_id, expires_ms)",
+  );
 
 export async function bindObjects(
   db: Db,

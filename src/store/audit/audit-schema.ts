@@ -1,6 +1,7 @@
 // The tables of the chains of the audit log (audit-chain.ts), and what makes them.
 import { integer, integerOrNull, oneOf, type RowOf, text, textOrNull } from "../columns.ts";
 import type { Kysely } from "kysely";
+import { runStatements } from "../database/run-statements.ts";
 
 /** What the table keeps of AuditRow under the same name. */
 export const AUDITED = {
@@ -29,22 +30,14 @@ export interface AuditChainSchema {
   readonly audit_removed: RowOf<typeof REMOVED> & { readonly chain: string };
 }
 
-export async function createAuditChain(db: Kysely<unknown>): Promise<void> {
-  await db.schema.createIndex("audit_log_in_chain").unique().on("audit_log").columns(["chain", "sequence"]).execute();
-  await db.schema
-    .createTable("audit_chains")
-    .addColumn("chain", "text", (column) => column.primaryKey())
-    .addColumn("sequence", "bigint", (column) => column.notNull())
-    .addColumn("hash", "text", (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createTable("audit_removed")
-    .addColumn("chain", "text", (column) => column.notNull())
-    .addColumn("sequence", "bigint", (column) => column.notNull())
-    .addColumn("at_ms", "bigint", (column) => column.notNull())
-    .addColumn("outcome", "text", (column) => column.notNull())
-    .addColumn("content_hash", "text", (column) => column.notNull())
-    .addColumn("hash", "text", (column) => column.notNull())
-    .addPrimaryKeyConstraint("audit_removed_key", ["chain", "sequence"])
-    .execute();
-}
+export const createAuditChain = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    "create unique index audit_log_in_chain on audit_log (chain, sequence)",
+    "create table audit_chains (chain text primary key, sequence bigint not null, hash text not null)",
+    `create table audit_removed (
+      chain text not null, sequence bigint not null, at_ms bigint not null, outcome text not null,
+      content_hash text not null, hash text not null,
+      constraint audit_removed_key primary key (chain, sequence)
+    )`,
+  );

@@ -2,7 +2,8 @@
 import type { Kysely } from "kysely";
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { integer, type RowOf, text, textOrNull, word } from "../columns.ts";
-import { belongsTo, createUniqueInPlace } from "../database/place-tables.ts";
+import { belongsTo, uniqueInPlace } from "../database/place-tables.ts";
+import { runStatements } from "../database/run-statements.ts";
 
 /** What the table keeps of StoredDraft, whose text is encrypted. */
 export const DRAFT = {
@@ -20,18 +21,14 @@ export interface DraftSchema {
   readonly drafts: RowOf<typeof DRAFT>;
 }
 
-export async function createDrafts(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("drafts")
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("project_id", "text")
-    .addColumn("owner", "text", (column) => column.notNull())
-    .addColumn("kind", "text", (column) => column.notNull())
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("text", "text", (column) => column.notNull())
-    .addColumn("base", "text")
-    .addColumn("saved_at_ms", "bigint", (column) => column.notNull())
-    .$call(belongsTo("project", "drafts"))
-    .execute();
-  await createUniqueInPlace(db, "drafts", ["tenant_id", "project_id", "owner", "kind", "name"]);
-}
+export const createDrafts = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table drafts (
+      tenant_id text not null references tenants (id) on delete cascade, project_id text,
+      owner text not null, kind text not null, name text not null, text text not null, base text,
+      saved_at_ms bigint not null,
+      ${belongsTo("project", "drafts")}
+    )`,
+    ...uniqueInPlace("drafts", ["tenant_id", "project_id", "owner", "kind", "name"]),
+  );

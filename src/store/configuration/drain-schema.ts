@@ -1,6 +1,7 @@
 // The table of drains, and what makes it.
 import type { Kysely } from "kysely";
 import { integer, type RowOf, text, textOrEmpty, textOrNull } from "../columns.ts";
+import { runStatements } from "../database/run-statements.ts";
 
 /** What the table keeps of Drain. */
 export const DRAIN = {
@@ -18,16 +19,13 @@ export interface DrainSchema {
   readonly provider_drains: RowOf<typeof DRAIN>;
 }
 
-export async function createDrains(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("provider_drains")
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("provider", "text", (column) => column.notNull())
-    .addColumn("model", "text", (column) => column.notNull())
-    .addColumn("until_ms", "bigint", (column) => column.notNull())
-    .addColumn("note", "text")
-    .addColumn("begun_by", "text", (column) => column.notNull())
-    .addColumn("begun_at_ms", "bigint", (column) => column.notNull())
-    .addPrimaryKeyConstraint("provider_drains_key", ["tenant_id", "provider", "model"])
-    .execute();
-}
+export const createDrains = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table provider_drains (
+      tenant_id text not null references tenants (id) on delete cascade,
+      provider text not null, model text not null, until_ms bigint not null, note text,
+      begun_by text not null, begun_at_ms bigint not null,
+      constraint provider_drains_key primary key (tenant_id, provider, model)
+    )`,
+  );

@@ -2,6 +2,7 @@
 import type { Kysely } from "kysely";
 import { flag, integer, type RowOf, text, textOrNull } from "../columns.ts";
 import { belongsTo } from "../database/place-tables.ts";
+import { runStatements } from "../database/run-statements.ts";
 
 /** What the table keeps of SavedView and of its owner. */
 export const VIEW = {
@@ -21,24 +22,14 @@ export interface ViewSchema {
   readonly console_views: RowOf<typeof VIEW>;
 }
 
-export async function createViews(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("console_views")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("project_id", "text")
-    .addColumn("user_id", "text")
-    .addColumn("screen", "text", (column) => column.notNull())
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("query", "text", (column) => column.notNull())
-    .addColumn("is_default", "bigint", (column) => column.notNull())
-    .addColumn("created_by", "text", (column) => column.notNull())
-    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
-    .$call(belongsTo("project", "console_views"))
-    .execute();
-  await db.schema
-    .createIndex("console_views_by_owner")
-    .on("console_views")
-    .columns(["tenant_id", "project_id", "user_id", "screen", "name"])
-    .execute();
-}
+export const createViews = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table console_views (
+      id text primary key, tenant_id text not null references tenants (id) on delete cascade,
+      project_id text, user_id text, screen text not null, name text not null, query text not null,
+      is_default bigint not null, created_by text not null, created_at_ms bigint not null,
+      ${belongsTo("project", "console_views")}
+    )`,
+    "create index console_views_by_owner on console_views (tenant_id, project_id, user_id, screen, name)",
+  );

@@ -1,5 +1,6 @@
 // The table of the contractions that a database has had (contractions.ts), and what makes it.
 import type { Kysely } from "kysely";
+import { runStatements } from "./run-statements.ts";
 
 /** What a database says about its schema to a program that uses it. */
 export interface SchemaReview {
@@ -13,11 +14,10 @@ export interface ContractionSchema {
   readonly schema_contraction: { readonly name: string; readonly oldest_step: bigint; readonly oldest_version: string };
 }
 
-export async function createContractions(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("schema_contraction")
-    .addColumn("name", "text", (column) => column.primaryKey())
-    .addColumn("oldest_step", "bigint", (column) => column.notNull())
-    .addColumn("oldest_version", "text", (column) => column.notNull())
-    .execute();
-}
+export const createContractions = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table schema_contraction (
+      name text primary key, oldest_step bigint not null, oldest_version text not null
+    )`,
+  );

@@ -1,5 +1,6 @@
 // The table of marks that a move to another database leaves in both (move-marks.ts), and what makes it.
 import type { Kysely } from "kysely";
+import { runStatements } from "./run-statements.ts";
 
 export interface MoveSchema {
   readonly database_move: {
@@ -16,14 +17,11 @@ export interface MoveSchema {
   };
 }
 
-export async function createMoves(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("database_move")
-    .addColumn("id", "text", (column) => column.notNull())
-    .addColumn("role", "text", (column) => column.notNull())
-    .addColumn("state", "text", (column) => column.notNull())
-    .addColumn("other", "text", (column) => column.notNull())
-    .addColumn("until_ms", "bigint", (column) => column.notNull())
-    .addPrimaryKeyConstraint("database_move_key", ["id", "role"])
-    .execute();
-}
+export const createMoves = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table database_move (
+      id text not null, role text not null, state text not null, other text not null, until_ms bigint not null,
+      constraint database_move_key primary key (id, role)
+    )`,
+  );

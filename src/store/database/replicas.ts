@@ -3,6 +3,7 @@
 // network delays no call.
 import type { Kysely } from "kysely";
 import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, toInteger } from "../columns.ts";
+import { runStatements } from "./run-statements.ts";
 
 /** The columns of a gateway that runs, whose members are in Replica. */
 const REPLICA = {
@@ -34,18 +35,14 @@ export interface ReplicaSchema {
   readonly gateway_replica: RowOf<typeof REPLICA>;
 }
 
-export async function createReplicas(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("gateway_replica")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("version", "text", (column) => column.notNull())
-    .addColumn("fingerprint", "text", (column) => column.notNull())
-    .addColumn("beat", "bigint", (column) => column.notNull())
-    .addColumn("seen_ms", "bigint", (column) => column.notNull())
-    .addColumn("schema_step", "bigint", (column) => column.notNull())
-    .execute();
-}
+export const createReplicas = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table gateway_replica (
+      id text primary key, name text not null, version text not null, fingerprint text not null,
+      beat bigint not null, seen_ms bigint not null, schema_step bigint not null
+    )`,
+  );
 
 export async function registerReplica(
   db: Kysely<ReplicaSchema>,

@@ -4,6 +4,7 @@ import type { Kysely } from "kysely";
 import type { JsonObject } from "../../core/json.ts";
 import type { EventType } from "../../core/record/event.ts";
 import { integer, integerOrNull, json, oneOf, type RowOf, text, textOrNull, word } from "../columns.ts";
+import { runStatements } from "../database/run-statements.ts";
 import { type DeliveryAttempt, DELIVERY_STATES } from "./events.ts";
 
 /** What the table keeps of GatewayEvent. */
@@ -50,50 +51,23 @@ export interface EventSchema {
   };
 }
 
-export async function createEvents(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("event")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("type", "text", (column) => column.notNull())
-    .addColumn("at_ms", "bigint", (column) => column.notNull())
-    .addColumn("tenant_id", "text")
-    .addColumn("project_id", "text")
-    .addColumn("data", "text", (column) => column.notNull())
-    .addColumn("spread", "bigint", (column) => column.notNull())
-    .execute();
-  await db.schema.createIndex("event_by_time").on("event").columns(["spread", "at_ms"]).execute();
-  await db.schema
-    .createTable("webhook_delivery")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("event_id", "text", (column) => column.notNull().references("event.id").onDelete("cascade"))
-    .addColumn("webhook_id", "text", (column) => column.notNull())
-    .addColumn("webhook_name", "text")
-    .addColumn("tenant_id", "text")
-    .addColumn("project_id", "text")
-    .addColumn("state", "text", (column) => column.notNull())
-    .addColumn("attempts", "bigint", (column) => column.notNull())
-    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
-    .addColumn("next_at_ms", "bigint", (column) => column.notNull())
-    .addColumn("ended_at_ms", "bigint")
-    .addColumn("lease", "text")
-    .addColumn("last_status", "bigint")
-    .addColumn("last_error", "text")
-    .addColumn("history", "text", (column) => column.notNull())
-    .addUniqueConstraint("webhook_delivery_once", ["event_id", "webhook_id"])
-    .execute();
-  await db.schema
-    .createIndex("webhook_delivery_due")
-    .on("webhook_delivery")
-    .columns(["state", "webhook_id", "next_at_ms"])
-    .execute();
-  await db.schema
-    .createIndex("webhook_delivery_by_time")
-    .on("webhook_delivery")
-    .columns(["created_at_ms", "id"])
-    .execute();
-  await db.schema
-    .createIndex("webhook_delivery_of_tenant")
-    .on("webhook_delivery")
-    .columns(["tenant_id", "created_at_ms", "id"])
-    .execute();
-}
+export const createEvents = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table event (
+      id text primary key, type text not null, at_ms bigint not null, tenant_id text, project_id text,
+      data text not null, spread bigint not null
+    )`,
+    "create index event_by_time on event (spread, at_ms)",
+    `create table webhook_delivery (
+      id text primary key, event_id text not null references event (id) on delete cascade,
+      webhook_id text not null, webhook_name text, tenant_id text, project_id text,
+      state text not null, attempts bigint not null,
+      created_at_ms bigint not null, next_at_ms bigint not null, ended_at_ms bigint,
+      lease text, last_status bigint, last_error text, history text not null,
+      constraint webhook_delivery_once unique (event_id, webhook_id)
+    )`,
+    "create index webhook_delivery_due on webhook_delivery (state, webhook_id, next_at_ms)",
+    "create index webhook_delivery_by_time on webhook_delivery (created_at_ms, id)",
+    "create index webhook_delivery_of_tenant on webhook_delivery (tenant_id, created_at_ms, id)",
+  );

@@ -1,117 +1,62 @@
 // Makes the tables of tenants, projects, users, memberships and access tokens. Composite foreign keys keep every row inside
 // its tenant, whatever errors the code above makes.
-import { sql, type Kysely } from "kysely";
-import { belongsTo, createUniqueInPlace } from "../database/place-tables.ts";
+import type { Kysely } from "kysely";
+import { belongsTo, uniqueInPlace } from "../database/place-tables.ts";
+import { runStatements } from "../database/run-statements.ts";
 
-type Db = Kysely<unknown>;
+export const createIdentities = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(db, ...TENANTS, ...MEMBERSHIPS, ...ACCESS_TOKENS);
 
-export async function createIdentities(db: Db): Promise<void> {
-  await createTenants(db);
-  await createMemberships(db);
-  await createAccessTokens(db);
-}
-
-async function createTenants(db: Db): Promise<void> {
-  await db.schema
-    .createTable("tenants")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("personal_token_max_ms", "bigint")
-    .addColumn("project_token_max_ms", "bigint")
-    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-    .addColumn("created_at_ms", "bigint")
-    .addColumn("updated_at_ms", "bigint")
-    .execute();
-  await db.schema
-    .createTable("projects")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-    .addColumn("created_at_ms", "bigint")
-    .addColumn("updated_at_ms", "bigint")
-    .addUniqueConstraint("projects_by_tenant", ["tenant_id", "id"])
-    .execute();
-  await db.schema
-    .createTable("users")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("email", "text")
-    .addColumn("issuer", "text")
-    .addColumn("subject", "text")
-    .addColumn("is_operator", "bigint", (column) => column.notNull().defaultTo(0))
-    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-    .addColumn("created_at_ms", "bigint")
-    .addColumn("updated_at_ms", "bigint")
-    .addUniqueConstraint("users_by_tenant", ["tenant_id", "id"])
-    .execute();
+const TENANTS = [
+  `create table tenants (
+    id text primary key, name text not null, personal_token_max_ms bigint, project_token_max_ms bigint,
+    version bigint default 1 not null, created_at_ms bigint, updated_at_ms bigint
+  )`,
+  `create table projects (
+    id text primary key, tenant_id text not null references tenants (id) on delete cascade,
+    name text not null, version bigint default 1 not null, created_at_ms bigint, updated_at_ms bigint,
+    constraint projects_by_tenant unique (tenant_id, id)
+  )`,
+  `create table users (
+    id text primary key, tenant_id text not null references tenants (id) on delete cascade,
+    name text not null, email text, issuer text, subject text, is_operator bigint default 0 not null,
+    version bigint default 1 not null, created_at_ms bigint, updated_at_ms bigint,
+    constraint users_by_tenant unique (tenant_id, id)
+  )`,
   // One login may belong to several tenants, with a different user in each.
-  await db.schema
-    .createIndex("users_by_login")
-    .unique()
-    .on("users")
-    .columns(["tenant_id", "issuer", "subject"])
-    .where(sql.ref("issuer"), "is not", null)
-    .execute();
-}
+  "create unique index users_by_login on users (tenant_id, issuer, subject) where issuer is not null",
+];
 
-async function createMemberships(db: Db): Promise<void> {
-  await db.schema
-    .createTable("memberships")
-    .addColumn("tenant_id", "text", (column) => column.notNull())
-    .addColumn("user_id", "text", (column) => column.notNull())
-    .addColumn("project_id", "text")
-    .addColumn("role", "text", (column) => column.notNull())
-    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-    .addColumn("created_at_ms", "bigint")
-    .addColumn("updated_at_ms", "bigint")
-    .$call(belongsTo("user", "memberships"))
-    .$call(belongsTo("project", "memberships"))
-    .execute();
-  await createUniqueInPlace(db, "memberships", ["user_id", "project_id"]);
-}
+const MEMBERSHIPS = [
+  `create table memberships (
+    tenant_id text not null, user_id text not null, project_id text, role text not null,
+    version bigint default 1 not null, created_at_ms bigint, updated_at_ms bigint,
+    ${belongsTo("user", "memberships")},
+    ${belongsTo("project", "memberships")}
+  )`,
+  ...uniqueInPlace("memberships", ["user_id", "project_id"]),
+];
 
-async function createAccessTokens(db: Db): Promise<void> {
-  await db.schema
-    .createTable("access_tokens")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("kind", "text", (column) => column.notNull())
-    .addColumn("name", "text", (column) => column.notNull())
-    .addColumn("tenant_id", "text", (column) => column.notNull())
-    .addColumn("project_id", "text")
-    .addColumn("user_id", "text")
-    .addColumn("role", "text")
-    .addColumn("permissions", "text", (column) => column.notNull())
-    .addColumn("created_at_ms", "bigint", (column) => column.notNull())
-    .addColumn("lifetime_ms", "bigint", (column) => column.notNull())
-    .addColumn("expires_at_ms", "bigint", (column) => column.notNull())
-    .addColumn("revoked_at_ms", "bigint")
-    .addColumn("version", "bigint", (column) => column.notNull().defaultTo(1))
-    .addColumn("updated_at_ms", "bigint")
-    .addColumn("models", "text", (column) => column.notNull().defaultTo("[]"))
-    .addColumn("routes", "text", (column) => column.notNull().defaultTo("[]"))
-    .addColumn("tools", "text", (column) => column.notNull().defaultTo("[]"))
-    .addColumn("ip_ranges", "text", (column) => column.notNull().defaultTo("[]"))
-    .addColumn("created_by", "text")
-    .$call(belongsTo("project", "access_tokens"))
-    .$call(belongsTo("user", "access_tokens"))
-    .addCheckConstraint(
-      "access_tokens_kind",
-      sql`(kind = 'project' and project_id is not null and user_id is null) or (kind = 'personal' and user_id is not null and project_id is null)`,
+const ACCESS_TOKENS = [
+  `create table access_tokens (
+    id text primary key, kind text not null, name text not null,
+    tenant_id text not null, project_id text, user_id text, role text, permissions text not null,
+    created_at_ms bigint not null, lifetime_ms bigint not null, expires_at_ms bigint not null, revoked_at_ms bigint,
+    version bigint default 1 not null, updated_at_ms bigint,
+    models text default '[]' not null, routes text default '[]' not null, tools text default '[]' not null,
+    ip_ranges text default '[]' not null, created_by text,
+    ${belongsTo("project", "access_tokens")},
+    ${belongsTo("user", "access_tokens")},
+    constraint access_tokens_kind check (
+      (kind = 'project' and project_id is not null and user_id is null)
+      or (kind = 'personal' and user_id is not null and project_id is null)
     )
-    .execute();
-  await db.schema.createIndex("access_tokens_by_user").on("access_tokens").column("user_id").execute();
-  await db.schema
-    .createIndex("access_tokens_by_scope")
-    .on("access_tokens")
-    .columns(["tenant_id", "project_id"])
-    .execute();
-  await db.schema
-    .createTable("token_secrets")
-    .addColumn("token_id", "text", (column) => column.notNull().references("access_tokens.id").onDelete("cascade"))
-    .addColumn("sha256", "text", (column) => column.notNull())
-    .addColumn("retires_at_ms", "bigint")
-    .addPrimaryKeyConstraint("token_secrets_key", ["token_id", "sha256"])
-    .execute();
-}
+  )`,
+  "create index access_tokens_by_user on access_tokens (user_id)",
+  "create index access_tokens_by_scope on access_tokens (tenant_id, project_id)",
+  `create table token_secrets (
+    token_id text not null references access_tokens (id) on delete cascade,
+    sha256 text not null, retires_at_ms bigint,
+    constraint token_secrets_key primary key (token_id, sha256)
+  )`,
+];

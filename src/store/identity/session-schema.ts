@@ -1,6 +1,7 @@
 // The tables of sessions, login codes and failed logins, and what makes them.
 import type { Kysely } from "kysely";
 import type { RowOf } from "../columns.ts";
+import { runStatements } from "../database/run-statements.ts";
 import type { CODE, SESSION } from "./sessions.ts";
 
 export interface SessionSchema {
@@ -13,40 +14,21 @@ export interface SessionSchema {
   };
 }
 
-export async function createSessions(db: Kysely<unknown>): Promise<void> {
-  await db.schema
-    .createTable("console_sessions")
-    .addColumn("id", "text", (column) => column.primaryKey())
-    .addColumn("secret_hash", "text", (column) => column.notNull().unique())
-    .addColumn("way", "text", (column) => column.notNull())
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("user_id", "text")
-    .addColumn("token_id", "text")
-    .addColumn("identity", "text", (column) => column.notNull())
-    .addColumn("rights", "text", (column) => column.notNull())
-    .addColumn("address", "text")
-    .addColumn("browser", "text")
-    .addColumn("started_at_ms", "bigint", (column) => column.notNull())
-    .addColumn("seen_at_ms", "bigint", (column) => column.notNull())
-    .addColumn("ends_at_ms", "bigint", (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createIndex("console_sessions_by_tenant")
-    .on("console_sessions")
-    .columns(["tenant_id", "user_id"])
-    .execute();
-  await db.schema
-    .createTable("console_codes")
-    .addColumn("code_hash", "text", (column) => column.primaryKey())
-    .addColumn("tenant_id", "text", (column) => column.notNull().references("tenants.id").onDelete("cascade"))
-    .addColumn("user_id", "text", (column) => column.notNull())
-    .addColumn("permissions", "text", (column) => column.notNull())
-    .addColumn("expires_at_ms", "bigint", (column) => column.notNull())
-    .execute();
-  await db.schema
-    .createTable("login_failures")
-    .addColumn("failure_key", "text", (column) => column.primaryKey())
-    .addColumn("failures", "bigint", (column) => column.notNull())
-    .addColumn("since_ms", "bigint", (column) => column.notNull())
-    .execute();
-}
+export const createSessions = (db: Kysely<unknown>): Promise<void> =>
+  runStatements(
+    db,
+    `create table console_sessions (
+      id text primary key, secret_hash text not null unique, way text not null,
+      tenant_id text not null references tenants (id) on delete cascade, user_id text, token_id text,
+      identity text not null, rights text not null, address text, browser text,
+      started_at_ms bigint not null, seen_at_ms bigint not null, ends_at_ms bigint not null
+    )`,
+    "create index console_sessions_by_tenant on console_sessions (tenant_id, user_id)",
+    `create table console_codes (
+      code_hash text primary key, tenant_id text not null references tenants (id) on delete cascade,
+      user_id text not null, permissions text not null, expires_at_ms bigint not null
+    )`,
+    `create table login_failures (
+      failure_key text primary key, failures bigint not null, since_ms bigint not null
+    )`,
+  );

@@ -3,6 +3,7 @@
 // one that a limit refused asked nobody.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
+import { runStatements } from "../database/run-statements.ts";
 import { inParts } from "../database/in-parts.ts";
 import { orNull } from "../calls/call-columns.ts";
 import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
@@ -147,9 +148,8 @@ export async function createAttemptSums(db: Kysely<unknown>): Promise<void> {
     ...COUNTS.map((column) => `${column} ${wide} not null`),
     "last_trace_id text not null",
   ];
-  await sql
-    .raw(
-      `create table call_attempt_hour (${columns.join(", ")}, primary key (${KEY.join(", ")}))${isPostgres ? "" : " without rowid"}`,
-    )
-    .execute(db);
+  await runStatements(
+    db,
+    `create table call_attempt_hour (${columns.join(", ")}, primary key (${KEY.join(", ")}))${isPostgres ? "" : " without rowid"}`,
+  );
 }

@@ -1,8 +1,9 @@
 // The tables of roll-ups and the triggers that keep them: whoever changes a sum changes what it is added to, in the same
 // transaction. Amounts stand in two halves, because the sum of many columns may exceed what one can hold.
 // https://sqlite.org/lang_createtrigger.html, https://www.postgresql.org/docs/current/plpgsql-trigger.html
-import { type Kysely, sql } from "kysely";
+import type { Kysely } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
+import { runStatements } from "../database/run-statements.ts";
 import { DIMENSION_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
 import { FIGURE_COLUMNS, figuresFrom, partsFrom } from "./sum-halves.ts";
 
@@ -126,7 +127,7 @@ export async function createRollUps(db: Kysely<unknown>): Promise<void> {
 /** Sums that are there already are added later, in steps. */
 export async function createRollUpGroup(db: Kysely<unknown>, group: RollUpGroup): Promise<void> {
   const isPostgres = usesPostgres(db);
-  const run = async (text: string): Promise<void> => void (await sql.raw(text).execute(db));
+  const run = (text: string): Promise<void> => runStatements(db, text);
   const [wide, name] = isPostgres ? ["int8", "int4"] : ["integer", "integer"];
   const { of, rolled, rollUps } = group;
   for (const rollUp of rollUps) {
