@@ -10,12 +10,6 @@ import type { LeaseJournal } from "./lease-journal.ts";
 import { SLOTS_FREED_MS, type Timings } from "./protocol.ts";
 import { bucketAt, leavesAtMs } from "./windows.ts";
 
-export interface OfflineCharge {
-  /** One entry for each need. */
-  readonly buckets: readonly number[];
-  readonly usedBefore: readonly number[];
-}
-
 /** Slots may be freed at any time, so asking again soon is worthwhile. */
 const ASK_AGAIN_MS = 1000;
 
@@ -66,13 +60,14 @@ export function shortageOffline(
   return null;
 }
 
+/** Returns one entry for each need. */
 export function chargeOffline(
   needs: readonly Need[],
   accounts: readonly ReplicaAccount[],
   channel: Channel,
   now: Moment,
   journal: LeaseJournal,
-): OfflineCharge {
+) {
   const storeMs = storeNowMs(channel, now);
   const buckets: number[] = [];
   const usedBefore: number[] = [];

@@ -6,30 +6,23 @@ export interface OutageReportOptions {
   readonly onState: (state: "away" | "back", error: unknown) => void;
 }
 
-export interface OutageReport {
-  answered(tag: string): void;
-  failed(tag: string, error: unknown): void;
-  /** `null` while every message is answered. */
-  outage(): { readonly sinceMs: number; readonly error: unknown } | null;
-}
-
 /** The least time between two reports of an outage, and the interval of reminders while it lasts. */
 const QUIET_MS = 5000;
 const REMIND_MS = 60_000;
 
-export function openOutageReport({ now, onState }: OutageReportOptions): OutageReport {
+export function openOutageReport({ now, onState }: OutageReportOptions) {
   const lostTags = new Set<string>();
   let away: { readonly sinceMs: number; readonly error: unknown } | null = null;
   let isReported = false;
   let reportedMs = Number.NEGATIVE_INFINITY;
   return {
-    answered(tag) {
+    answered(tag: string): void {
       if (away === null || !lostTags.delete(tag) || lostTags.size > 0) return;
       away = null;
       if (isReported) onState("back", null);
       isReported = false;
     },
-    failed(tag, error) {
+    failed(tag: string, error: unknown): void {
       const nowMs = now();
       lostTags.add(tag);
       away = { sinceMs: away?.sinceMs ?? nowMs, error };
@@ -38,6 +31,7 @@ export function openOutageReport({ now, onState }: OutageReportOptions): OutageR
       reportedMs = nowMs;
       onState("away", error);
     },
+    /** `null` while every message is answered. */
     outage: () => away,
   };
 }

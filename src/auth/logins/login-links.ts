@@ -17,21 +17,13 @@ export interface LoginLinkRequest {
   readonly permissions: readonly string[];
 }
 
-export interface LoginLink {
-  /** Goes into the fragment of the link, and is kept as a hash only. */
-  readonly code: string;
-  readonly user: StoredUser;
-  readonly expiresAtMs: number;
-}
-
 type LinkStore = Pick<Store, "findUser" | "listUsers" | "listMemberships" | "sessions" | "note">;
 
-/** Throws an error with the cure when the user or a permission does not exist. */
-export async function makeLoginLink(
-  store: LinkStore,
-  { userId, permissions }: LoginLinkRequest,
-  nowMs: number,
-): Promise<LoginLink> {
+/**
+ * The code goes into the fragment of the link, and is kept as a hash only. Throws an error with the cure when the user or
+ * a permission does not exist.
+ */
+export async function makeLoginLink(store: LinkStore, { userId, permissions }: LoginLinkRequest, nowMs: number) {
   const unknown = permissions.find((name) => !PERMISSIONS.some((known) => known === name && known !== "ops"));
   if (unknown !== undefined)
     throw new Error(

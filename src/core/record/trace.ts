@@ -26,19 +26,12 @@ export interface TraceHeaders {
   readonly tracestate?: string;
 }
 
-/** The content of `traceparent`. */
-interface CallerTrace {
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly sampled: boolean;
-}
-
 /** Later versions may have more fields behind the flags; this version may not. */
 const TRACEPARENT = /^(?!ff)(?:00|([0-9a-f]{2}))-(?!0{32})([0-9a-f]{32})-(?!0{16})([0-9a-f]{16})-([0-9a-f]{2})(-|$)/;
 const SAMPLED = 1;
 
-/** Returns `null` when the header is absent or malformed; a trace then begins here. */
-export function parseTraceparent(header: string | null): CallerTrace | null {
+/** Returns the content of `traceparent`; `null` when the header is absent or malformed, where a trace begins here. */
+export function parseTraceparent(header: string | null) {
   const match = header === null ? null : TRACEPARENT.exec(header);
   if (match === null) return null;
   const [, laterVersion, traceId, spanId, flags, more] = match;

@@ -6,13 +6,6 @@ import type { Log } from "../log.ts";
 /** What is delivered to an integration: the records of calls, and metrics beside them. */
 export type Delivered = "calls" | "metrics";
 
-export interface IntegrationNewsReporter {
-  failing(what: Delivered, message: string): void;
-  back(what: Delivered): void;
-  /** Called when another thread takes over, which does not know what failed in the one before. */
-  forget(): void;
-}
-
 const PAUSE_MS = 60_000;
 /** Bounds messages that come from an operator's module. Characters. */
 const MAX_TEXT_CHARACTERS = 1024;
@@ -21,7 +14,7 @@ export function integrationNews(
   log: Pick<Log, "info" | "warn">,
   fields: Readonly<Record<string, unknown>>,
   clock: Pick<Clock, "monotonic">,
-): IntegrationNewsReporter {
+) {
   const failing = new Set<Delivered>();
   let message = "";
   let isReported = false;
@@ -36,7 +29,7 @@ export function integrationNews(
     log.warn({ ...fields, error_detail: message.slice(0, MAX_TEXT_CHARACTERS) }, "deliveries to an integration fail");
   };
   return {
-    failing(what, why) {
+    failing(what: Delivered, why: string): void {
       failing.add(what);
       message = why;
       const waitMs = quietUntilMs - clock.monotonic();
@@ -45,13 +38,14 @@ export function integrationNews(
       timer = setTimeout(report, waitMs);
       timer.unref();
     },
-    back(what) {
+    back(what: Delivered): void {
       failing.delete(what);
       if (failing.size > 0 || !isReported) return;
       isReported = false;
       log.info({ ...fields }, "deliveries to an integration work again");
     },
-    forget() {
+    /** Called when another thread takes over, which does not know what failed in the one before. */
+    forget(): void {
       failing.clear();
       isReported = false;
     },

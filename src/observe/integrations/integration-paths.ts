@@ -23,13 +23,7 @@ export function requireIntegrationPaths(integrations: readonly Integration[], co
   if (problems.length > 0) throw new ConfigurationError(problems);
 }
 
-interface NamedPath {
-  readonly key: string;
-  readonly path: string;
-  readonly fault: string | null;
-}
-
-function namedPath(settings: Integration["settings"], configFile: string | null): NamedPath | null {
+function namedPath(settings: Integration["settings"], configFile: string | null) {
   if (settings.type === "json_lines") {
     const path = resolve(settings.path);
     return { key: "path", path, fault: writtenFileFault(path) };

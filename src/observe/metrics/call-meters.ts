@@ -30,12 +30,6 @@ export interface NamedModel {
 /** The name under which a call's model is counted; null when the model is neither configured nor in the catalogue. */
 export type ModelLabel = (call: Pick<CallRecord, "provider" | "model" | "tenantId" | "projectId">) => NamedModel | null;
 
-export interface CallMeters {
-  count(record: CallRecord): void;
-  /** Counts the calls that are held back, in steps that let the process do other work in between. */
-  settle(): Promise<void>;
-}
-
 /** What metrics add up over calls. A figure is counted once it stands here and in a metric (`metersOf`). */
 const SUMS = {
   calls: () => 1,
@@ -101,7 +95,7 @@ interface AttemptGroup {
 const MAX_GROUP = 128;
 const MAX_GROUPS = 500;
 
-export function openCallMeters(registry: Registry, modelLabel: ModelLabel): CallMeters {
+export function openCallMeters(registry: Registry, modelLabel: ModelLabel) {
   const { attempts: attempted, ...meters } = metersOf(registry);
   const labels = openLabels(modelLabel);
   const attempts = new AttemptCounts(attempted, labels.provider);
@@ -124,7 +118,7 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
     return group;
   };
   return {
-    count(record) {
+    count(record: CallRecord): void {
       attempts.count(record);
       const group = groupOf(record);
       group.calls++;
@@ -140,7 +134,8 @@ export function openCallMeters(registry: Registry, modelLabel: ModelLabel): Call
       sums.fill(0);
       for (const list of values) list.length = 0;
     },
-    async settle() {
+    /** Counts the calls that are held back, in steps that let the process do other work in between. */
+    async settle(): Promise<void> {
       attempts.flush();
       const held = [...groups.values()];
       groups = new Map();

@@ -6,18 +6,12 @@ import type { WorkerChannel } from "./messages.ts";
 /** Credentials that were once in a configuration; beyond this the oldest are forgotten. */
 const MAX_REFUSALS = 10_000;
 
-export interface SharedCredentials {
-  join(channel: WorkerChannel): void;
-  /** The worker takes news from now on. */
-  begin(channel: WorkerChannel): void;
-}
-
 /** In the supervisor. */
-export function openSharedCredentials({ monotonic }: Pick<Clock, "monotonic">): SharedCredentials {
+export function openSharedCredentials({ monotonic }: Pick<Clock, "monotonic">) {
   const workers = new Set<WorkerChannel>();
   const refusals = new Map<string, { readonly news: RefusalNews; readonly untilMs: number }>();
   return {
-    join(channel) {
+    join(channel: WorkerChannel): void {
       channel.handle("credential_refused", (news) => {
         const key = news.model === null ? news.key : `${news.key} ${news.model}`;
         refusals.delete(key);
@@ -27,7 +21,8 @@ export function openSharedCredentials({ monotonic }: Pick<Clock, "monotonic">): 
       });
       channel.whenClosed(() => workers.delete(channel));
     },
-    begin(channel) {
+    /** The worker takes news from now on. */
+    begin(channel: WorkerChannel): void {
       workers.add(channel);
       for (const { news, untilMs } of refusals.values()) {
         const forMs = untilMs - monotonic();

@@ -29,20 +29,15 @@ export interface SharedPartsOptions {
   readonly onFault: (fault: unknown) => void;
 }
 
-export interface SharedParts {
-  /** A worker has connected. What it holds is given back when its channel closes. */
-  join(channel: WorkerChannel): void;
-  close(): void;
-}
-
-export function openSharedParts(options: SharedPartsOptions): SharedParts {
+export function openSharedParts(options: SharedPartsOptions) {
   const { clock, events, integrations, contents, own, onBreaker, everyWorker, follow, onFault } = options;
   const targets = openSharedTargets(clock, onBreaker);
   const credentials = openSharedCredentials(clock);
   const kept = new KeptObjects<Uint8Array>(clock);
   const figures = openMachineFigures(own, onFault);
   return {
-    join(channel) {
+    /** A worker has connected. What it holds is given back when its channel closes. */
+    join(channel: WorkerChannel): void {
       serveEvents(channel, events);
       serveIntegrations(channel, integrations);
       serveContents(channel, contents, everyWorker);
@@ -59,7 +54,7 @@ export function openSharedParts(options: SharedPartsOptions): SharedParts {
         await Promise.all([follow(), ...others.map((other) => other.request("follow", null).catch(onFault))]);
       });
     },
-    close() {
+    close(): void {
       figures.close();
       targets.close();
       kept.close();

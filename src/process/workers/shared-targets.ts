@@ -14,24 +14,14 @@ import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 /** News that are not urgent wait this long at most, in the worker and again in the supervisor. */
 const NEWS_MS = 250;
 
-export interface SharedTargets {
-  join(channel: WorkerChannel): void;
-  /** The worker takes news from now on. */
-  begin(channel: WorkerChannel): void;
-  close(): void;
-}
-
 /** In the supervisor. `onChange` must not throw. */
-export function openSharedTargets(
-  clock: Pick<Clock, "monotonic">,
-  onChange: (change: BreakerChange) => void,
-): SharedTargets {
+export function openSharedTargets(clock: Pick<Clock, "monotonic">, onChange: (change: BreakerChange) => void) {
   const hub = openHealthHub<WorkerChannel>({ send: (to, news) => to.notify("target_news", news), onChange });
   const slots = openSharedSlots<WorkerChannel>((to, id, turn) => to.notify("slot_turn", { id, turn }));
   const timer = setInterval(() => hub.flush(), NEWS_MS);
   timer.unref();
   return {
-    join(channel) {
+    join(channel: WorkerChannel): void {
       channel.handle("target_news", (news) => hub.report(channel, news, clock.monotonic()));
       channel.handle("enter_slot", (request) => slots.enter(channel, request));
       channel.handle("leave_slot", ({ id }) => slots.leave(channel, id));
@@ -40,7 +30,8 @@ export function openSharedTargets(
         slots.end(channel);
       });
     },
-    begin: (channel) => hub.join(channel, clock.monotonic()),
+    /** The worker takes news from now on. */
+    begin: (channel: WorkerChannel): void => hub.join(channel, clock.monotonic()),
     close: () => clearInterval(timer),
   };
 }

@@ -2,7 +2,7 @@
 // without the gateway; docs/audit.md describes it for other programs.
 import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { CHAIN_START, ChainCheck, type ChainHead, type ChainLink, type ChainReport } from "./audit-chain.ts";
+import { CHAIN_START, ChainCheck, type ChainHead, type ChainLink } from "./audit-chain.ts";
 import { type AuditSigner, isSignedBy } from "./audit-signature.ts";
 import type { ChainReader } from "../reader.ts";
 
@@ -112,17 +112,8 @@ const lineOf = ({ sequence, atMs, outcome, contentHash, hash, content }: ChainLi
   content,
 });
 
-export interface CheckedExport extends Omit<ChainReport, "head"> {
-  readonly tenantId: string | null;
-  readonly exportedAt: string;
-  readonly before: ChainHead;
-  readonly end: ChainHead;
-  readonly publicKey: string;
-  readonly isSigned: boolean;
-}
-
 /** Reads the lines of an export. Throws Error with what is wrong where they are none. */
-export async function checkedExport(lines: AsyncIterable<string>): Promise<CheckedExport> {
+export async function checkedExport(lines: AsyncIterable<string>) {
   const hash = createHash("sha256");
   let head: { readonly tenantId: string | null; readonly exportedAt: string; readonly before: ChainHead } | null = null;
   let check: ChainCheck | null = null;

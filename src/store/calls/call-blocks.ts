@@ -25,14 +25,6 @@ const RANDOM_IDS = 2 ** 20;
 /** A record begins behind this byte, which JSON text never contains. */
 const LINE = 0x0a;
 
-export interface BlockRow {
-  readonly id: bigint;
-  readonly first_ms: number;
-  readonly last_ms: number;
-  readonly records: number;
-  readonly body: Uint8Array;
-}
-
 /** A record that may be kept. */
 export interface KeptRecord {
   readonly timeMs: number;
@@ -146,7 +138,7 @@ function blockOf(id: bigint, onto: Block | null, records: readonly KeptRecord[])
   };
 }
 
-const rowOf = ({ id, text, records, firstMs, lastMs }: Block): BlockRow => ({
+const rowOf = ({ id, text, records, firstMs, lastMs }: Block) => ({
   id,
   first_ms: firstMs,
   last_ms: lastMs,

@@ -1,9 +1,8 @@
 // A thread for the calls in a SQLite file, whose queries would block the main thread. One such thread writes and one
 // reads. It gets its requests as messages, handles them in order, and answers each.
 import { parentPort, workerData } from "node:worker_threads";
-import type { Kysely } from "kysely";
 import { incomingText, ingestCalls } from "./call-ingest.ts";
-import type { CallInserts, Incoming } from "./call-insert.ts";
+import type { Incoming } from "./call-insert.ts";
 import { answered, type CallQuery } from "./call-queries.ts";
 import type { CallSchema } from "./call-schema.ts";
 import { answerRequests } from "../database/database-thread.ts";
@@ -27,15 +26,12 @@ export interface WrittenRows {
   readonly settled: Uint8Array;
 }
 
-interface OpenCalls {
-  readonly db: Kysely<CallSchema>;
-  readonly inserts: CallInserts;
-  readonly close: () => Promise<void>;
-}
-
 export type CallMethod = "ingest" | "ready" | CallQuery;
 
-async function run({ db, inserts }: OpenCalls, { method, args }: ThreadRequest): Promise<unknown> {
+async function run(
+  { db, inserts }: Awaited<ReturnType<typeof openCalls>>,
+  { method, args }: ThreadRequest,
+): Promise<unknown> {
   if (method === "ready") return undefined;
   if (method !== "ingest") return await answered(db, method as CallQuery, args);
   const [rows, place] = args as readonly [WrittenRows, ShippedPlace | undefined];
@@ -53,7 +49,7 @@ function incomingRows({ bytes, ends, settled }: WrittenRows): readonly Incoming[
 /** In kilobytes, for each of the two connections: what the process grows by as the file grows. More makes writing no faster. */
 const CACHE_KIB = 16_384;
 
-async function openCalls({ file, role }: WorkerSetup): Promise<OpenCalls> {
+async function openCalls({ file, role }: WorkerSetup) {
   const { db, database, connection, close } = await openDatabase<CallSchema>({ file });
   database.run(`pragma cache_size = -${CACHE_KIB}`);
   if (role === "read") database.run("pragma query_only = on");

@@ -237,13 +237,8 @@ export function maskedDocument(kind: ConfiguredKind, encrypted: JsonObject): Jso
   return rewritten(kind, encrypted, (text) => `*** ${handleOf(text) ?? ""}`);
 }
 
-export interface OpenedDocument {
-  readonly document: JsonObject;
-  /** Why a secret could not be decrypted; `null` when all were. */
-  readonly fault: string | null;
-}
-
-export function openedDocument({ kind, id, cipher }: SecretContext, encrypted: JsonObject): OpenedDocument {
+/** The fault says why a secret could not be decrypted; it is `null` when all were. */
+export function openedDocument({ kind, id, cipher }: SecretContext, encrypted: JsonObject) {
   let fault: string | null = null;
   const document = rewritten(kind, encrypted, (text, path) => {
     try {

@@ -6,16 +6,10 @@ export const OWNERS_FILE = 0o600;
 export const OWNERS_FOLDER = 0o700;
 const OTHERS = 0o077;
 
-export interface NarrowedRights {
-  /** Files that other users could access, and no longer can. */
-  readonly narrowed: readonly string[];
-  /** Files that other users can still access, because this user may not change their permissions. */
-  readonly stillReadable: readonly string[];
-}
-
-/** Does nothing where the system has no such permissions. */
-export function narrowRights(paths: readonly string[]): NarrowedRights {
+/** Makes files that other users could access the owner's alone. Does nothing where the system has no such permissions. */
+export function narrowRights(paths: readonly string[]) {
   const narrowed: string[] = [];
+  /** This user may not change their permissions. */
   const stillReadable: string[] = [];
   if (process.platform === "win32") return { narrowed, stillReadable };
   for (const path of paths) {

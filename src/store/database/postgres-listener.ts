@@ -6,13 +6,7 @@ import type { Client } from "pg";
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
 
-export interface PostgresListener {
-  /** Opens the connection with the first watcher. Returns the function that ends the watch. */
-  watch(onChange: () => void): () => void;
-  close(): Promise<void>;
-}
-
-export function followPostgres(newClient: () => Client, channel: string): PostgresListener {
+export function followPostgres(newClient: () => Client, channel: string) {
   const watchers = new Set<() => void>();
   let client: Client | null = null;
   let timer: ReturnType<typeof setTimeout> | null = null;
@@ -52,12 +46,13 @@ export function followPostgres(newClient: () => Client, channel: string): Postgr
     }
   };
   return {
-    watch(onChange) {
+    /** Opens the connection with the first watcher. Returns the function that ends the watch. */
+    watch(onChange: () => void): () => void {
       watchers.add(onChange);
       if (client === null && timer === null && !closed) void connect();
       return () => void watchers.delete(onChange);
     },
-    async close() {
+    async close(): Promise<void> {
       closed = true;
       watchers.clear();
       if (timer !== null) clearTimeout(timer);

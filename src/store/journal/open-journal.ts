@@ -1,6 +1,5 @@
 // Opens one journal: recovers what an earlier process left in its folder, continues it, and ships its rows
 // (docs/design/journal.md).
-import type { CallRecord } from "../../core/record/record.ts";
 import { VERSION } from "../../core/version.ts";
 import { Journal } from "./journal.ts";
 import { JOURNAL_FORMAT } from "./journal-entry.ts";
@@ -44,26 +43,13 @@ const MAX_EARLIER = 16;
 /** What is not shipped within this time is shipped after the next start. */
 const LAST_ROWS_MS = 2000;
 
-export interface OpenJournal {
-  readonly folder: string;
-  readonly lock: FolderLock;
-  readonly journal: Journal;
-  readonly shipper: JournalShipper;
-  readonly recovered: readonly CallRecord[];
-  readonly keep: (progress: Progress | null) => Promise<void>;
-  /** Whether the counts in the entries of the segment are kept elsewhere. */
-  readonly isKept: (segment: number) => boolean;
-  /** Removes a segment, or sets it aside when some of it cannot be read. */
-  readonly drop: (segment: number, isDamaged: boolean) => void;
-}
-
 /** Recovers what an earlier process left. Throws StoreError. */
 export async function openJournal(
   { settings, sink, clock, disk = systemDisk, counted, beforeRecovery, log, segmentBytes, pace = {} }: LedgerOptions,
   folder: string,
   lock: FolderLock,
   counts: JournalledCounts | null,
-): Promise<OpenJournal> {
+) {
   beforeRecovery?.();
   const found = findingsOf(
     folder,
@@ -144,7 +130,7 @@ function openRelease(
     readonly counted: LedgerOptions["counted"] | undefined;
     readonly log: LedgerOptions["log"];
   },
-): Pick<OpenJournal, "isKept" | "drop"> {
+) {
   const marks = new Map<number, () => boolean>();
   const damaged = new Set(
     findings.damages
@@ -152,7 +138,8 @@ function openRelease(
       .map(({ segment }) => segment),
   );
   return {
-    isKept(segment) {
+    /** Whether the counts in the entries of the segment are kept elsewhere. */
+    isKept: (segment: number): boolean => {
       if (counted === undefined) return true;
       const mark = marks.get(segment) ?? counted.kept();
       if (mark === null) return false;
@@ -160,7 +147,8 @@ function openRelease(
       else marks.delete(segment);
       return !marks.has(segment);
     },
-    drop(segment, isDamaged) {
+    /** Removes a segment, or sets it aside when some of it cannot be read. */
+    drop: (segment: number, isDamaged: boolean): void => {
       const path = segmentPath(folder, segment);
       if (!isDamaged && !damaged.has(segment)) return disk.remove(path);
       const kept = setAsidePath(folder, segment, identityOf(folder, segment)?.run ?? "", "whole");
@@ -295,7 +283,7 @@ function freeBehind(place: JournalPlace | null): number {
 
 /** Removes files that are no longer needed, once the stored state allows it. Returns whether all rows were shipped. */
 export async function endJournal(
-  { folder, lock, journal, shipper, keep, isKept, drop }: OpenJournal,
+  { folder, lock, journal, shipper, keep, isKept, drop }: Awaited<ReturnType<typeof openJournal>>,
   log: LedgerOptions["log"],
 ): Promise<boolean> {
   const isShipped = await shipper.drain(LAST_ROWS_MS);

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { policySchema, type PolicyDocument } from "../../../policies/policy-settings.ts";
+import { policySchema } from "../../../policies/policy-settings.ts";
 import type { Simulations } from "../../../simulation/simulations.ts";
 import type { Reader } from "../../../store/reader.ts";
 import { type ConfiguredContext, findInUse } from "./configured-resources.ts";
@@ -97,13 +97,8 @@ export function policySimulationOperations(
   );
 }
 
-interface Present {
-  readonly name: string;
-  /** `null` where there is none. */
-  readonly document: PolicyDocument | null;
-}
-
-async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext): Promise<Present> {
+/** The document is `null` where there is none. */
+async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext) {
   const key = call.params["id"]!;
   const found = await findInUse(call, store, "policy", key, context);
   const parsed = policySchema.safeParse(found?.document);
