@@ -22,62 +22,46 @@ export interface ScopeConfiguration extends RouteScope {
   readonly toolServers: Readonly<Record<string, ToolServerDocument>>;
 }
 
-const scopesSection = (title: string, noun: "tenant" | "project") =>
-  z
+function scopesSection(title: string, noun: "tenant" | "project") {
+  /** The section of the file under the same name, as a tenant or project has it. */
+  const own = <Section extends z.ZodType>(section: Section, like: string, ownTitle: string, further = "") =>
+    section.meta({
+      title: ownTitle,
+      description: `${ownTitle} of this ${noun}, as in \`${like}\`.${further === "" ? "" : ` ${further}`}`,
+      like,
+    });
+  return z
     .record(
       z.string().regex(SCOPE_ID, "expected an id of 1 to 64 letters, digits, dashes, dots and underscores"),
       z
         .strictObject({
           settings: scopeSettingsSection(noun),
-          routes: routesSection.meta({
-            title: "Routes",
-            description: `Routes of this ${noun}, as in \`routes\`. They take precedence over wider ones with the same name.`,
-            like: "routes",
-          }),
+          routes: own(routesSection, "routes", "Routes", "They take precedence over wider ones with the same name."),
           route_defaults: routeDefaultsSection.meta({
             title: "Route defaults",
             description: `As in \`route_defaults\`, for all routes that this ${noun} uses.`,
             like: "route_defaults",
           }),
-          prices: pricesSection.meta({
-            title: "Prices",
-            description: `Prices of this ${noun}, as in \`prices\`. They take precedence over wider ones.`,
-            like: "prices",
-          }),
-          limits: limitsSection.meta({
-            title: "Limits",
-            description: `Limits of this ${noun}, as in \`limits\`.`,
-            like: "limits",
-          }),
-          budgets: budgetsSection.meta({
-            title: "Budgets",
-            description: `Budgets of this ${noun}, as in \`budgets\`.`,
-            like: "budgets",
-          }),
-          policies: policiesSection.meta({
-            title: "Policies",
-            description: `Policies of this ${noun}, as in \`policies\`. They are evaluated after wider ones.`,
-            like: "policies",
-          }),
-          webhooks: webhooksSection.meta({
-            title: "Webhooks",
-            description: `Webhooks of this ${noun}, as in \`webhooks\`. They get only the events of this ${noun}.`,
-            like: "webhooks",
-          }),
-          tool_servers: toolServersSection.meta({
-            title: "Tool servers",
-            description: `Tool servers of this ${noun}, as in \`tool_servers\`. They take precedence over wider ones with the same name.`,
-            like: "tool_servers",
-          }),
+          prices: own(pricesSection, "prices", "Prices", "They take precedence over wider ones."),
+          limits: own(limitsSection, "limits", "Limits"),
+          budgets: own(budgetsSection, "budgets", "Budgets"),
+          policies: own(policiesSection, "policies", "Policies", "They are evaluated after wider ones."),
+          webhooks: own(webhooksSection, "webhooks", "Webhooks", `They get only the events of this ${noun}.`),
+          tool_servers: own(
+            toolServersSection,
+            "tool_servers",
+            "Tool servers",
+            "They take precedence over wider ones with the same name.",
+          ),
         })
         .prefault({}),
     )
     .transform(
       (file): ReadonlyMap<string, ScopeConfiguration> =>
         new Map(
-          Object.entries(file).map(([id, { route_defaults: defaults, tool_servers: toolServers, ...own }]) => [
+          Object.entries(file).map(([id, { route_defaults: defaults, tool_servers: toolServers, ...same }]) => [
             id,
-            { ...own, defaults, toolServers },
+            { ...same, defaults, toolServers },
           ]),
         ),
     )
@@ -86,6 +70,7 @@ const scopesSection = (title: string, noun: "tenant" | "project") =>
       title,
       description: `Settings, routes, prices, limits, budgets, policies, webhooks and tool servers of single ${title.toLowerCase()}, by id. They extend or override what the file sets for all; the ${title.toLowerCase()} themselves are stored in the database.`,
     });
+}
 
 export const tenantsSection = scopesSection("Tenants", "tenant");
 export const projectsSection = scopesSection("Projects", "project");

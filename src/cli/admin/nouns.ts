@@ -111,6 +111,10 @@ function configured(noun: ConfiguredNoun): Omit<Noun, "columns"> {
   };
 }
 
+/** What is only listed, in a tenant or a project where no other place is named; without pages if it is listed as a whole. */
+const PAGED_LIST = { place: "either", verbs: ["list"], named: null } as const;
+const WHOLE_LIST = { ...PAGED_LIST, isWhole: true } as const;
+
 const KEPT = { ORIGIN: "origin", "SET BY": "set_by", VERSION: "version" } as const;
 
 export const NOUNS: readonly Noun[] = [
@@ -259,23 +263,19 @@ export const NOUNS: readonly Noun[] = [
     filters: ["user_id"],
   },
   {
+    ...WHOLE_LIST,
     word: "company-login",
     many: "company logins with the roles that their claims give",
     path: "logins",
     place: "tenant",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: { NAME: "name", ISSUER: "issuer", CONSOLE: "console", ROLES: "roles" },
   },
   {
+    ...PAGED_LIST,
     word: "audit",
     many: "changes and refused attempts",
     path: "audit",
-    place: "either",
     ofAll: true,
-    verbs: ["list"],
-    named: null,
     columns: {
       AT: "at",
       WHO: "actor",
@@ -289,13 +289,11 @@ export const NOUNS: readonly Noun[] = [
     filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "via", "session_id", "from", "to"],
   },
   {
+    ...PAGED_LIST,
     word: "usage",
     ofAll: true,
     many: "summed calls, tokens and cost",
     path: "usage",
-    place: "either",
-    verbs: ["list"],
-    named: null,
     sums: true,
     columns: {
       OF: "group",
@@ -323,26 +321,20 @@ export const NOUNS: readonly Noun[] = [
     filters: CALL_FILTERS,
   },
   {
+    ...WHOLE_LIST,
     word: "histogram",
     ofAll: true,
     many: "calls over time",
     path: "calls/histogram",
-    place: "either",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: { FROM: "at", CALLS: "calls", ERRORS: "errors", USD: "cost_usd", P50: "p50_ms", P95: "p95_ms" },
     filters: [...CALL_FILTERS, "bucket", "timezone", "narrow"],
   },
   {
+    ...WHOLE_LIST,
     word: "facets",
     ofAll: true,
     many: "the most frequent values among calls",
     path: "calls/facets",
-    place: "either",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: { DIMENSION: "dimension", VALUE: "value", CALLS: "calls", ERRORS: "errors", USD: "cost_usd" },
     filters: [...SCOPE_FILTERS.filter((name) => name !== "end_user"), "limit", "order", "causes"],
   },
@@ -358,13 +350,10 @@ export const NOUNS: readonly Noun[] = [
     filters: ["kind"],
   },
   {
+    ...WHOLE_LIST,
     word: "provider-health",
     many: "how providers do",
     path: "provider_health",
-    place: "either",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: {
       ID: "id",
       STATUS: "status",
@@ -376,34 +365,26 @@ export const NOUNS: readonly Noun[] = [
     },
   },
   {
+    ...WHOLE_LIST,
     word: "drain",
     many: "providers and models that get no calls for a while",
     path: "drains",
     place: "tenant",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: { PROVIDER: "provider", MODEL: "model", UNTIL: "until", NOTE: "note", BY: "begun_by" },
   },
   {
+    ...WHOLE_LIST,
     word: "draft",
     many: "your own drafts of routes and policies",
     path: "drafts",
-    place: "either",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: { KIND: "kind", NAME: "name", SAVED: "saved_at" },
   },
   {
+    ...WHOLE_LIST,
     word: "integration",
     many: "integrations that receive the records of calls, with their last delivery and failure",
     path: "integrations",
-    place: "either",
     ofAll: true,
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: {
       NAME: "name",
       TYPE: "type",
@@ -424,13 +405,10 @@ export const NOUNS: readonly Noun[] = [
     columns: {},
   },
   {
+    ...WHOLE_LIST,
     word: "attention",
     many: "what needs somebody",
     path: "attention",
-    place: "either",
-    verbs: ["list"],
-    named: null,
-    isWhole: true,
     columns: { KIND: "kind", SUBJECT: "subject", WHAT: "text", WHEN: "at" },
   },
   {

@@ -3,7 +3,7 @@ import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
-import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
+import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell, rowsOf } from "./nouns.ts";
 import { pathOf, type PlaceFlags } from "./run.ts";
@@ -15,9 +15,7 @@ const TIMEOUT_MS = 250_000;
 const MAX_TEXT_CHARACTERS = 100;
 
 export async function list(server: string, flags: ToolFlags, environment: Environment): Promise<void> {
-  const answer = await toolAnswer(server, flags, environment, (client, path) =>
-    client.send("GET", `${path}/tools`, { timeoutMs: TIMEOUT_MS }),
-  );
+  const answer = await toolAnswer(server, flags, environment, "GET", "tools");
   if (flags.json === true) return printJson(answer["data"]);
   const tools = rowsOf(answer["data"]);
   printTable(
@@ -28,9 +26,7 @@ export async function list(server: string, flags: ToolFlags, environment: Enviro
 
 /** Returns 1 when the server cannot be reached. */
 export async function test(server: string, flags: ToolFlags, environment: Environment): Promise<number> {
-  const answer = await toolAnswer(server, flags, environment, (client, path) =>
-    client.send("POST", `${path}/test`, { timeoutMs: TIMEOUT_MS }),
-  );
+  const answer = await toolAnswer(server, flags, environment, "POST", "test");
   if (flags.json === true) printJson(answer);
   else if (answer["ok"] === true)
     printLine(
@@ -48,9 +44,7 @@ export async function call(
   environment: Environment,
 ): Promise<number> {
   const body = { tool, arguments: await readInput(flags) };
-  const answer = await toolAnswer(server, flags, environment, (client, path) =>
-    client.send("POST", `${path}/call`, { body, timeoutMs: TIMEOUT_MS }),
-  );
+  const answer = await toolAnswer(server, flags, environment, "POST", "call", { body });
   if (flags.json === true) printJson(answer);
   else if (answer["ok"] !== true) printFault(answer);
   else {
@@ -69,9 +63,12 @@ async function toolAnswer(
   server: string,
   flags: ToolFlags,
   environment: Environment,
-  ask: (client: AdminClient, path: string) => Promise<Json>,
+  method: "GET" | "POST",
+  below: string,
+  sent: { readonly body?: JsonObject } = {},
 ): Promise<JsonObject> {
-  const answer = await ask(openAdminClient(flags, environment), pathOf("tool_servers", server, flags));
+  const path = `${pathOf("tool_servers", server, flags)}/${below}`;
+  const answer = await openAdminClient(flags, environment).send(method, path, { ...sent, timeoutMs: TIMEOUT_MS });
   return isObject(answer) ? answer : {};
 }
 
