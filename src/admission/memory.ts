@@ -17,7 +17,6 @@ import {
 } from "./limit-store.ts";
 import { MemoryAccounts } from "./memory-accounts.ts";
 import { endNeed, type Entry, isShort, outlives, shortest, statusOf } from "./memory-entries.ts";
-import { MemoryReservation } from "./memory-reservation.ts";
 import { charge, type Times } from "./windows.ts";
 
 export interface MemoryLimitsOptions {
@@ -229,5 +228,53 @@ class MemoryLimits implements MemoryLimitStore {
   /** The stamp of an operation where a later process can continue from it. */
   #stampOf(stamp: number, holder: string | undefined): number | undefined {
     return this.#keeper === null || this.#keeper.isOrdered(holder) ? stamp : undefined;
+  }
+}
+
+/** The reservation of one call. It is made for every call under limits, and so has its methods in common with all others. */
+class MemoryReservation implements Reservation {
+  readonly needs: readonly Need[];
+  readonly before: AccountStatus[] = [];
+  readonly after: AccountStatus[] = [];
+  readonly overdrawn: number[] = [];
+  /** Its trace id. */
+  readonly call: string;
+  readonly stamp: number | undefined;
+  readonly run: string | undefined;
+  /** The worker for which it was made. */
+  readonly holder: string | undefined;
+  /** The count of each need; `null` once the need has ended. */
+  readonly entries: (Entry | null)[];
+  /** The bucket to which each need was charged. */
+  readonly buckets: number[] = [];
+  /** The number of needs that are open. */
+  left: number;
+  readonly #store: MemoryLimits;
+
+  constructor(
+    store: MemoryLimits,
+    needs: readonly Need[],
+    entries: Entry[],
+    call: string,
+    stamp: number | undefined,
+    run: string | undefined,
+    holder: string | undefined,
+  ) {
+    this.#store = store;
+    this.needs = needs;
+    this.entries = entries;
+    this.call = call;
+    this.left = needs.length;
+    this.stamp = stamp;
+    this.run = run;
+    this.holder = holder;
+  }
+
+  settle(used: readonly (number | null)[]): Settled | null {
+    return this.#store.endNeeds(this, used);
+  }
+
+  release(): void {
+    this.#store.endNeeds(this, null);
   }
 }

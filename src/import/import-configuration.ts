@@ -4,18 +4,19 @@ import type { ProviderFamily } from "../providers/settings.ts";
 import { bifrost } from "./bifrost/import-bifrost.ts";
 import { openDraft } from "./draft.ts";
 import { openEnvironmentTexts } from "./environment-texts.ts";
-import { parseForeignFile } from "./foreign-file.ts";
+import { parseForeignFile, type ForeignFile, leavesOf } from "./foreign-file.ts";
 import type { GatewayImport, ImportChoices } from "./gateway-import.ts";
 import type { GatewayName } from "./gateway-names.ts";
-import { withoutSecrets } from "./kept-secrets.ts";
 import { litellm } from "./litellm/import-litellm.ts";
 import { openrouter } from "./openrouter/import-openrouter.ts";
 import { portkey } from "./portkey/import-portkey.ts";
 import { type Needs, needsOf } from "./needs.ts";
-import { type MissingTarget, openReport, type ReportLine } from "./report.ts";
-import { openSecrets, type SecretFile } from "./secrets.ts";
+import { type MissingTarget, openReport, type ReportLine, type OpenReport } from "./report.ts";
+import { openSecrets, type SecretFile, type Secrets } from "./secrets.ts";
 import { usablePart } from "./usable.ts";
 import { writtenPlaces } from "./written-places.ts";
+import { written } from "./reference.ts";
+import { looksLikeSecret } from "./secret-shape.ts";
 
 const GATEWAYS: Readonly<Record<GatewayName, GatewayImport>> = { litellm, portkey, openrouter, bifrost };
 
@@ -70,4 +71,37 @@ export function importConfiguration({
     missingTargets: report.missingTargets(isWritten),
     needs: needsOf(configuration, families),
   };
+}
+
+/** Names of models can have a hash in them. */
+const MODEL_KEYS: ReadonlySet<string> = new Set(["model", "models", "targets", "id", "aliases"]);
+/** What stands below it has names of the provider's own. */
+const FREE_KEY = "params";
+
+/**
+ * Texts of the other gateway's file that look like secrets and were taken over as parameters, arguments, parts of an
+ * address and the like get a file of their own too. Returns the configuration with a reference in the place of each.
+ */
+function withoutSecrets(
+  configuration: Readonly<Record<string, unknown>>,
+  { root }: ForeignFile,
+  report: OpenReport,
+  secrets: Secrets,
+): Readonly<Record<string, unknown>> {
+  const suspects = [...leavesOf(root)].filter(({ value }) => typeof value === "string" && looksLikeSecret(value));
+  const replace = (value: unknown, key: string, isFree: boolean): unknown => {
+    if (typeof value === "string" && (isFree || !MODEL_KEYS.has(key))) {
+      const found = suspects.filter((node) => value.includes(String(node.value)));
+      if (found.length === 0) return value;
+      report.areSecrets(found);
+      return written(secrets.keep(key, value.replaceAll("$${", "${")));
+    }
+    if (Array.isArray(value)) return value.map((each) => replace(each, key, isFree));
+    return typeof value === "object" && value !== null
+      ? Object.fromEntries(
+          Object.entries(value).map(([name, member]) => [name, replace(member, name, isFree || name === FREE_KEY)]),
+        )
+      : value;
+  };
+  return replace(configuration, "secret", false) as Readonly<Record<string, unknown>>;
 }

@@ -16,7 +16,6 @@ import {
   versionAt,
 } from "./configuration/kysely-history.ts";
 import { listDefaultViews, listViews } from "./configuration/kysely-views.ts";
-import { listClaims } from "./identity/kysely-claims.ts";
 import { listSessions } from "./identity/kysely-sessions.ts";
 import {
   byNewest,
@@ -42,9 +41,10 @@ import type {
 } from "./reader.ts";
 import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
 import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
-import { fromInteger, toInteger } from "./columns.ts";
+import { fromInteger, keptIn, toInteger } from "./columns.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
+import { CLAIM, type ClaimFilter } from "./identity/claims.ts";
 
 export type Db = Kysely<Schema>;
 
@@ -127,6 +127,7 @@ const MEMBERSHIPS: ListKey = {
   newestFirst: false,
 };
 const TOKENS = byNewest("tokens", "created_at_ms");
+const CLAIMS = byNewest("claims", "created_at_ms");
 const RESOURCES: ListKey = {
   list: "resources",
   columns: [
@@ -231,6 +232,14 @@ export async function secretsOf(
       .execute(),
     (secret) => secret.token_id,
   );
+}
+
+async function listClaims(db: Db, page: PageRequest, { tenantId, projectId }: ClaimFilter) {
+  const query = db
+    .selectFrom("token_claims")
+    .selectAll()
+    .where(having<Schema["token_claims"]>({ tenant_id: tenantId, project_id: projectId }));
+  return await readPage(query, page, CLAIMS, (row) => keptIn(CLAIM, row));
 }
 
 async function listResources(

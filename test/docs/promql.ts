@@ -2,7 +2,7 @@
 // which labels its result has. https://prometheus.io/docs/prometheus/latest/querying/basics/
 import { CATALOGUE } from "../../src/core/errors.ts";
 import { LABELS } from "../../src/observe/metrics/labels.ts";
-import type { MetricListing } from "../../src/observe/metrics/metric-listing.ts";
+import type { MetricListing } from "../../src/observe/metrics/metrics.ts";
 
 /** A series that can be asked for. */
 interface Series {

@@ -16,7 +16,6 @@ import type { IntegrationStatus } from "../integrations/integrations.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
 import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
 import { type MetricSamples, samplesOf, textOf } from "./machine-metrics.ts";
-import { type MetricListing, listingOf } from "./metric-listing.ts";
 import type { Observer } from "../observer.ts";
 import { processGauges } from "./process-gauges.ts";
 import { type ReplicaFigures, replicaGauges } from "./replica-gauges.ts";
@@ -167,4 +166,33 @@ export function openSupervisorMetrics({
   channelMeters(registry, channels);
   processGauges(registry);
   return { limitStoreAnswered, samples: () => samplesOf(registry) };
+}
+
+/** A metric as the table of docs/metrics.md has it. */
+export interface MetricListing {
+  readonly name: string;
+  readonly type: "counter" | "gauge" | "histogram";
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Upper bounds of a histogram; empty for every other type. */
+  readonly buckets: readonly number[];
+}
+
+/** Properties that prom-client has on a metric but does not declare in its types. */
+interface Registered {
+  readonly name: string;
+  readonly type: MetricListing["type"];
+  readonly help: string;
+  readonly labelNames?: readonly string[];
+  readonly upperBounds?: readonly number[];
+}
+
+function listingOf(registry: Registry): readonly MetricListing[] {
+  return (registry.getMetricsAsArray() as unknown as readonly Registered[]).map((metric) => ({
+    name: metric.name,
+    type: metric.type,
+    help: metric.help,
+    labels: metric.labelNames ?? [],
+    buckets: metric.upperBounds ?? [],
+  }));
 }
