@@ -17,6 +17,7 @@ import type { CountedOptions } from "../store/journal/ledger-options.ts";
 import { openCalls, openDatabase } from "../store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
 import { findListenerSocket, type ListenerSocket } from "./workers/listener-socket.ts";
+import type { BodyOf } from "./workers/channel.ts";
 import { PROTOCOL, type SupervisorChannel, type ToSupervisor, type ToWorker } from "./workers/messages.ts";
 import { openWorkerFigures } from "./workers/machine-figures.ts";
 import { contentWriter, workerContentLog } from "./workers/shared-contents.ts";
@@ -97,7 +98,7 @@ export async function runWorker(
 
 /** Resolves with the number of calls that were cut, when the gateway has been closed. */
 async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGateway>): Promise<number> {
-  const end = Promise.withResolvers<ToWorker["drain"]["body"]>();
+  const end = Promise.withResolvers<BodyOf<ToWorker["drain"]>>();
   let isDraining = false;
   channel.handle("drain", (how) => {
     // The whole gateway may end while a worker that was replaced still drains.

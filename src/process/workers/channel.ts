@@ -6,10 +6,11 @@ import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { FrameReader, frameOf, type Message } from "./frames.ts";
 
 /**
- * The messages that one side takes: for each kind its body, and what a request of this kind is answered with, both as
- * JSON. Kinds that are only sent without a reply have `reply: void`.
+ * The messages that one side takes, as functions: each kind gets a body, and returns what a request of this kind is
+ * answered with, both as JSON. Kinds that are only sent without a reply return `void`.
  */
-export type Messages = Readonly<Record<string, { readonly body: unknown; readonly reply: unknown }>>;
+export type Messages = Readonly<Record<string, (body: never) => unknown>>;
+export type BodyOf<Kind extends Messages[string]> = Parameters<Kind>[0];
 
 /** A body with bytes beside it, which are not written as JSON. */
 export interface WithBytes<Body> {
@@ -94,7 +95,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
   /** Sets what to do with a kind of message, in place of an earlier handler. An error that it throws is the reply. */
   handle<Kind extends keyof Taken & string>(
     kind: Kind,
-    handler: Handler<Taken[Kind]["body"], Taken[Kind]["reply"]>,
+    handler: Handler<BodyOf<Taken[Kind]>, ReturnType<Taken[Kind]>>,
   ): void {
     this.#handlers.set(kind, handler);
   }
@@ -106,29 +107,29 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
   }
 
   /** Sends a message that needs no reply. Without effect on a closed channel. */
-  notify<Kind extends keyof Sent & string>(kind: Kind, body: Sent[Kind]["body"], bytes?: Uint8Array): void {
+  notify<Kind extends keyof Sent & string>(kind: Kind, body: BodyOf<Sent[Kind]>, bytes?: Uint8Array): void {
     this.#send({ kind, id: 0, body, bytes });
   }
 
   /** Rejects with ChannelError when the other side's handler throws, has none for this kind, or the channel is closed. */
   async request<Kind extends keyof Sent & string>(
     kind: Kind,
-    body: Sent[Kind]["body"],
+    body: BodyOf<Sent[Kind]>,
     bytes?: Uint8Array,
-  ): Promise<Sent[Kind]["reply"]> {
+  ): Promise<ReturnType<Sent[Kind]>> {
     return (await this.requestBytes(kind, body, bytes)).body;
   }
 
   /** As `request`, for replies with bytes. */
   requestBytes<Kind extends keyof Sent & string>(
     kind: Kind,
-    body: Sent[Kind]["body"],
+    body: BodyOf<Sent[Kind]>,
     bytes?: Uint8Array,
-  ): Promise<WithBytes<Sent[Kind]["reply"]>> {
+  ): Promise<WithBytes<ReturnType<Sent[Kind]>>> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) return reject(closedError());
       const id = ++this.#lastId;
-      this.#waiting.set(id, { resolve, reject });
+      this.#waiting.set(id, { resolve: resolve as Waiting["resolve"], reject });
       this.#send({ kind, id, body, bytes });
     });
   }
@@ -137,9 +138,9 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
   async requestWithin<Kind extends keyof Sent & string>(
     timeoutMs: number,
     kind: Kind,
-    body: Sent[Kind]["body"],
+    body: BodyOf<Sent[Kind]>,
     bytes?: Uint8Array,
-  ): Promise<WithBytes<Sent[Kind]["reply"]> | null> {
+  ): Promise<WithBytes<ReturnType<Sent[Kind]>> | null> {
     const answer = await within(
       this.requestBytes(kind, body, bytes).catch(() => null),
       timeoutMs,

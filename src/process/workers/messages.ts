@@ -24,104 +24,92 @@ export const PROTOCOL = 3;
 /** What a worker sends to the supervisor. */
 export type ToSupervisor = {
   /** The first message of a worker. The supervisor refuses a worker that it did not start, or another protocol. */
-  readonly hello: { readonly body: WorkerHello; readonly reply: null };
+  hello(body: WorkerHello): null;
   /** Everything is open; the reply comes when this worker may begin to listen. */
-  readonly ready: { readonly body: { readonly ledgerFolder: string }; readonly reply: MayListen };
-  readonly listening: { readonly body: null; readonly reply: void };
+  ready(body: { readonly ledgerFolder: string }): MayListen;
+  listening(body: null): void;
   /** The listener is closed: the kernel gives its index to another worker. */
-  readonly not_listening: { readonly body: null; readonly reply: void };
+  not_listening(body: null): void;
   /** The process is about to end; `cut` calls had to be cut. */
-  readonly ended: { readonly body: { readonly cut: number }; readonly reply: void };
-  readonly beat: { readonly body: WorkerBeat; readonly reply: void };
+  ended(body: { readonly cut: number }): void;
+  beat(body: WorkerBeat): void;
   /** Whole lines of the log, as text in the bytes. */
-  readonly log_lines: { readonly body: null; readonly reply: void };
-  readonly reserve: { readonly body: ReserveWire; readonly reply: ReservedWire };
+  log_lines(body: null): void;
+  reserve(body: ReserveWire): ReservedWire;
   /** Ends needs of reservations. */
-  readonly settle: { readonly body: readonly SettledWire[]; readonly reply: void };
-  readonly limit_status: { readonly body: Account; readonly reply: ReadingWire };
-  readonly limit_first: { readonly body: Account & { readonly mark: string }; readonly reply: boolean };
+  settle(body: readonly SettledWire[]): void;
+  limit_status(body: Account): ReadingWire;
+  limit_first(body: Account & { readonly mark: string }): boolean;
   /** Replies when everything that was counted up to this message is kept, so that no other record of it is needed. */
-  readonly limits_kept: { readonly body: null; readonly reply: null };
+  limits_kept(body: null): null;
   /** Rows of calls, whose texts are in the bytes one after the other. */
-  readonly ledger_rows: { readonly body: RowsWire; readonly reply: null };
-  readonly ledger_places: {
-    readonly body: { readonly journals: readonly string[]; readonly runs: readonly string[] };
-    readonly reply: readonly ShippedPlace[];
-  };
+  ledger_rows(body: RowsWire): null;
+  ledger_places(body: {
+    readonly journals: readonly string[];
+    readonly runs: readonly string[];
+  }): readonly ShippedPlace[];
   /** This worker takes news of targets and credentials from now on; what it has to know at its start follows. */
-  readonly takes_news: { readonly body: null; readonly reply: void };
-  readonly target_news: { readonly body: HealthNews; readonly reply: void };
-  readonly enter_slot: { readonly body: SlotRequest; readonly reply: SlotAnswer };
-  readonly leave_slot: { readonly body: { readonly id: number }; readonly reply: void };
+  takes_news(body: null): void;
+  target_news(body: HealthNews): void;
+  enter_slot(body: SlotRequest): SlotAnswer;
+  leave_slot(body: { readonly id: number }): void;
   /** A provider has refused a credential. */
-  readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
+  credential_refused(body: RefusalNews): void;
   /** The database has changed; replies when all other processes serve by it. */
-  readonly follow_all: { readonly body: null; readonly reply: null };
+  follow_all(body: null): null;
   /** Asks for the figures of all other processes; with metrics, their samples are in the bytes (machine-figures.ts). */
-  readonly machine_figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: MachineFiguresWire };
+  machine_figures(body: { readonly withMetrics: boolean }): MachineFiguresWire;
   /** This worker answers the message `figures` from now on. */
-  readonly serves_figures: { readonly body: null; readonly reply: void };
+  serves_figures(body: null): void;
   /** The last metrics of a worker that ends, in the bytes. */
-  readonly last_metrics: { readonly body: null; readonly reply: null };
-  readonly events: { readonly body: readonly NewEvent[]; readonly reply: void };
-  readonly refusals: { readonly body: readonly Refused[]; readonly reply: null };
+  last_metrics(body: null): null;
+  events(body: readonly NewEvent[]): void;
+  refusals(body: readonly Refused[]): null;
   /** The integrations that the supervisor has open. */
-  readonly integrations: { readonly body: null; readonly reply: readonly IntegrationOutline[] };
+  integrations(body: null): readonly IntegrationOutline[];
   /** Lines for one thread of integrations, in the bytes. */
-  readonly integration_lines: { readonly body: { readonly thread: number }; readonly reply: null };
-  readonly content_key: {
-    readonly body: { readonly tenantId: string; readonly encryptedKey: string };
-    readonly reply: string | null;
-  };
+  integration_lines(body: { readonly thread: number }): null;
+  content_key(body: { readonly tenantId: string; readonly encryptedKey: string }): string | null;
   /** Contents of calls, whose bodies are in the bytes one after the other. Replies false when one of the keys is old. */
-  readonly contents: {
-    readonly body: { readonly contents: readonly ContentWire[]; readonly keys: readonly ContentKey[] };
-    readonly reply: boolean;
-  };
+  contents(body: { readonly contents: readonly ContentWire[]; readonly keys: readonly ContentKey[] }): boolean;
   /** Content of this place is about to be removed: no process keeps what waits. Replies when none of it is written. */
-  readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
+  forget_content(body: ConfigurationScope): null;
   /** What an operation keeps of a call, sealed in the bytes. Replies false when it is too large. */
-  readonly keep_object: {
-    readonly body: { readonly tenantId: string; readonly projectId: string | null; readonly ids: readonly string[] };
-    readonly reply: boolean;
-  };
+  keep_object(body: {
+    readonly tenantId: string;
+    readonly projectId: string | null;
+    readonly ids: readonly string[];
+  }): boolean;
   /** The reply has the object in its bytes. */
-  readonly find_object: {
-    readonly body: { readonly tenantId: string; readonly id: string };
-    readonly reply: { readonly ids: readonly string[]; readonly untilMs: number } | null;
-  };
-  readonly remove_all_objects: {
-    readonly body: { readonly tenantId: string; readonly projectId: string | null };
-    readonly reply: null;
-  };
-  readonly remove_object: { readonly body: { readonly tenantId: string; readonly id: string }; readonly reply: null };
+  find_object(body: {
+    readonly tenantId: string;
+    readonly id: string;
+  }): { readonly ids: readonly string[]; readonly untilMs: number } | null;
+  remove_all_objects(body: { readonly tenantId: string; readonly projectId: string | null }): null;
+  remove_object(body: { readonly tenantId: string; readonly id: string }): null;
 };
 /** What the supervisor sends to a worker. */
 export type ToWorker = {
-  readonly target_news: { readonly body: HealthNews; readonly reply: void };
-  readonly slot_turn: { readonly body: { readonly id: number; readonly turn: QueueOutcome }; readonly reply: void };
-  readonly credential_refused: { readonly body: RefusalNews; readonly reply: void };
+  target_news(body: HealthNews): void;
+  slot_turn(body: { readonly id: number; readonly turn: QueueOutcome }): void;
+  credential_refused(body: RefusalNews): void;
   /** With metrics, the samples are in the bytes as JSON. */
-  readonly figures: { readonly body: { readonly withMetrics: boolean }; readonly reply: ProcessStanding };
-  readonly forget_content: { readonly body: ConfigurationScope; readonly reply: null };
+  figures(body: { readonly withMetrics: boolean }): ProcessStanding;
+  forget_content(body: ConfigurationScope): null;
   /** The gateway has started: every worker knows what its first start has made. */
-  readonly started: { readonly body: null; readonly reply: void };
+  started(body: null): void;
   /** Reads the configuration and the tokens again, and replies when new calls see them. */
-  readonly reload: { readonly body: null; readonly reply: null };
+  reload(body: null): null;
   /** Takes over what has changed in the database, and replies when new calls see it. */
-  readonly follow: { readonly body: null; readonly reply: null };
+  follow(body: null): null;
   /** Sets the weights of all listeners; see listener-socket.ts. */
-  readonly steer: { readonly body: { readonly weights: readonly number[] }; readonly reply: null };
-  /** Takes no new calls, ends those in flight within this time, and exits. */
-  readonly drain: {
-    /** `isReplaced`: other workers continue. */
-    readonly body: { readonly withinMs: number; readonly isReplaced: boolean };
-    readonly reply: void;
-  };
+  steer(body: { readonly weights: readonly number[] }): null;
+  /** Takes no new calls, ends those in flight within this time, and exits. `isReplaced`: other workers continue. */
+  drain(body: { readonly withinMs: number; readonly isReplaced: boolean }): void;
   /** The limit store has freed the slot of a call: it has to end. */
-  readonly limit_lost: { readonly body: { readonly id: number }; readonly reply: void };
+  limit_lost(body: { readonly id: number }): void;
   /** Cuts what is still in flight of a drain. */
-  readonly hurry: { readonly body: null; readonly reply: void };
+  hurry(body: null): void;
 };
 
 /** `isStarting`: the message `started` follows. */

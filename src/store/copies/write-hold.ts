@@ -3,6 +3,7 @@
 // https://sqlite.org/lang_createtrigger.html, https://www.postgresql.org/docs/current/sql-createtrigger.html
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
+import { runStatements } from "../database/run-statements.ts";
 import { codeOf } from "../../core/thrown.ts";
 import { FOREVER_MS, HELD, HELD_CODE } from "../database/move-marks.ts";
 import type { Schema } from "../schema.ts";
@@ -71,13 +72,14 @@ export async function liftHold(db: Db, id: string): Promise<void> {
 
 /** Of a database that is to be filled again. */
 export async function removeHold(tx: Db): Promise<void> {
-  if (usesPostgres(tx)) {
-    for (const table of HELD_TABLES) await sql.raw(`drop trigger if exists ${TRIGGER} on ${table}`).execute(tx);
-    await sql.raw(`drop function if exists ${TRIGGER}()`).execute(tx);
-    return;
-  }
+  if (usesPostgres(tx))
+    return await runStatements(
+      tx,
+      ...HELD_TABLES.map((table) => `drop trigger if exists ${TRIGGER} on ${table}`),
+      `drop function if exists ${TRIGGER}()`,
+    );
   for (const table of HELD_TABLES)
-    for (const change of CHANGES) await sql.raw(`drop trigger if exists ${TRIGGER}_${table}_${change}`).execute(tx);
+    for (const change of CHANGES) await runStatements(tx, `drop trigger if exists ${TRIGGER}_${table}_${change}`);
 }
 
 async function setUntil(db: Db, id: string, until: RawBuilder<unknown>): Promise<void> {
@@ -93,22 +95,20 @@ async function setUntil(db: Db, id: string, until: RawBuilder<unknown>): Promise
 async function addSqliteTriggers(tx: Db): Promise<void> {
   for (const table of HELD_TABLES)
     for (const change of CHANGES)
-      await sql
-        .raw(
-          `create trigger if not exists ${TRIGGER}_${table}_${change} before ${change} on ${table} when exists (select 1 from database_move where role = 'from' and until_ms > unixepoch('subsec') * 1000) begin select raise(abort, '${HELD}'); end`,
-        )
-        .execute(tx);
+      await runStatements(
+        tx,
+        `create trigger if not exists ${TRIGGER}_${table}_${change} before ${change} on ${table} when exists (select 1 from database_move where role = 'from' and until_ms > unixepoch('subsec') * 1000) begin select raise(abort, '${HELD}'); end`,
+      );
 }
 
 async function addPostgresTriggers(tx: Db): Promise<void> {
-  await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(tx);
-  // Conflicts with every change, and with no reading.
-  await sql.raw(`lock table ${HELD_TABLES.join(", ")} in share row exclusive mode`).execute(tx);
-  await sql
-    .raw(
-      `create or replace function ${TRIGGER}() returns trigger language plpgsql as $$ begin if exists (select 1 from database_move where role = 'from' and until_ms > extract(epoch from clock_timestamp()) * 1000) then raise exception '${HELD}' using errcode = '${HELD_CODE}'; end if; return null; end $$`,
-    )
-    .execute(tx);
+  await runStatements(
+    tx,
+    `set local lock_timeout = ${LOCK_TIMEOUT_MS}`,
+    // Conflicts with every change, and with no reading.
+    `lock table ${HELD_TABLES.join(", ")} in share row exclusive mode`,
+    `create or replace function ${TRIGGER}() returns trigger language plpgsql as $$ begin if exists (select 1 from database_move where role = 'from' and until_ms > extract(epoch from clock_timestamp()) * 1000) then raise exception '${HELD}' using errcode = '${HELD_CODE}'; end if; return null; end $$`,
+  );
   const { rows } = await sql<{
     readonly name: string;
   }>`select c.relname as name from pg_trigger t join pg_class c on c.oid = t.tgrelid where t.tgname = ${TRIGGER}`.execute(
@@ -116,9 +116,8 @@ async function addPostgresTriggers(tx: Db): Promise<void> {
   );
   const held = new Set(rows.map(({ name }) => name));
   for (const table of HELD_TABLES.filter((name) => !held.has(name)))
-    await sql
-      .raw(
-        `create trigger ${TRIGGER} before insert or update or delete on ${table} for each statement execute function ${TRIGGER}()`,
-      )
-      .execute(tx);
+    await runStatements(
+      tx,
+      `create trigger ${TRIGGER} before insert or update or delete on ${table} for each statement execute function ${TRIGGER}()`,
+    );
 }

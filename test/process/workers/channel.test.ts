@@ -8,13 +8,13 @@ import { Channel } from "../../../src/process/workers/channel.ts";
 import { connectChannel, listenForChannels } from "../../../src/process/workers/sockets.ts";
 
 type Asked = {
-  readonly double: { readonly body: number; readonly reply: number };
-  readonly later: { readonly body: string; readonly reply: string };
-  readonly turned: { readonly body: null; readonly reply: null };
-  readonly unknown: { readonly body: null; readonly reply: null };
-  readonly said: { readonly body: number; readonly reply: void };
+  double(body: number): number;
+  later(body: string): string;
+  turned(body: null): null;
+  unknown(body: null): null;
+  said(body: number): void;
 };
-type Told = { readonly news: { readonly body: string; readonly reply: void } };
+type Told = { news(body: string): void };
 
 const ends: (() => void)[] = [];
 afterEach(() => {
