@@ -1,5 +1,5 @@
 // What cannot be done of a request, each refused at its path.
-import { type ErrorDetails, GatewayError } from "./errors.ts";
+import { type ErrorCode, type ErrorDetails, GatewayError } from "./errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "./json.ts";
 
 /** The error `invalid_request` at a path of the request; `null` where it is about the whole body. */
@@ -25,22 +25,18 @@ export function objectAt(holder: JsonObject, name: string, path: string): JsonOb
   return value;
 }
 
+/** Makes the error with this code at a path of the request. */
+const refusedAs =
+  (code: ErrorCode) =>
+  (path: string, message: string): GatewayError =>
+    new GatewayError(code, message, { param: path });
+
 /** A common parameter that the provider does not have. */
-export function unsupportedParameter(path: string, message: string): GatewayError {
-  return new GatewayError("unsupported_parameter", message, { param: path });
-}
-
-export function unsupportedValue(path: string, message: string): GatewayError {
-  return new GatewayError("unsupported_value", message, { param: path });
-}
-
-export function unsupportedBlock(path: string, message: string): GatewayError {
-  return new GatewayError("unsupported_content_block", message, { param: path });
-}
-
-export function reservedParameter(path: string, message: string): GatewayError {
-  return new GatewayError("reserved_parameter", message, { param: path });
-}
+export const unsupportedParameter = refusedAs("unsupported_parameter");
+export const unsupportedValue = refusedAs("unsupported_value");
+export const unsupportedBlock = refusedAs("unsupported_content_block");
+export const reservedParameter = refusedAs("reserved_parameter");
+export const modelNotFound = refusedAs("model_not_found");
 
 /** `common` is the parameter of all providers that says the same. */
 export function setByGateway(path: string, common: string): GatewayError {
@@ -59,10 +55,6 @@ export function notFound(message: string): GatewayError {
 /** The state of what is there does not allow it. */
 export function conflict(message: string, details?: ErrorDetails): GatewayError {
   return new GatewayError("conflict", message, details);
-}
-
-export function modelNotFound(path: string, message: string): GatewayError {
-  return new GatewayError("model_not_found", message, { param: path });
 }
 
 /** The error `unknown_reference` at a path in what the client wrote. */

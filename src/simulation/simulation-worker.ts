@@ -18,9 +18,10 @@ answerQuestions(openRecordedReads, (opened) => {
     },
     systemClock,
   );
-  return {
-    route: (question: RouteQuestion) => routeSimulation(question, reads),
-    policy: (question: PolicyQuestion) => policySimulation(question, reads),
-    tests: (question: TestQuestion) => Promise.resolve(testedProposal(question)),
-  } satisfies Record<SimulationMethod, unknown>;
+  const answers = {
+    route: (question) => routeSimulation(question as RouteQuestion, reads),
+    policy: (question) => policySimulation(question as PolicyQuestion, reads),
+    tests: async (question) => testedProposal(question as TestQuestion),
+  } satisfies Record<SimulationMethod, (question: unknown) => Promise<unknown>>;
+  return ({ method, args: [question] }) => answers[method as SimulationMethod](question);
 });

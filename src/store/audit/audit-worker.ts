@@ -25,12 +25,6 @@ async function openReader(place: DatabasePlace): Promise<AuditReads> {
 answerQuestions(
   openReader,
   (reads) =>
-    ({
-      chains: async () => await (await reads()).chains(),
-      check: async (...args: Parameters<AuditReads["check"]>) => await (await reads()).check(...args),
-      asOf: async (...args: Parameters<AuditReads["asOf"]>) => await (await reads()).asOf(...args),
-      exportBounds: async (...args: Parameters<AuditReads["exportBounds"]>) =>
-        await (await reads()).exportBounds(...args),
-      exportPage: async (...args: Parameters<AuditReads["exportPage"]>) => await (await reads()).exportPage(...args),
-    }) satisfies Record<AuditMethod, unknown>,
+    async ({ method, args }) =>
+      await ((await reads())[method as AuditMethod] as (...args: readonly unknown[]) => Promise<unknown>)(...args),
 );

@@ -11,21 +11,16 @@ import type { QuestionSetup } from "./question-thread.ts";
 /** Where processors are scarce, calls come first. */
 const NICE = 10;
 
-type Answers = Readonly<Record<string, (...args: never[]) => Promise<unknown>>>;
-
 /** Does nothing where it is not the program of a thread. */
 export function answerQuestions<Reads>(
   open: (place: DatabasePlace) => Promise<Reads>,
-  answersFrom: (reads: () => Promise<Reads>) => Answers,
+  answerFrom: (reads: () => Promise<Reads>) => (request: ThreadRequest) => Promise<unknown>,
 ): void {
   const port = parentPort;
   if (port === null) return;
   // on Linux, a thread has a priority of its own; https://man7.org/linux/man-pages/man2/setpriority.2.html
   if (process.platform === "linux") setPriority(NICE);
   const { place } = workerData as QuestionSetup;
-  const answers = answersFrom(loadedOnce(() => open(place)));
-  port.on("message", (request: ThreadRequest) => {
-    const { method, args } = request;
-    void reply(port, request, () => (answers[method] as (...all: readonly unknown[]) => Promise<unknown>)(...args));
-  });
+  const answer = answerFrom(loadedOnce(() => open(place)));
+  port.on("message", (request: ThreadRequest) => void reply(port, request, () => answer(request)));
 }
