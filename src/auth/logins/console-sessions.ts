@@ -12,13 +12,8 @@ import { membershipsOf } from "../memberships.ts";
 /** How long a login counts as recent: recent-login.ts says for what. */
 export const RECENT_LOGIN_MS = 15 * 60_000;
 
-export interface SessionSecret {
-  readonly text: string;
-  readonly hash: string;
-}
-
 /** 256 random bits in 43 characters that need no quoting in cookies and URLs. */
-export function newSessionSecret(): SessionSecret {
+export function newSessionSecret() {
   const text = crypto.getRandomValues(new Uint8Array(32)).toBase64({ alphabet: "base64url", omitPadding: true });
   return { text, hash: secretHash(text) };
 }

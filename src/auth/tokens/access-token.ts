@@ -18,14 +18,6 @@ export const DEFAULT_LIFETIME_MS: Readonly<Record<TokenKind, number>> = {
   project: 365 * 86_400_000,
 };
 
-export interface NewTokenText {
-  readonly id: string;
-  /** Shown once and not stored. */
-  readonly text: string;
-  /** Hash of the whole text, 32 bytes. */
-  readonly sha256: Uint8Array;
-}
-
 export interface ParsedToken {
   readonly kind: TokenKind;
   readonly id: string;
@@ -44,12 +36,15 @@ export const TOKEN_TEXT_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
 const SHAPE = new RegExp(`^dgm_[pu]t_[0-9A-Za-z]{${ID_LENGTH}}_[0-9A-Za-z]{${SECRET_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /** Makes a token with a new id. */
-export function newAccessToken(kind: TokenKind): NewTokenText {
+export function newAccessToken(kind: TokenKind) {
   return newTokenText(kind, newId());
 }
 
-/** Makes a new secret for the token with this id. */
-export function newTokenText(kind: TokenKind, id: string): NewTokenText {
+/**
+ * Makes a new secret for the token with this id. The text is shown once and not stored; of it, the SHA-256 of the whole
+ * text is kept.
+ */
+export function newTokenText(kind: TokenKind, id: string) {
   const secret = crypto.getRandomValues(new Uint8Array(32));
   const body = `${PREFIX[kind]}${id}_${base62(BigInt(`0x${secret.toHex()}`), SECRET_LENGTH)}`;
   const text = body + checksum(body);

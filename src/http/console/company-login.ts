@@ -58,18 +58,13 @@ export async function companyLoginBegun(
 const consoleIssuers = ({ logins }: Pick<Snapshot, "logins">): readonly ConsoleIssuer[] =>
   logins.filter((issuer): issuer is ConsoleIssuer => issuer.console !== undefined);
 
-export interface FinishedLogin {
-  readonly identity: LoggedIn;
-  readonly to: string;
-}
-
 /** Throws `login_failed` for every cause, `too_many_logins`, or `login_unavailable`. */
 export async function companyLogin(
   request: Request,
   arrival: Arrival,
   address: string | null,
   context: ConsoleContext,
-): Promise<FinishedLogin> {
+) {
   const pending = pendingIn(request.headers, arrival);
   const { searchParams } = new URL(request.url);
   const issuer = consoleIssuers(context.snapshot()).find(({ name }) => name === pending?.issuer);

@@ -11,13 +11,8 @@ export interface BudgetStatus {
   readonly used: number;
 }
 
-export interface RefusalMeters {
-  count(record: CallRecord): void;
-  thresholdReached(budgetId: string): void;
-}
-
 /** `budgets` is called when metrics are scraped. */
-export function openRefusalMeters(registry: Registry, budgets: () => Promise<readonly BudgetStatus[]>): RefusalMeters {
+export function openRefusalMeters(registry: Registry, budgets: () => Promise<readonly BudgetStatus[]>) {
   const registers = [registry];
   const nameOf = bounded(MOST.rule);
   const wouldRefuse = new Counter({
@@ -58,8 +53,8 @@ export function openRefusalMeters(registry: Registry, budgets: () => Promise<rea
     },
   });
   return {
-    thresholdReached: (budgetId) => thresholds.inc({ budget: nameOf(budgetId) }),
-    count({ limits, policies, code }) {
+    thresholdReached: (budgetId: string): void => thresholds.inc({ budget: nameOf(budgetId) }),
+    count({ limits, policies, code }: CallRecord): void {
       for (const { id, wouldRefuse: would, refused } of limits) {
         if (would) wouldRefuse.inc({ limit: nameOf(id) });
         if (refused !== undefined) refusals.inc({ code: refused, rule: nameOf(id) });

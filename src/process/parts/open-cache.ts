@@ -1,24 +1,18 @@
 // Opens the response cache.
 import { join } from "node:path";
-import { type FollowedPurges, followPurges } from "../../cache/follow-purges.ts";
+import { followPurges } from "../../cache/follow-purges.ts";
 import { followTenants, openResponseCache } from "../../cache/open-response-cache.ts";
-import type { ResponseCache } from "../../cache/response-cache.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { SnapshotSource } from "../../snapshot/source.ts";
 import type { Base } from "./base.ts";
 import type { Storage } from "./open-storage.ts";
-
-export interface OpenCache {
-  readonly cache: ResponseCache;
-  readonly purges: FollowedPurges;
-}
 
 /** Opens the response cache, whose driver is loaded only where it is configured. */
 export async function openCache(
   { options: { cache: settings, dataFolder }, log, closing }: Base,
   { keys, store }: Storage,
   source: SnapshotSource,
-): Promise<OpenCache> {
+) {
   const cache = await openResponseCache({
     settings,
     masterKey: keys.read()[0]!,

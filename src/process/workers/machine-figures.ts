@@ -24,13 +24,8 @@ export interface OwnFigures {
   readonly metrics: Pick<Metrics, "samples">;
 }
 
-export interface MachineFigures {
-  join(channel: WorkerChannel): void;
-  close(): void;
-}
-
 /** In the supervisor. */
-export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) => void): MachineFigures {
+export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) => void) {
   /** The last samples of each worker, as text. */
   const samples = new Map<WorkerChannel, string>();
   /** What workers had counted that have ended, as text. */
@@ -81,7 +76,7 @@ export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) =>
   timer.unref();
 
   return {
-    join(channel) {
+    join(channel: WorkerChannel): void {
       channel.handle("machine_figures", ({ withMetrics }) => machine(channel, withMetrics));
       channel.handle("last_metrics", (_, bytes) => void samples.set(channel, decoder.decode(bytes)));
       channel.handle("serves_figures", () => void samples.set(channel, "[]"));

@@ -19,11 +19,6 @@ const MAX_UNREAD_BY_WORKER_BYTES = 64 * 1024 * 1024;
 /** Lines of the log may wait for a supervisor that gets no CPU for a while; beyond this it counts as gone. */
 const MAX_UNREAD_BY_SUPERVISOR_BYTES = 256 * 1024 * 1024;
 
-export interface OpenChannelSocket {
-  readonly path: string;
-  close(): void;
-}
-
 /** Listens in a folder of the data folder, or of the temporary folder where that path would be too long. */
 export async function listenForChannels<Sent extends Messages, Taken extends Messages>({
   dataFolder,
@@ -33,7 +28,7 @@ export async function listenForChannels<Sent extends Messages, Taken extends Mes
   readonly dataFolder: string;
   readonly onChannel: (channel: Channel<Sent, Taken>) => void;
   readonly onFault: (fault: unknown) => void;
-}): Promise<OpenChannelSocket> {
+}) {
   const { folder, isTemporary } = socketFolder(dataFolder);
   await removeDead(folder);
   const path = join(folder, `${crypto.randomUUID().slice(-NAME_CHARACTERS)}${ENDING}`);
@@ -50,7 +45,7 @@ export async function listenForChannels<Sent extends Messages, Taken extends Mes
   chmodSync(path, OWNERS_FILE);
   return {
     path,
-    close() {
+    close(): void {
       listener.stop(true);
       rmSync(isTemporary ? folder : path, { force: true, recursive: true });
     },
