@@ -1,4 +1,5 @@
 // What encoding a request gives, and what the decoder of its answer has to know of it.
+import type { ChatParams } from "../core/chat.ts";
 import type { UpstreamRequest } from "../wire/upstream.ts";
 
 export interface EncodedRequest {
@@ -10,6 +11,19 @@ export interface EncodedRequest {
    * record: `max_tokens -> max_output_tokens`.
    */
   readonly mapped?: readonly string[];
+}
+
+/**
+ * Parameters that are sent in another form, each with its place on the wire; `false` for one that keeps its form in this
+ * request.
+ */
+export type WirePlaces = readonly (readonly [name: keyof ChatParams, place: string] | false)[];
+
+/** Returns where those of the parameters went that are set. */
+export function mappedNames(params: ChatParams, places: WirePlaces): readonly string[] {
+  return places
+    .filter((place) => place !== false && params[place[0]] !== undefined)
+    .map((place) => (place as readonly string[]).join(" -> "));
 }
 
 /** One text that the model reads, which is made of several. */

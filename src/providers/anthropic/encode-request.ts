@@ -4,7 +4,7 @@ import { mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { betasOfBlocks, betasOfTools } from "./dialect.ts";
 import { FILES_BETA } from "./encode-content.ts";
@@ -88,7 +88,7 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
       ...betasOfTools((tools.tools ?? []).map((tool) => tool["type"])),
     ],
     memo: memoOf(json, tools),
-    mapped: mappedNames(params, json),
+    mapped: mappedNames(params, placesOf(params, json)),
   };
 }
 
@@ -131,29 +131,19 @@ function withPassThrough(encoded: JsonObject, extra: JsonObject): JsonObject {
   return mergeObjects(encoded, extra, keepEncoded);
 }
 
-/** Parameters that are always sent in another form, each with its place on the wire. */
-const PLACES = [
-  ["max_completion_tokens", "max_completion_tokens -> max_tokens"],
-  ["stop", "stop -> stop_sequences"],
-  ["safety_identifier", "safety_identifier -> metadata.user_id"],
-  ["tools", "tools -> tools[].input_schema"],
-  ["tool_choice", "tool_choice -> tool_choice.type"],
-  ["web_search_options", "web_search_options -> tools"],
-  ["reasoning_effort", "reasoning_effort -> thinking"],
-  ["stream_options", "stream_options -> the last chunk, made by the gateway"],
-] as const;
-
-/** Where the parameters went that did not keep their names, for explain and the record. */
-function mappedNames(params: ChatParams, json: JsonOutput): readonly string[] {
-  const places: string[] = [];
-  for (const [name, place] of PLACES) if (params[name] !== undefined) places.push(place);
-  if (params.user !== undefined && params.safety_identifier === undefined) places.push("user -> metadata.user_id");
-  if (params.parallel_tool_calls !== undefined)
-    places.push("parallel_tool_calls -> tool_choice.disable_parallel_tool_use");
-  if (params.service_tier === "default") places.push("service_tier -> service_tier standard_only");
-  if (json !== null)
-    places.push(
-      json.kind === "format" ? "response_format -> output_config.format" : "response_format -> a forced tool call",
-    );
-  return places;
+function placesOf({ safety_identifier: userId, service_tier: tier }: ChatParams, json: JsonOutput): WirePlaces {
+  return [
+    ["max_completion_tokens", "max_tokens"],
+    ["stop", "stop_sequences"],
+    ["safety_identifier", "metadata.user_id"],
+    ["tools", "tools[].input_schema"],
+    ["tool_choice", "tool_choice.type"],
+    ["web_search_options", "tools"],
+    ["reasoning_effort", "thinking"],
+    ["stream_options", "the last chunk, made by the gateway"],
+    userId === undefined && ["user", "metadata.user_id"],
+    ["parallel_tool_calls", "tool_choice.disable_parallel_tool_use"],
+    tier === "default" && ["service_tier", "service_tier standard_only"],
+    json !== null && ["response_format", json.kind === "format" ? "output_config.format" : "a forced tool call"],
+  ];
 }

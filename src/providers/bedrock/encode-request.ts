@@ -8,7 +8,7 @@ import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/
 import { thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { modelUrl } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
@@ -86,7 +86,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     memo,
     // only explanations read it
     get mapped() {
-      return mappedNames(params, json, facts);
+      return mappedNames(params, placesOf(params, json, facts));
     },
   };
 }
@@ -168,25 +168,18 @@ const EFFORT_FIELDS: Readonly<Partial<Record<ReasoningForm, string>>> = {
   qwen: "reasoning_config",
 };
 
-function mappedNames(params: ChatParams, json: JsonOutput, facts: FamilyFacts): readonly string[] {
-  const effort = facts.claude === null ? EFFORT_FIELDS[facts.reasoning] : "thinking";
-  const places: readonly (readonly [unknown, string])[] = [
-    [params.max_tokens ?? params.max_completion_tokens, "max_completion_tokens -> inferenceConfig.maxTokens"],
-    [params.temperature, "temperature -> inferenceConfig.temperature"],
-    [params.top_p, "top_p -> inferenceConfig.topP"],
-    [params.stop, "stop -> inferenceConfig.stopSequences"],
-    [params.tools, "tools -> toolConfig.tools"],
-    [params.tool_choice, "tool_choice -> toolConfig.toolChoice"],
-    [
-      params.parallel_tool_calls === false || undefined,
-      "parallel_tool_calls -> additionalModelRequestFields.tool_choice.disable_parallel_tool_use",
-    ],
-    [params.service_tier, "service_tier -> serviceTier.type"],
-    [params.reasoning_effort, `reasoning_effort -> additionalModelRequestFields.${effort}`],
-    [
-      json ?? undefined,
-      json?.kind === "format" ? "response_format -> outputConfig.textFormat" : "response_format -> a forced tool call",
-    ],
+function placesOf({ parallel_tool_calls: parallel }: ChatParams, json: JsonOutput, facts: FamilyFacts): WirePlaces {
+  const fields = "additionalModelRequestFields";
+  return [
+    ["max_completion_tokens", "inferenceConfig.maxTokens"],
+    ["temperature", "inferenceConfig.temperature"],
+    ["top_p", "inferenceConfig.topP"],
+    ["stop", "inferenceConfig.stopSequences"],
+    ["tools", "toolConfig.tools"],
+    ["tool_choice", "toolConfig.toolChoice"],
+    parallel === false && ["parallel_tool_calls", `${fields}.tool_choice.disable_parallel_tool_use`],
+    ["service_tier", "serviceTier.type"],
+    ["reasoning_effort", `${fields}.${facts.claude === null ? EFFORT_FIELDS[facts.reasoning] : "thinking"}`],
+    json !== null && ["response_format", json.kind === "format" ? "outputConfig.textFormat" : "a forced tool call"],
   ];
-  return places.filter(([value]) => value !== undefined).map(([, place]) => place);
 }

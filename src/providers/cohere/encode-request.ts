@@ -4,7 +4,7 @@ import { isSet, mergeObjects, type Json, type JsonObject } from "../../core/json
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
@@ -52,7 +52,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     memo: null,
     // only explanations read it
     get mapped() {
-      return mappedNames(params);
+      return mappedNames(params, PLACES);
     },
   };
 }
@@ -102,13 +102,9 @@ function withDocuments(path: string, there: Json, added: Json): Json {
   return joined ? [...(there as readonly Json[]), ...(added as readonly Json[])] : keepEncoded(path, there, added);
 }
 
-/** Where the parameters went that did not keep their names, for explain and the record. */
-function mappedNames(params: ChatParams): readonly string[] {
-  const places: readonly (readonly [unknown, string])[] = [
-    [params.max_completion_tokens, "max_completion_tokens -> max_tokens"],
-    [params.top_p, "top_p -> p"],
-    [params.stop, "stop -> stop_sequences"],
-    [params.reasoning_effort, "reasoning_effort -> thinking"],
-  ];
-  return places.filter(([value]) => value !== undefined).map(([, place]) => place);
-}
+const PLACES: WirePlaces = [
+  ["max_completion_tokens", "max_tokens"],
+  ["top_p", "p"],
+  ["stop", "stop_sequences"],
+  ["reasoning_effort", "thinking"],
+];

@@ -4,6 +4,7 @@ import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
+import type { WirePlaces } from "../encoded-request.ts";
 import { takesJsonSchema, thinkingFor } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
@@ -21,31 +22,25 @@ const RENAMED = [
   ["frequency_penalty", "frequencyPenalty"],
 ] as const;
 
-/** Where the other parameters go, for explain and the record. */
-const ELSEWHERE = [
-  ["max_tokens", "generationConfig.maxOutputTokens"],
-  ["stream", "streamGenerateContent"],
-  ["stream_options", "the usage of every event"],
-  ["stop", "generationConfig.stopSequences"],
-  ["seed", "generationConfig.seed"],
-  ["response_format", "generationConfig.responseMimeType"],
-  ["logprobs", "generationConfig.responseLogprobs"],
-  ["top_logprobs", "generationConfig.logprobs"],
-  ["reasoning_effort", "generationConfig.thinkingConfig"],
-  ["modalities", "generationConfig.responseModalities"],
-  ["audio", "generationConfig.speechConfig"],
-  ["tools", "tools.functionDeclarations"],
-  ["tool_choice", "toolConfig.functionCallingConfig"],
-  ["web_search_options", "tools.googleSearch"],
-] as const;
-
-export function mappedNames(params: ChatParams, { serviceTier }: GeminiPlatform): string[] {
-  const pairs = [
+export function wirePlaces({ serviceTier }: GeminiPlatform): WirePlaces {
+  return [
     ...RENAMED.map(([name, wire]) => [name, `generationConfig.${wire}`] as const),
-    ...ELSEWHERE,
-    ["service_tier", serviceTier.name] as const,
+    ["max_tokens", "generationConfig.maxOutputTokens"],
+    ["stream", "streamGenerateContent"],
+    ["stream_options", "the usage of every event"],
+    ["stop", "generationConfig.stopSequences"],
+    ["seed", "generationConfig.seed"],
+    ["response_format", "generationConfig.responseMimeType"],
+    ["logprobs", "generationConfig.responseLogprobs"],
+    ["top_logprobs", "generationConfig.logprobs"],
+    ["reasoning_effort", "generationConfig.thinkingConfig"],
+    ["modalities", "generationConfig.responseModalities"],
+    ["audio", "generationConfig.speechConfig"],
+    ["tools", "tools.functionDeclarations"],
+    ["tool_choice", "toolConfig.functionCallingConfig"],
+    ["web_search_options", "tools.googleSearch"],
+    ["service_tier", serviceTier.name],
   ];
-  return pairs.filter(([name]) => params[name] !== undefined).map(([name, wire]) => `${name} -> ${wire}`);
 }
 
 /** Throws GatewayError `unsupported_value` with the path. */

@@ -4,7 +4,7 @@ import type { BlockType, ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames } from "../encoded-request.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
@@ -12,7 +12,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encodeBody, joinedTexts } from "./encode-body.ts";
 import { LEFT_OUT_EMPTY } from "./encode-contents.ts";
-import { mappedNames } from "./encode-params.ts";
+import { wirePlaces } from "./encode-params.ts";
 import { renamedFunctions } from "./encode-tools.ts";
 import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
@@ -29,7 +29,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
       body: JSON.stringify(encodeBody(request, target.model, AI_STUDIO)),
     },
     memo: renamedFunctions(request.params),
-    mapped: mappedNames(request.params, AI_STUDIO),
+    mapped: mappedNames(request.params, wirePlaces(AI_STUDIO)),
   };
 }
 

@@ -7,7 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import { hasParts } from "../conversation/join-texts.ts";
-import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
+import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { serverAddress } from "./address.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
@@ -47,7 +47,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     memo: null,
     // only explanations read it
     get mapped() {
-      return mappedNames(params);
+      return mappedNames(params, PLACES);
     },
   };
 }
@@ -109,19 +109,14 @@ function placed(extra: JsonObject): JsonObject {
   };
 }
 
-/** Where the parameters went that did not keep their names, for explain and the record. */
-function mappedNames(params: ChatParams): readonly string[] {
-  const inOptions = (["temperature", "top_p", "seed", "stop", "presence_penalty", "frequency_penalty"] as const).map(
-    (name) => [params[name], `${name} -> options.${name}`] as const,
-  );
-  const places: readonly (readonly [unknown, string])[] = [
-    [
-      params.max_completion_tokens ?? params.max_tokens,
-      `${params.max_completion_tokens === undefined ? "max_tokens" : "max_completion_tokens"} -> options.num_predict`,
-    ],
-    ...inOptions,
-    [params.response_format, "response_format -> format"],
-    [params.reasoning_effort, "reasoning_effort -> think"],
-  ];
-  return places.filter(([value]) => value !== undefined).map(([, place]) => place);
-}
+const PLACES: WirePlaces = [
+  ["max_completion_tokens", "options.num_predict"],
+  ["temperature", "options.temperature"],
+  ["top_p", "options.top_p"],
+  ["seed", "options.seed"],
+  ["stop", "options.stop"],
+  ["presence_penalty", "options.presence_penalty"],
+  ["frequency_penalty", "options.frequency_penalty"],
+  ["response_format", "format"],
+  ["reasoning_effort", "think"],
+];

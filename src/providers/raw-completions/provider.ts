@@ -3,12 +3,15 @@
 import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
+import { mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
 import { capabilityTable, encoded, errorsOf, rawPromptsAt } from "./raw-prompts.ts";
 import type { CompletionRow } from "./row.ts";
+
+const PLACES: WirePlaces = PROMPT_PARAMETERS.map((name) => [name, "the prompt"]);
 
 export function completionProvider(row: CompletionRow): Provider {
   const { form } = row;
@@ -32,12 +35,9 @@ export function completionProvider(row: CompletionRow): Provider {
     reserved: new Set([...RESERVED, ...form.reserved]),
     encodeRequest(request, target) {
       const prompt = promptOf(request, target.model, start);
-      const mappedNames = PROMPT_PARAMETERS.filter((name) => request.params[name] !== undefined).map(
-        (name) => `${name} -> the prompt`,
-      );
       return {
         ...encoded(row, request, target, prompt),
-        ...(mappedNames.length > 0 && { mapped: mappedNames }),
+        mapped: mappedNames(request.params, PLACES),
       };
     },
     joinedTexts: (request, target) => [joinedPrompt(request, target.model, start)],

@@ -8,7 +8,7 @@ import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, promptOf } from "../prompt-template/prompt.ts";
-import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
+import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 
@@ -35,14 +35,13 @@ const RESERVED_INSIDE = {
   "input.max_completion_tokens": "max_completion_tokens",
 };
 
+const PLACES: WirePlaces = PROMPT_PARAMETERS.map((name) => [name, "input.prompt"]);
+
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { params } = request;
   const stream = params.stream === true;
   const { path, version } = placeOf(target.model);
   const body = present({ version, input: inputOf(request, target.model), stream: stream ? true : undefined });
-  const mappedNames = PROMPT_PARAMETERS.filter((name) => params[name] !== undefined).map(
-    (name) => `${name} -> input.prompt`,
-  );
   // Some configured addresses contain the version.
   const baseUrl = target.baseUrl.replace(/\/v1$/, "");
   const memo: ReplicateMemo = { baseUrl, stream };
@@ -54,7 +53,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
       body: JSON.stringify(withExtra(body, request.extra, RESERVED_INSIDE)),
     },
     memo,
-    ...(mappedNames.length > 0 && { mapped: mappedNames }),
+    mapped: mappedNames(params, PLACES),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
+import { mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { encodeItems, type ReasoningBack } from "./encode-items.ts";
 import { encodeChoice, encodeText, encodeTools } from "./encode-tools.ts";
 
@@ -47,7 +48,7 @@ export function encodeBody(
     include: included(params, include),
     ...encodeParams(params),
   };
-  return { body: mergeObjects(encoded, passed, keepEncoded), mapped: mappedNames(params) };
+  return { body: mergeObjects(encoded, passed, keepEncoded), mapped: mappedNames(params, PLACES) };
 }
 
 function included(params: ChatParams, more: Json | undefined): readonly Json[] {
@@ -89,20 +90,15 @@ function encodeParams(params: ChatParams): JsonObject {
   };
 }
 
-/** Parameters that are always sent in another form, each with its place on the wire. */
-const PLACES = [
-  ["max_tokens", "max_tokens -> max_output_tokens"],
-  ["max_completion_tokens", "max_completion_tokens -> max_output_tokens"],
-  ["response_format", "response_format -> text.format"],
-  ["verbosity", "verbosity -> text.verbosity"],
-  ["reasoning_effort", "reasoning_effort -> reasoning.effort"],
-  ["logprobs", "logprobs -> include"],
-  ["tools", "tools -> tools[], with flat functions"],
-  ["tool_choice", "tool_choice -> tool_choice, with a flat name"],
-  ["web_search_options", "web_search_options -> tools"],
-  ["stream_options", "stream_options -> the last chunk, made by the gateway"],
-] as const;
-
-function mappedNames(params: ChatParams): readonly string[] {
-  return PLACES.filter(([name]) => params[name] !== undefined).map(([, place]) => place);
-}
+const PLACES: WirePlaces = [
+  ["max_tokens", "max_output_tokens"],
+  ["max_completion_tokens", "max_output_tokens"],
+  ["response_format", "text.format"],
+  ["verbosity", "text.verbosity"],
+  ["reasoning_effort", "reasoning.effort"],
+  ["logprobs", "include"],
+  ["tools", "tools[], with flat functions"],
+  ["tool_choice", "tool_choice, with a flat name"],
+  ["web_search_options", "tools"],
+  ["stream_options", "the last chunk, made by the gateway"],
+];

@@ -8,11 +8,11 @@ import { decodeResponse } from "../gemini/decode-response.ts";
 import { openStream } from "../gemini/decode-stream.ts";
 import { LEFT_OUT_EMPTY } from "../gemini/encode-contents.ts";
 import { encodeBody, joinedTexts } from "../gemini/encode-body.ts";
-import { encodeServiceTier, mappedNames } from "../gemini/encode-params.ts";
+import { encodeServiceTier, wirePlaces } from "../gemini/encode-params.ts";
 import { renamedFunctions } from "../gemini/encode-tools.ts";
 import type { GeminiPlatform } from "../gemini/platform.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames } from "../encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 
@@ -56,7 +56,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
       body: JSON.stringify(encodeBody(request, model, VERTEX)),
     },
     memo: renamedFunctions(request.params),
-    mapped: mappedNames(request.params, VERTEX),
+    mapped: mappedNames(request.params, wirePlaces(VERTEX)),
   };
 }
 
