@@ -1,7 +1,7 @@
 // Decodes the events of a streamed answer into chunks: https://platform.claude.com/docs/en/build-with-claude/streaming.
 // Blocks come one after another, each with a start, deltas and a stop; then message_delta gives the stop reason.
 // Unknown events, blocks and deltas are ignored, as the vendor asks.
-import type { ChatChunk } from "../../core/chat.ts";
+import type { ChatAnswer, ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
@@ -9,6 +9,7 @@ import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
 import { GrownText } from "../content-blocks/grown-text.ts";
 import {
+  answerOf,
   chunkOf,
   NO_CHUNKS,
   type OpenCall,
@@ -22,7 +23,6 @@ import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../answers/sent-json.ts";
 import { tokenCount } from "../../core/record/token-count.ts";
-import { callerOf } from "./decode-response.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { annotationsOf, carriedTurn, endBlock, growBlock, pieceOf, withPiece } from "./turn-content.ts";
@@ -58,6 +58,11 @@ const KINDS: Readonly<Record<string, "text" | "thinking" | "call">> = {
 
 export function openStream(context: DecodeContext): StreamDecoder {
   return new MessageStream(answerToolOf(context.memo));
+}
+
+/** Decodes the content of a whole answer, whose blocks are those of a stream that begins with all of them. */
+export function decodeWhole(answer: JsonObject, context: DecodeContext): ChatAnswer {
+  return answerOf(new MessageStream(answerToolOf(context.memo)).whole(answer));
 }
 
 class MessageStream implements StreamDecoder {
@@ -106,7 +111,9 @@ class MessageStream implements StreamDecoder {
       case "content_block_stop":
         return this.#endOpenBlock();
       case "message_start":
-        return isObject(event["message"]) ? this.#onMessageStart(event["message"]) : NO_CHUNKS;
+        return isObject(event["message"])
+          ? this.#onMessageStart(event["message"], (block) => JSON.stringify(block).length)
+          : NO_CHUNKS;
       case "message_delta":
         return [...this.#endOpenBlock(), ...this.#onMessageDelta(event)];
       case "message_stop":
@@ -131,6 +138,12 @@ class MessageStream implements StreamDecoder {
     return this.#searches === 0 ? {} : { web_search: this.#searches };
   }
 
+  whole(answer: JsonObject): readonly ChatChunk[] {
+    const begun = this.#onMessageStart(answer, () => 0);
+    this.#stopSequence = stopSequenceOf(answer["stop_sequence"]);
+    return [...begun, ...refusalIn(answer["stop_details"]), ...this.#finish(this.#stopReason, {})];
+  }
+
   growth(): (piece: string) => void {
     return this.#grown.push;
   }
@@ -139,7 +152,8 @@ class MessageStream implements StreamDecoder {
     return NO_CHUNKS;
   }
 
-  #onMessageStart(message: JsonObject): readonly ChatChunk[] {
+  /** `sizeOf` returns the number of characters that are kept of a block. */
+  #onMessageStart(message: JsonObject, sizeOf: (block: JsonObject) => number): readonly ChatChunk[] {
     const { id, model, content, stop_reason: reason } = message;
     if (isObject(message["usage"])) this.#usage = message["usage"];
     if (typeof reason === "string") this.#stopReason = reason;
@@ -151,14 +165,13 @@ class MessageStream implements StreamDecoder {
       ...(isObject(message["usage"]) && { usage: usageOf(this.#usage), ...serviceTierOf(this.#usage) }),
     };
     // A turn that is continued after code ran at the vendor begins with blocks that are already complete.
-    const chunks = [first, ...objectsIn(content).flatMap((block) => this.#wholeBlock(block))];
+    const blocks = objectsIn(content).flatMap((block) => [
+      ...this.#onBlockStart(block, undefined, sizeOf(block)),
+      ...this.#endOpenBlock(),
+    ]);
     // their searches were billed with the answer in which they ran
     this.#searches = 0;
-    return chunks;
-  }
-
-  #wholeBlock(block: JsonObject): readonly ChatChunk[] {
-    return [...this.#onBlockStart(block, undefined, JSON.stringify(block).length), ...this.#endOpenBlock()];
+    return [first, ...blocks];
   }
 
   /** `size` is the number of characters that are kept of it. */
@@ -182,8 +195,12 @@ class MessageStream implements StreamDecoder {
         return this.#chunks.text(textOrEmpty(start["text"]));
       }
       case "thinking":
-        this.#block = { kind: "thinking", text: "", signature: textOrEmpty(start["signature"]) };
-        return this.#addThinking(this.#block, textOrEmpty(start["thinking"]));
+        this.#block = {
+          kind: "thinking",
+          text: textOrEmpty(start["thinking"]),
+          signature: textOrEmpty(start["signature"]),
+        };
+        return this.#chunks.reasoning(this.#block.text);
       case "redacted_thinking":
         this.#block = OTHER;
         return this.#chunks.detail((index) => redactedDetail(textOrEmpty(start["data"]), index));
@@ -246,7 +263,9 @@ class MessageStream implements StreamDecoder {
           ? this.#chunks.callInput(block.call, textOrEmpty(delta["partial_json"]))
           : NO_CHUNKS;
       case "thinking_delta":
-        return block.kind === "thinking" ? this.#addThinking(block, textOrEmpty(delta["thinking"])) : NO_CHUNKS;
+        if (block.kind !== "thinking") return NO_CHUNKS;
+        requireKeepable((block.text += textOrEmpty(delta["thinking"])).length, "thinking");
+        return this.#chunks.reasoning(textOrEmpty(delta["thinking"]));
       case "signature_delta":
         if (block.kind === "thinking")
           requireKeepable((block.signature += textOrEmpty(delta["signature"])).length, "thinking");
@@ -258,12 +277,6 @@ class MessageStream implements StreamDecoder {
       default:
         return NO_CHUNKS;
     }
-  }
-
-  #addThinking(block: ThinkingBlock, piece: string): readonly ChatChunk[] {
-    block.text += piece;
-    requireKeepable(block.text.length, "thinking");
-    return this.#chunks.reasoning(piece);
   }
 
   /** A provider may leave the end of a block out; what follows the block ends it too. */
@@ -292,14 +305,13 @@ class MessageStream implements StreamDecoder {
     if (typeof delta["stop_reason"] === "string") this.#stopReason = delta["stop_reason"];
     this.#container = delta["container"] ?? this.#container;
     this.#stopSequence = { ...this.#stopSequence, ...stopSequenceOf(delta["stop_sequence"]) };
-    const refusal = refusalOf(delta["stop_details"]);
     const counted = isObject(event["usage"]) ? { usage: usageOf(this.#usage) } : {};
     if (this.#stopReason === null || this.#chunks.isFinished)
       return isObject(event["usage"]) ? [{ choices: [], ...counted }] : NO_CHUNKS;
-    return [...(refusal === null ? NO_CHUNKS : [chunkOf({ refusal })]), ...this.#finish(this.#stopReason, counted)];
+    return [...refusalIn(delta["stop_details"]), ...this.#finish(this.#stopReason, counted)];
   }
 
-  #finish(stopReason: string, more: Partial<ChatChunk>): readonly ChatChunk[] {
+  #finish(stopReason: string | null, more: Partial<ChatChunk>): readonly ChatChunk[] {
     return this.#chunks.finish({
       isCutOff: isCutOff(stopReason),
       carried: carriedTurn(this.#turn.blocks, this.#container, this.#answerTool),
@@ -307,6 +319,11 @@ class MessageStream implements StreamDecoder {
       more,
     });
   }
+}
+
+function refusalIn(details: Json | undefined): readonly ChatChunk[] {
+  const refusal = refusalOf(details);
+  return refusal === null ? NO_CHUNKS : [chunkOf({ refusal })];
 }
 
 /** `null` when the data is not an event: some compatible servers end with OpenAI's `[DONE]`. */
@@ -331,3 +348,11 @@ const OF_PROMPT: readonly string[] = [
   "cache_creation_input_tokens",
   "cache_creation",
 ];
+
+/**
+ * The caller of the tool, when it was not the model itself but code that it runs at the vendor. It has to be sent back
+ * with the tool call.
+ */
+function callerOf({ caller }: JsonObject): { readonly extra_content?: JsonObject } {
+  return isObject(caller) && caller["type"] !== "direct" ? { extra_content: { anthropic: { caller } } } : {};
+}

@@ -1,13 +1,14 @@
 // Decodes the events of ConverseStream into chunks:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. Blocks of text and reasoning
 // have no start event, and the usage comes after the stop. Unknown events, blocks and deltas are ignored.
-import type { ChatChunk } from "../../core/chat.ts";
+import type { ChatAnswer, ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
 import { GrownText } from "../content-blocks/grown-text.ts";
 import {
+  answerOf,
   chunkOf,
   NO_CHUNKS,
   type OpenCall,
@@ -19,16 +20,30 @@ import {
 import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
-import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
+import { objectsIn, parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";
-import { annotationsOf, carriedTurn, endBlock, growBlock, isOfService, pieceOf, withPiece } from "./turn-content.ts";
+import {
+  annotationsOf,
+  carriedTurn,
+  citedText,
+  endBlock,
+  growBlock,
+  isOfService,
+  pieceOf,
+  withPiece,
+} from "./turn-content.ts";
 
 const MAX_OPEN_CALLS = 1024;
 
 export function openStream(context: DecodeContext): StreamDecoder {
   return new ConverseStream(answerToolOf(context.memo), context.model);
+}
+
+/** Decodes a whole answer with these blocks. */
+export function decodeWhole(blocks: readonly JsonObject[], answer: JsonObject, context: DecodeContext): ChatAnswer {
+  return answerOf(new ConverseStream(answerToolOf(context.memo), context.model).whole(blocks, answer));
 }
 
 class ConverseStream implements StreamDecoder {
@@ -101,6 +116,31 @@ class ConverseStream implements StreamDecoder {
     return NO_CHUNKS;
   }
 
+  whole(blocks: readonly JsonObject[], answer: JsonObject): readonly ChatChunk[] {
+    const { stopReason } = answer;
+    const content = blocks.flatMap((block, index) => {
+      this.#turn.begin(index, block, 0);
+      return [...this.#chunks.releaseCall(), ...this.#wholeBlock(index, block), ...this.#endBlock(index)];
+    });
+    const end = this.#finish(typeof stopReason === "string" ? stopReason : null, {});
+    return [...content, ...end, ...this.#onMetadata(answer)];
+  }
+
+  /** Blocks are unions: each is read by one member, even if others are present. */
+  #wholeBlock(index: number, block: JsonObject): readonly ChatChunk[] {
+    const { text, reasoningContent, toolUse, citationsContent } = block;
+    if (typeof text === "string") return this.#chunks.text(text);
+    if (isObject(reasoningContent)) {
+      const { reasoningText, redactedContent = "" } = reasoningContent;
+      const thought = isObject(reasoningText) ? this.#addReasoning(reasoningText) : NO_CHUNKS;
+      return [...this.#addReasoning({ redactedContent }), ...thought];
+    }
+    if (isObject(toolUse)) return isOfService(toolUse) ? NO_CHUNKS : this.#openCall(index, toolUse);
+    if (!isObject(citationsContent)) return NO_CHUNKS;
+    this.#citations = [...objectsIn(citationsContent["citations"])];
+    return this.#chunks.text(citedText(citationsContent));
+  }
+
   /** `length` is that of the event's data. */
   #onBlockStart({ start, contentBlockIndex: index }: JsonObject, length: number): readonly ChatChunk[] {
     const released = this.#chunks.releaseCall();
@@ -113,14 +153,15 @@ class ConverseStream implements StreamDecoder {
     return released;
   }
 
-  #openCall(index: Json | undefined, { toolUseId, name }: JsonObject): readonly ChatChunk[] {
+  #openCall(index: Json | undefined, { toolUseId, name, input: given }: JsonObject): readonly ChatChunk[] {
     if (this.#openCalls.size >= MAX_OPEN_CALLS)
       throw new MalformedAnswer(`The provider's stream holds more than ${MAX_OPEN_CALLS} calls at once.`);
+    const input = isObject(given) ? given : {};
     if (name === this.#answerTool) {
-      this.#openCalls.set(index, this.#chunks.beginAnswerCall({}));
+      this.#openCalls.set(index, this.#chunks.beginAnswerCall(input));
       return NO_CHUNKS;
     }
-    const { call, chunks } = this.#chunks.beginCall({ id: textOrEmpty(toolUseId), name: textOrEmpty(name) }, {});
+    const { call, chunks } = this.#chunks.beginCall({ id: textOrEmpty(toolUseId), name: textOrEmpty(name) }, input);
     this.#openCalls.set(index, call);
     return chunks;
   }
@@ -139,7 +180,11 @@ class ConverseStream implements StreamDecoder {
     const { text, toolUse, reasoningContent, citation } = delta;
     if (typeof text === "string") return this.#chunks.text(text);
     if (isObject(toolUse)) return this.#addInput(index, textOrEmpty(toolUse["input"]));
-    if (isObject(reasoningContent)) return this.#addReasoning(reasoningContent);
+    if (isObject(reasoningContent)) {
+      const chunks = this.#addReasoning(reasoningContent);
+      requireKeepable(this.#reasoning.text.length + this.#reasoning.signature.length, "reasoning");
+      return chunks;
+    }
     if (isObject(citation)) requireFewCitations(this.#citations.push(citation));
     return NO_CHUNKS;
   }
@@ -157,12 +202,15 @@ class ConverseStream implements StreamDecoder {
     const reasoning = this.#reasoning;
     reasoning.text += piece;
     reasoning.signature += textOrEmpty(signature);
-    requireKeepable(reasoning.text.length + reasoning.signature.length, "reasoning");
     return this.#chunks.reasoning(piece);
   }
 
   #onBlockStop({ contentBlockIndex: index }: JsonObject): readonly ChatChunk[] {
     this.#turn.end(index, endBlock);
+    return this.#endBlock(index);
+  }
+
+  #endBlock(index: Json | undefined): readonly ChatChunk[] {
     const call = this.#openCalls.get(index);
     this.#openCalls.delete(index);
     if (call !== undefined) this.#chunks.endCall(call);
@@ -188,12 +236,15 @@ class ConverseStream implements StreamDecoder {
   #onMessageStop(event: JsonObject): readonly ChatChunk[] {
     const { stopReason } = event;
     this.isTerminated = true;
-    if (typeof stopReason !== "string") return this.#chunks.releaseCall();
+    return typeof stopReason === "string" ? this.#finish(stopReason, besideAnswer(event)) : this.#chunks.releaseCall();
+  }
+
+  #finish(stopReason: string | null, more: Partial<ChatChunk>): readonly ChatChunk[] {
     return this.#chunks.finish({
       isCutOff: isCutOff(stopReason),
       carried: carriedTurn(this.#turn.blocks, this.#answerTool),
-      choice: { ...finishOf(stopReason, this.#chunks.hasCalls) },
-      more: besideAnswer(event),
+      choice: finishOf(stopReason, this.#chunks.hasCalls),
+      more,
     });
   }
 

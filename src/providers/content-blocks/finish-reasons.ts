@@ -9,11 +9,11 @@ export interface Finish {
 export interface StopReasons {
   /**
    * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
-   * later counts as `end_turn`.
+   * later counts as `end_turn`. A whole answer without one has no finish either.
    */
-  readonly finishOf: (stopReason: string, hasCalls: boolean) => Finish;
+  readonly finishOf: (stopReason: string | null, hasCalls: boolean) => Partial<Finish>;
   /** True when a tool call's input may have been cut off. */
-  readonly isCutOff: (stopReason: string) => boolean;
+  readonly isCutOff: (stopReason: string | null) => boolean;
 }
 
 const COMMON = {
@@ -26,9 +26,10 @@ const COMMON = {
 
 /** `own` holds the further stop reasons of one API. */
 export function stopReasons(own: Readonly<Record<string, FinishReason>>): StopReasons {
-  const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({ ...COMMON, ...own }));
+  const reasons: ReadonlyMap<string | null, FinishReason> = new Map(Object.entries({ ...COMMON, ...own }));
   return {
     finishOf(stopReason, hasCalls) {
+      if (stopReason === null) return {};
       const reason = reasons.get(stopReason) ?? "stop";
       const isNormal = reason === "stop" || reason === "tool_calls";
       return {

@@ -1,7 +1,16 @@
 // Makes the chunks of a streamed turn from what its content blocks contribute, and counts what later chunks refer to:
 // the position in the text, tool calls, and reasoning details.
-import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type {
+  ChatAnswer,
+  ChatChunk,
+  ChunkChoice,
+  ChunkDelta,
+  ReasoningDetail,
+  ToolCall,
+  ToolCallDelta,
+} from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { emptyParts, noteBlock, turnMessage } from "../answers/turn-message.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 
 export const NO_CHUNKS: readonly ChatChunk[] = [];
@@ -122,13 +131,37 @@ export class TurnChunks {
   }
 }
 
-/**
- * The input of a call in a whole answer, as a stream has it. Empty for a call that `mayLackInput` and has an empty one:
- * the answer was cut off, perhaps before the input.
- */
-export function wholeInput(input: Json | undefined, mayLackInput: boolean): string {
-  const written = isObject(input) ? input : {};
-  return mayLackInput && isEmpty(written) ? "" : JSON.stringify(written);
+/** Returns the whole answer that the chunks of a turn say. */
+export function answerOf(chunks: readonly ChatChunk[]): ChatAnswer {
+  const parts = emptyParts();
+  const beside: Partial<ChatAnswer> = { usage: null };
+  const end: ChunkChoice = { index: 0, finish_reason: null };
+  const more: JsonObject = {};
+  for (const { choices, ...members } of chunks) {
+    Object.assign(beside, members);
+    for (const { delta = {}, ...choice } of choices) {
+      const { role: _role, content, reasoning_content: reasoning, reasoning_details: details, ...others } = delta;
+      const { annotations, tool_calls: calls, ...unjoined } = others;
+      parts.text += content ?? "";
+      parts.reasoning += reasoning ?? "";
+      parts.details.push(...(details ?? []));
+      parts.annotations.push(...((annotations ?? []) as readonly JsonObject[]));
+      for (const call of calls ?? []) addCallDelta(parts.calls, call);
+      noteBlock(parts);
+      Object.assign(end, choice);
+      Object.assign(more, unjoined);
+    }
+  }
+  return { ...beside, choices: [{ ...end, message: { ...turnMessage(parts), ...more } }] };
+}
+
+function addCallDelta(calls: ToolCall[], { index, ...call }: ToolCallDelta): void {
+  const begun = calls[index!];
+  const { name, arguments: input } = begun?.function ?? { name: call.function!.name!, arguments: "" };
+  calls[index!] = {
+    ...(begun ?? (call as ToolCall)),
+    function: { name, arguments: input + call.function!.arguments! },
+  };
 }
 
 function isEmpty(input: JsonObject): boolean {
