@@ -125,3 +125,35 @@ export interface ProviderDeclaration {
   /** Prices of rankings that it bills in search units; absent where there are none. */
   readonly searchUnits?: readonly SearchUnitPrice[];
 }
+
+/** What a row of data declares of its provider in the form that the provider itself has. */
+const DECLARED_BY_ROWS = [
+  "id",
+  "label",
+  "vendor",
+  "docs",
+  "baseUrl",
+  "baseUrlVariables",
+  "keyVariables",
+  "credentials",
+  "settings",
+  "requestIds",
+  "catalogue",
+  "listed",
+  "guards",
+  "clientHeaders",
+  "hostedTools",
+  "priceFactors",
+  "isRegional",
+] as const satisfies readonly (keyof ProviderDeclaration)[];
+
+type EachRowDeclares = "id" | "label" | "docs" | "baseUrl" | "keyVariables";
+
+/** Each member is as most providers have it where it is absent (`PLAIN_PROVIDER`). */
+export type RowDeclaration = Pick<ProviderDeclaration, EachRowDeclares> &
+  Partial<Pick<ProviderDeclaration, Exclude<(typeof DECLARED_BY_ROWS)[number], EachRowDeclares>>>;
+
+export function declaredBy(row: RowDeclaration): RowDeclaration {
+  const declared = DECLARED_BY_ROWS.filter((name) => row[name] !== undefined).map((name) => [name, row[name]]);
+  return Object.fromEntries(declared) as RowDeclaration;
+}

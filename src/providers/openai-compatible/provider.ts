@@ -5,6 +5,7 @@ import { BREAKPOINT_MARKS } from "../conversation/cache-breakpoints.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { declaredBy } from "../provider-declaration.ts";
 import type { Tasks } from "../task-form.ts";
 import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
@@ -52,19 +53,8 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   const dialect = { ...PLAIN_DIALECT, ...row.dialect };
   return {
     ...PLAIN_PROVIDER,
-    id: row.id,
-    label: row.label,
-    ...(row.vendor !== undefined && { vendor: row.vendor }),
-    docs: row.docs,
-    baseUrl: row.baseUrl,
-    baseUrlVariables: row.baseUrlVariables ?? [],
-    keyVariables: row.keyVariables,
-    credentials: row.credentials ?? ["key"],
-    settings: row.settings ?? [],
-    ...(row.requestIds !== undefined && { requestIds: row.requestIds }),
+    ...declaredBy(row),
     inlines: inlinedBlocks(row),
-    ...(row.catalogue !== undefined && { catalogue: row.catalogue }),
-    ...(row.listed !== undefined && { listed: row.listed }),
     capabilities,
     dialect,
     ...(other !== null && {
@@ -75,11 +65,6 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     sameShape: true,
     reserved: new Set([...RESERVED, ...(row.reserved ?? [])]),
     privileged: new Set(row.privileged),
-    ...(row.guards !== undefined && { guards: row.guards }),
-    clientHeaders: row.clientHeaders ?? [],
-    ...(row.hostedTools !== undefined && { hostedTools: row.hostedTools }),
-    ...(row.priceFactors !== undefined && { priceFactors: row.priceFactors }),
-    ...(row.isRegional !== undefined && { isRegional: row.isRegional }),
     native: nativeOperations(
       row.native ?? {},
       (parsed, text) => rules.errors.classifyParsed(200, parsed, text),

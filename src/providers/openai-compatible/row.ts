@@ -3,7 +3,6 @@
 import type { KeyHeader } from "../credentials/key-header.ts";
 import type { Capability, Feature } from "../../core/capability.ts";
 import type { BlockType, ChatParams, ChatRequest, ContentPart, FinishReason, Message } from "../../core/chat.ts";
-import type { CredentialForm } from "../../core/configured/credential.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import type { CommonParameter } from "../../core/params.ts";
 import type { Target } from "../../core/target.ts";
@@ -12,36 +11,13 @@ import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
 import type { Dialect } from "../dialect.ts";
-import type { ProviderDeclaration, ProviderSetting } from "../provider-declaration.ts";
+import type { RowDeclaration } from "../provider-declaration.ts";
 import type { Tasks } from "../task-form.ts";
 import type { FailureClass } from "../upstream-failure.ts";
 import type { EmbeddingRow } from "./tasks/embedding-row.ts";
 import type { ModerationRow, RerankRow } from "./tasks/task-rows.ts";
 
-export interface OpenAICompatibleRow
-  extends
-    RowDifferences,
-    Pick<
-      ProviderDeclaration,
-      | "id"
-      | "label"
-      | "vendor"
-      | "docs"
-      | "catalogue"
-      | "listed"
-      | "baseUrl"
-      | "keyVariables"
-      | "hostedTools"
-      | "priceFactors"
-      | "isRegional"
-    >,
-    Partial<Pick<ProviderDeclaration, "baseUrlVariables" | "clientHeaders">> {
-  /** Values in the address or in requests beside the model: region, account, version. */
-  readonly settings?: readonly ProviderSetting[];
-  /** The forms of credentials; only a key when absent. `api_key` is taken for the first form. */
-  readonly credentials?: readonly CredentialForm[];
-  /** Response headers with the vendor's own id of a request. `x-request-id` when absent. */
-  readonly requestIds?: readonly string[];
+export interface OpenAICompatibleRow extends RowDifferences, RowDeclaration {
   /**
    * Blocks that the vendor accepts only as data, so that the gateway fetches their addresses. When absent, these are
    * files, unless the row lacks or rewrites them.
@@ -72,8 +48,6 @@ export interface OpenAICompatibleRow
   readonly reserved?: readonly string[];
   /** Pass-through names that widen the choice of model or provider, or lead to an address. */
   readonly privileged?: readonly string[];
-  /** Pass-through names by which guards of the vendor are set (promise 6.5). */
-  readonly guards?: readonly string[];
   /**
    * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
    * reported. Its source is that of the cells when it names no other.

@@ -8,6 +8,7 @@ import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
 import { PLAIN_DIALECT } from "../dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { declaredBy } from "../provider-declaration.ts";
 import { capabilityTable, encoded, errorsOf, rawPromptsAt } from "./raw-prompts.ts";
 import type { CompletionRow } from "./row.ts";
 
@@ -20,13 +21,7 @@ export function completionProvider(row: CompletionRow): Provider {
   const start = { serverAddsBos: row.bosInPrompt !== true };
   return {
     ...PLAIN_PROVIDER,
-    id: row.id,
-    label: row.label,
-    ...(row.vendor !== undefined && { vendor: row.vendor }),
-    docs: row.docs,
-    baseUrl: row.baseUrl,
-    baseUrlVariables: row.baseUrlVariables ?? [],
-    keyVariables: row.keyVariables,
+    ...declaredBy(row),
     framing: form.framing,
     capabilities: capabilityTable(row),
     dialect: PLAIN_DIALECT,

@@ -7,7 +7,7 @@ import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import type { ErrorRule } from "../openai-compatible/row.ts";
 import type { Prompt } from "../prompt-template/prompt.ts";
 import type { Provider } from "../provider.ts";
-import type { ProviderDeclaration } from "../provider-declaration.ts";
+import type { RowDeclaration } from "../provider-declaration.ts";
 import type { Framing } from "../stream-decoder.ts";
 
 /** Members of a request for legacy completions that not every endpoint has. */
@@ -60,11 +60,7 @@ export interface PromptsOf {
  * An endpoint that is a provider too: a conversation is written as a prompt for it. Where the vendor has a row for chat,
  * its id is that of the row with `-generate`, and it has the same variables.
  */
-export interface CompletionRow
-  extends
-    PromptEndpoint,
-    Pick<ProviderDeclaration, "id" | "label" | "vendor" | "baseUrl" | "keyVariables">,
-    Partial<Pick<ProviderDeclaration, "baseUrlVariables">> {
+export interface CompletionRow extends PromptEndpoint, RowDeclaration {
   /**
    * Set when the vendor's own prompts begin with the first token of a sequence. When absent, the server's tokenizer
    * writes it.
