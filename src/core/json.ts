@@ -23,6 +23,21 @@ export function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }
 
+/** The text; an empty one for all else. */
+export function textOrEmpty(value: Json | undefined): string {
+  return typeof value === "string" ? value : "";
+}
+
+/** The entries of a list; none of all else. */
+export function listIn(value: Json | undefined): readonly Json[] {
+  return Array.isArray(value) ? (value as readonly Json[]) : [];
+}
+
+/** The objects among the entries of a list; none of all else. */
+export function objectsIn(value: Json | undefined): readonly JsonObject[] {
+  return listIn(value).filter(isObject);
+}
+
 /** Both bounds are included. */
 export function isWholeNumber(value: unknown, least: number, most = Number.POSITIVE_INFINITY): value is number {
   return typeof value === "number" && Number.isInteger(value) && value >= least && value <= most;

@@ -2,7 +2,7 @@
 // calls, reasoning behind text. It is known beside the message and is no member of it, so that neither answers of chat
 // completions nor requests to providers have it. A turn that was changed or sent to another thread meanwhile has its pieces
 // in the usual order.
-import type { Json, JsonObject } from "../json.ts";
+import { type Json, type JsonObject, listIn, textOrEmpty } from "../json.ts";
 
 /** How much of each member one piece has: characters of texts, and entries of lists. Content may be either. */
 export interface TurnPiece {
@@ -104,9 +104,9 @@ export function inCharacters(pieces: readonly TurnPiece[], lengths: readonly num
 export function turnPieces<Whole extends JsonObject>(message: Whole): readonly Whole[] {
   const order = orderOf(message);
   const content = contentOf(message["content"]);
-  const reasoning = textOf(message["reasoning_content"]);
-  const details = listOf(message["reasoning_details"]);
-  const calls = listOf(message["tool_calls"]);
+  const reasoning = textOrEmpty(message["reasoning_content"]);
+  const details = listIn(message["reasoning_details"]);
+  const calls = listIn(message["tool_calls"]);
   const known = order === null ? null : orderWithin(order, { text: content.length, reasoning: reasoning.length });
   const whole = known?.reduce((sum, piece) => combined(sum, piece, 1));
   const isSame =
@@ -124,7 +124,7 @@ export function turnPieces<Whole extends JsonObject>(message: Whole): readonly W
       reasoning_content: reasoning.slice(at.reasoning, at.reasoning + piece.reasoning),
       reasoning_details: details.slice(at.details, isLast ? undefined : at.details + piece.details),
       tool_calls: calls.slice(at.calls, at.calls + piece.calls),
-      annotations: listOf(message["annotations"]).filter((one) => isAt(one, at.text, at.text + piece.text)),
+      annotations: listIn(message["annotations"]).filter((one) => isAt(one, at.text, at.text + piece.text)),
     };
     at.text += piece.text;
     at.reasoning += piece.reasoning;
@@ -164,13 +164,5 @@ function isAt(annotation: Json, start: number, end: number): boolean {
 }
 
 function contentOf(value: Json | undefined): string | readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : textOf(value);
-}
-
-function textOf(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
-function listOf(value: Json | undefined): readonly Json[] {
-  return Array.isArray(value) ? (value as readonly Json[]) : [];
+  return Array.isArray(value) ? (value as readonly Json[]) : textOrEmpty(value);
 }

@@ -4,11 +4,10 @@ import { newAccessToken } from "../../auth/tokens/access-token.ts";
 import { handleCall } from "../../engine/handle.ts";
 import { OPERATIONS } from "../../operations/operations.ts";
 import type { ChatContext } from "../../engine/call/context.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { type AccessToken, UNRESTRICTED } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { createSseParser } from "../../wire/sse.ts";
-import { textOrEmpty } from "../../providers/answers/sent-json.ts";
 
 export interface Choice {
   readonly text: string;

@@ -1,9 +1,8 @@
 // The checks of the conformance run for operations that have a form of their own: the form of an answer, the grammar of a
 // stream, and a call of a tool. The request asks for the provider's address in the way of all these operations.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import type { Came, Caller } from "./caller.ts";
 import { type Base, type Check, CHECKS, type Verdict } from "./checks.ts";
-import { objectsIn } from "../../providers/answers/sent-json.ts";
 
 const HELLO = "Say hello in one short sentence.";
 const ASK_WEATHER = "What is the weather in Vienna? Use the tool.";

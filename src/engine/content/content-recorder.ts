@@ -5,9 +5,8 @@
 // `ContentRecorder`, `maskingGuards`. Also: by `auth/settings/content-settings.ts` (`compileContentLogs`).
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, AnswerContent } from "../../core/configured/content.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { GuardPolicy, ProjectPolicies } from "../../core/configured/policy.ts";
-import { objectsIn, textOrEmpty } from "../../providers/answers/sent-json.ts";
 import { maskingGuards, redactedForKeeping } from "./content-redaction.ts";
 import {
   CUT,

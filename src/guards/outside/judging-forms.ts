@@ -12,8 +12,7 @@ import {
   quotedIn,
   wholeText,
 } from "../../providers/judging-form.ts";
-import { isObject, type Json } from "../../core/json.ts";
-import { objectsIn } from "../../providers/answers/sent-json.ts";
+import { isObject, type Json, objectsIn } from "../../core/json.ts";
 
 /**
  * Lakera Guard, which judges a message by the policy of a project: attacks on the prompt, personal data, harmful content,

@@ -2,8 +2,7 @@
 // https://platform.openai.com/docs/api-reference/completions/object
 import type { AnswerForm } from "../../engine/answer-form.ts";
 import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
-import { objectsIn } from "../../providers/answers/sent-json.ts";
+import { type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { objectsOfEvents } from "../written-events.ts";
 import { TokenPlaces } from "./completion-logprobs.ts";
 import { completionId, CompletionWriter } from "./completion-stream.ts";

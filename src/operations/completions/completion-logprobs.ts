@@ -1,6 +1,6 @@
 // Log probabilities as legacy completions have them: parallel lists, with the place of each token in the text.
 // https://platform.openai.com/docs/api-reference/completions/object
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import type { CompletionMemo } from "./parse-completions.ts";
 
 /** What the engine writes for a value that the provider has left out. */
@@ -37,7 +37,7 @@ export class TokenPlaces {
   }
 
   #alternatives(tops: Json | undefined, index: number): JsonObject | null {
-    const list = Array.isArray(tops) ? (tops as readonly Json[]).filter(isObject) : [];
+    const list = objectsIn(tops);
     if (list.length === 0 && this.#isBare(index)) return null;
     return Object.fromEntries(list.map(({ token, logprob }) => [token as string, logprob as number]));
   }

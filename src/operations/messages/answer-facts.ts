@@ -1,7 +1,7 @@
 // What answers and streams of this form say in the same way: identity, usage and the reason for the end.
 // https://platform.claude.com/docs/en/api/messages, .../build-with-claude/handling-stop-reasons
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { isCount } from "../../core/record/token-count.ts";
 import { isThinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { toolInput } from "../../providers/conversation/tool-calls.ts";
@@ -107,7 +107,7 @@ function stopReason(
 export function signatureOf(detail: Json | undefined): string {
   if (!isObject(detail) || detail["type"] !== "reasoning.text" || !isThinkingDetail(detail)) return "";
   const { signature } = detail;
-  return typeof signature === "string" ? signature : "";
+  return textOrEmpty(signature);
 }
 
 /** The block of reasoning that only its provider can read; null for other details. */

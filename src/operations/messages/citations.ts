@@ -1,8 +1,7 @@
 // Citations of pages on the web: https://platform.claude.com/docs/en/build-with-claude/citations. A provider of another
 // form says the address and the title; the vendor's own index of a search result is empty then.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
-import { objectsIn, textOrEmpty } from "../../providers/answers/sent-json.ts";
 
 const TYPE = "web_search_result_location";
 

@@ -5,7 +5,7 @@ import type { Usage } from "../../core/chat.ts";
 import { webCitations } from "./citations.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import type { Steps } from "../../core/concurrency/steps.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
 import {
   type AnswerFacts,
   inputOf,
@@ -30,7 +30,7 @@ export function* messageBody(answer: JsonObject, facts: AnswerFacts): Steps<Json
       finishReason: choice!["finish_reason"],
       native: choice!["native_finish_reason"],
       stopSequence: choice!["stop_sequence"],
-      refusal: typeof refusal === "string" ? refusal : "",
+      refusal: textOrEmpty(refusal),
       hasCalls: Array.isArray(calls) && calls.length > 0,
     }),
     usage: messageUsage(answer["usage"] as unknown as Usage),
@@ -39,7 +39,7 @@ export function* messageBody(answer: JsonObject, facts: AnswerFacts): Steps<Json
 
 function* blocksOf(piece: JsonObject, facts: AnswerFacts): Steps<readonly JsonObject[]> {
   const { content, annotations, tool_calls: calls, reasoning_details: details } = piece;
-  const list = Array.isArray(details) ? (details as readonly Json[]) : [];
+  const list = listIn(details);
   return [
     ...thinking(
       list.filter((detail) => !isOfExtras(detail)),
@@ -68,7 +68,7 @@ function thinking(details: readonly Json[], text: Json | undefined): readonly Js
     else if (signature !== "") {
       signed = true;
       const thought = (detail as JsonObject)["text"];
-      blocks.push({ type: "thinking", thinking: typeof thought === "string" ? thought : "", signature });
+      blocks.push({ type: "thinking", thinking: textOrEmpty(thought), signature });
     }
   }
   if (signed || typeof text !== "string" || text === "") return blocks;

@@ -1,6 +1,5 @@
 // The chunks of chat completions that say the same as events of a message, for the content log.
-import type { Json, JsonObject } from "../../core/json.ts";
-import { textOrEmpty } from "../../providers/answers/sent-json.ts";
+import { type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { objectsOfEvents } from "../written-events.ts";
 
 const FINISH: Readonly<Record<string, string>> = {

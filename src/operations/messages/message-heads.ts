@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/api/rate-limits, .../api/versioning
 import type { ReadyCall } from "../../engine/operation.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject, listIn } from "../../core/json.ts";
 
 const LEFT = "anthropic-ratelimit-";
 const VERSION = "anthropic-version";
@@ -46,8 +46,8 @@ export function requireVersionsRules({ headers, request }: ReadyCall): void {
   for (const name of SAMPLING)
     if (isSet(body[name]))
       throw refusal(name, `cannot be set in version ${version} of the form. Leave it out, or send an older version.`);
-  objectsIn(body["messages"]).forEach(({ role, content }, index) => {
-    objectsIn(content).forEach((block, at) => {
+  objectsInPlace(body["messages"]).forEach(({ role, content }, index) => {
+    objectsInPlace(content).forEach((block, at) => {
       const path = `messages[${index}].content[${at}]`;
       if (role === "assistant" && block["type"] === "document")
         throw refusal(
@@ -65,8 +65,8 @@ export function requireVersionsRules({ headers, request }: ReadyCall): void {
 }
 
 /** Another thread may hold the messages of a long body. */
-function objectsIn(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly Json[]).map((one) => (isObject(one) ? one : {})) : [];
+function objectsInPlace(value: Json | undefined): readonly JsonObject[] {
+  return listIn(value).map((one) => (isObject(one) ? one : {}));
 }
 
 function refusal(path: string, message: string): GatewayError {

@@ -2,7 +2,7 @@
 // model, and with what the API requires where a compatible server has left it out.
 // https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/build-with-claude/streaming
 import type { NativeAnswers, NativeEvents } from "../../engine/answer-form.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
 import { parseEvent } from "../../providers/answers/sent-json.ts";
@@ -166,7 +166,7 @@ class MessageEvents implements NativeEvents {
   #startBlock(data: string, { index, content_block: block }: JsonObject): string {
     const { type, input } = isObject(block) ? block : {};
     const hasInput = type === "tool_use" && isObject(input) && Object.keys(input).length > 0;
-    const opened = this.#open(typeof type === "string" ? type : "", index, hasInput ? input : null, data.length);
+    const opened = this.#open(textOrEmpty(type), index, hasInput ? input : null, data.length);
     const edits: JsonEdit[] = numberEdits(opened, index);
     if (hasInput) edits.push({ path: ["content_block", "input"], value: {} });
     return sentText("content_block_start", edited(data, edits));

@@ -1,13 +1,12 @@
 // `tools` and `tool_choice` as those of a chat completion: https://platform.claude.com/docs/en/agents-and-tools/tool-use
 import type { Untranslated } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { invalid, objectAt, textAt } from "../../core/refusals.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
 import { isNamedLikeTool } from "../../engine/tools/offered-tools.ts";
 import { isToolServer } from "../../engine/tools/parse-mcp.ts";
-import { objectsIn, textOrEmpty } from "../../providers/answers/sent-json.ts";
 import { asked, orLeft } from "./untranslated.ts";
 
 export interface TranslatedTools {

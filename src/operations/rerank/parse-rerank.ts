@@ -3,7 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
-import { isObject, isSet, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, isWholeNumber, type Json, type JsonObject, listIn } from "../../core/json.ts";
 import type { RerankMemo as EncodedMemo } from "../../providers/tasks/ranking.ts";
 import { listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
@@ -66,7 +66,7 @@ function checkOwn({ extra: { max_tokens_per_doc: perDocument } }: ChatRequest): 
 
 function namedFields(fields: Json | undefined): readonly string[] | null {
   if (!isSet(fields)) return null;
-  const names = Array.isArray(fields) ? (fields as readonly Json[]) : [];
+  const names = listIn(fields);
   if (names.length === 0 || !names.every((name) => typeof name === "string"))
     throw invalid("rank_fields", "a list of names", fields);
   return names;

@@ -1,9 +1,8 @@
 // The result of a tool as clients of the protocol get it: its blocks and its structured content as the server sent them,
 // after guards. https://modelcontextprotocol.io/specification/2025-11-25/server/tools#tool-result
 import type { Message } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { ResultWriter } from "../../engine/tools/run-tool.ts";
-import { textOrEmpty } from "../../providers/answers/sent-json.ts";
 
 /**
  * Writes a result as a message of role tool, so that guards search it. Its blocks are the message's parts, and its

@@ -60,13 +60,3 @@ export function describeText(text: string): string {
   if (/^<(!doctype|html|head|body)/i.test(start)) return "an HTML page";
   return start.startsWith("data:") || start.startsWith("event:") ? "an event stream" : "text";
 }
-
-/** The member's text, or an empty text when the member is absent or has another type. */
-export function textOrEmpty(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
-}
-
-/** The objects of a list. Empty when the member is no list. */
-export function objectsIn(value: Json | undefined): readonly JsonObject[] {
-  return Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
-}

@@ -2,7 +2,7 @@
 // Blocks come one after another, each with a start, deltas and a stop; then message_delta gives the stop reason.
 // Unknown events, blocks and deltas are ignored, as the vendor asks.
 import type { ChatAnswer, ChatChunk } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
@@ -21,7 +21,7 @@ import {
 import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
-import { objectsIn, parseEventObject, requireNoChunk, textOrEmpty } from "../answers/sent-json.ts";
+import { parseEventObject, requireNoChunk } from "../answers/sent-json.ts";
 import { tokenCount } from "../../core/record/token-count.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";

@@ -1,10 +1,9 @@
 // How an answer ended and what it used, in the terms of chat completions:
 // https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons and the usage object.
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
-import { objectsIn } from "../answers/sent-json.ts";
 import { mainTokenCount, tokenCount, usageOfText } from "../../core/record/token-count.ts";
 
 export const { finishOf, isCutOff } = stopReasons({

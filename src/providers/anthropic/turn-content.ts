@@ -2,7 +2,7 @@
 // results, compactions, citations of documents, thinking between text and tool calls.
 // https://platform.claude.com/docs/en/api/messages (content), .../build-with-claude/citations, .../compaction
 import type { Message } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import {
   type BlockCall,
   carriedBlocks,
@@ -60,7 +60,7 @@ export function annotationsOf(citations: Json | undefined, start: number, end: n
 
 function chatContentOf(blocks: readonly JsonObject[]): ChatContent<BlockCall> {
   return {
-    text: blocks.map(({ type, text }) => (type === "text" && typeof text === "string" ? text : "")).join(""),
+    text: blocks.map(({ type, text }) => (type === "text" ? textOrEmpty(text) : "")).join(""),
     calls: blocks.filter(({ type }) => type === "tool_use").map(({ id, input }) => ({ id: id as string, input })),
   };
 }

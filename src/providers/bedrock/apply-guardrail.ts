@@ -1,8 +1,7 @@
 // Guardrails of Amazon Bedrock without a model: ApplyGuardrail judges a text. It quotes personal data and words, and says
 // of topics and harmful content only that they are there.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ApplyGuardrail.html
-import { isObject, type Json } from "../../core/json.ts";
-import { objectsIn } from "../answers/sent-json.ts";
+import { isObject, type Json, objectsIn } from "../../core/json.ts";
 import {
   jsonRequest,
   labelOf,

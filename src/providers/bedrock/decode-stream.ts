@@ -2,7 +2,7 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html. Blocks of text and reasoning
 // have no start event, and the usage comes after the stop. Unknown events, blocks and deltas are ignored.
 import type { ChatAnswer, ChatChunk } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { GrowingTurn } from "../content-blocks/carried-turn.ts";
@@ -20,7 +20,7 @@ import {
 import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
-import { objectsIn, parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
+import { parseEventObject } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";
 import { hiddenDetail, reasoningDetail } from "./reasoning.ts";

@@ -1,6 +1,6 @@
 // Embeddings on Amazon Bedrock, which models take by InvokeModel in forms of their own:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, listIn } from "../../core/json.ts";
 import { BOTH, COHERE_INPUT_TYPES, DIMENSIONS, INPUT_TYPE, NEITHER } from "../tasks/embedding-parameters.ts";
 import type { TaskForm } from "../task-form.ts";
 import type { Vector } from "../tasks/task-values.ts";
@@ -71,7 +71,7 @@ const nova = invoked({
     },
   }),
   read({ embeddings: list, inputTokenCount: tokens }) {
-    const [first] = Array.isArray(list) ? (list as readonly Json[]) : [];
+    const [first] = listIn(list);
     return { vectors: [isObject(first) ? first["embedding"] : undefined], tokens };
   },
 });

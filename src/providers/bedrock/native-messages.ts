@@ -3,7 +3,7 @@
 // https://docs.aws.amazon.com/bedrock/latest/userguide/model-parameters-anthropic-claude-messages.html,
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModelWithResponseStream.html
 import type { ChatChunk, ChatRequest } from "../../core/chat.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, textOrEmpty } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
@@ -14,7 +14,7 @@ import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
 import type { NativeOperation } from "../native-operation.ts";
 import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
 import { StreamError } from "../upstream-failure.ts";
-import { parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { parseSentObject } from "../answers/sent-json.ts";
 import { modelUrl } from "./address.ts";
 import { classifyError } from "./errors.ts";
 

@@ -2,10 +2,9 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html (stopReason),
 // API_runtime_TokenUsage.html
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, objectsIn } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { stopReasons } from "../content-blocks/finish-reasons.ts";
-import { objectsIn } from "../answers/sent-json.ts";
 import { mainTokenCount, tokenCount, usageOfText } from "../../core/record/token-count.ts";
 
 export const { finishOf, isCutOff } = stopReasons({

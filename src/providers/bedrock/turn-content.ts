@@ -2,7 +2,7 @@
 // their results, and citations of documents.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
 import type { Message } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import {
   type BlockCall,
   carriedBlocks,
@@ -12,7 +12,6 @@ import {
   isSameBlockCall,
 } from "../content-blocks/carried-turn.ts";
 import { hasCitationBeyondAnnotation, urlCitations } from "../content-blocks/citations.ts";
-import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { parseObject } from "../conversation/tool-calls.ts";
 
 const VENDOR = "bedrock";

@@ -1,7 +1,7 @@
 // The thinking blocks of an earlier answer, made of its reasoning details.
 // https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preserving-thinking-blocks
 import type { Message } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { isThinkingDetail } from "../conversation/signed-thinking.ts";
 
 /**
@@ -21,7 +21,7 @@ function thinkingBlock(detail: JsonObject): JsonObject | null {
   const { type, text, signature, data } = detail;
   if (!isThinkingDetail(detail)) return null;
   if (type === "reasoning.text" && typeof signature === "string" && signature !== "")
-    return { type: "thinking", thinking: typeof text === "string" ? text : "", signature };
+    return { type: "thinking", thinking: textOrEmpty(text), signature };
   if (type === "reasoning.encrypted" && typeof data === "string" && data !== "")
     return { type: "redacted_thinking", data };
   return null;

@@ -1,13 +1,13 @@
 // Decodes a non-streaming answer of the chat API: https://docs.cohere.com/reference/chat#response. The plan that older
 // models write before a tool call becomes reasoning, as the thinking blocks of newer models do.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, noteBlock, turnMessage } from "../answers/turn-message.ts";
 
 /**

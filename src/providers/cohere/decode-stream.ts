@@ -2,12 +2,12 @@
 // plan, tool calls and citations come with a start, deltas and an end; then message-end gives the finish reason. Events
 // that carry nothing for a client (debug, ends of blocks, unknown ones) are ignored.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { StreamError, withCounted } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
-import { parseEventObject, textOrEmpty } from "../answers/sent-json.ts";
+import { parseEventObject } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 

@@ -3,7 +3,7 @@
 // order in one member of the message, `extra_content.<vendor>.content`, and are sent back to that vendor in place of
 // the message's other members (record 0006).
 import type { Message, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { parseObject } from "../conversation/tool-calls.ts";
 import { MAX_KEPT } from "./turn-chunks.ts";
 
@@ -49,9 +49,9 @@ export function carriedBlocks<Call>(
 }
 
 function textOf(content: Message["content"]): string {
-  if (!Array.isArray(content)) return typeof content === "string" ? content : "";
+  if (!Array.isArray(content)) return textOrEmpty(content);
   return (content as readonly JsonObject[])
-    .map((part) => (part["type"] === "text" && typeof part["text"] === "string" ? part["text"] : ""))
+    .map((part) => (part["type"] === "text" ? textOrEmpty(part["text"]) : ""))
     .join("");
 }
 

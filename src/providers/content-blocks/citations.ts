@@ -1,9 +1,8 @@
 // Citations as OpenAI's `url_citation`. APIs of content blocks put a cited statement into a block of its own, so the
 // annotation spans that block. A citation of a document without an address cannot be expressed and is left out.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { isWebAddress } from "../../core/text/web-address.ts";
 import { urlCitation } from "../answers/citations.ts";
-import { objectsIn } from "../answers/sent-json.ts";
 
 /** Returns the member of a citation that may hold its address. */
 export type CitedAddress = (citation: JsonObject) => Json | undefined;

@@ -1,6 +1,7 @@
 // Which members messages, content parts and tool calls may have at a provider (promise 6.10). All others are left out
 // for that provider, and this is reported. The tables are data, with the page from which they were taken;
 // engine/fit/fit-conversation.ts applies them.
+import { textOrEmpty } from "../../core/json.ts";
 import type { Message, MessageRole } from "../../core/chat.ts";
 
 /** Names of members. `any` when the vendor ignores unknown members, so that all of them are sent unchanged. */
@@ -141,5 +142,5 @@ export function isPlainReasoning({ reasoning_details: details }: Message): boole
  */
 export function plainReasoning(message: Message): string {
   if (!isPlainReasoning(message)) return "";
-  return typeof message.reasoning_content === "string" ? message.reasoning_content : "";
+  return textOrEmpty(message.reasoning_content);
 }

@@ -1,10 +1,9 @@
 // What non-streaming and streamed answers have in common, the frame of a GenerateContentResponse:
 // https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, objectsIn } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
-import { objectsIn } from "../answers/sent-json.ts";
 
 /**
  * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer
@@ -52,7 +51,7 @@ export function safetyRatings({ safetyRatings: ratings }: JsonObject): { readonl
 export function partsOf(candidate: JsonObject): readonly Json[] {
   const content = candidate["content"];
   const parts = isObject(content) ? content["parts"] : undefined;
-  return Array.isArray(parts) ? (parts as readonly Json[]) : [];
+  return listIn(parts);
 }
 
 /** The audio id contains the answer's id. Anything longer than this is not taken for an id. */

@@ -2,7 +2,7 @@
 // https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 import { parseSentJson } from "../answers/sent-json.ts";
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import { MalformedAnswer, withCounted } from "../upstream-failure.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
@@ -72,9 +72,7 @@ function decodeCandidate(
 ): AnswerChoice {
   const parts = partsOf(candidate);
   const message = decodeParts(parts, new Set(), renamed);
-  const spoken = parts.map((part) =>
-    isObject(part) && part["thought"] !== true && typeof part["text"] === "string" ? part["text"] : "",
-  );
+  const spoken = parts.map((part) => (isObject(part) && part["thought"] !== true ? textOrEmpty(part["text"]) : ""));
   const text = new TextPositions();
   text.append(message.content ?? "");
   const citations = citationsOf(candidate, text, spoken);

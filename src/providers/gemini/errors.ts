@@ -1,7 +1,6 @@
 // Classifies errors of Google's APIs: by status codes and details first, by texts last. https://google.aip.dev/193,
 // https://ai.google.dev/gemini-api/docs/troubleshooting
-import { objectsIn } from "../answers/sent-json.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import {
   classOfStatus,
   describeErrorBody,
@@ -67,13 +66,7 @@ export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const message = messageOf(body, error, details, answer);
   const nativeCode = [reason, word].find((code) => typeof code === "string") ?? error?.["code"];
   return {
-    class: classOf(
-      answer,
-      typeof reason === "string" ? reason : "",
-      typeof word === "string" ? word : "",
-      message,
-      details,
-    ),
+    class: classOf(answer, textOrEmpty(reason), textOrEmpty(word), message, details),
     message,
     param: fieldOf(details),
     nativeCode: typeof nativeCode === "string" || typeof nativeCode === "number" ? String(nativeCode) : null,

@@ -2,7 +2,7 @@
 // https://ai.google.dev/api/caching#Schema. Annotations are dropped, references are resolved, and keywords whose loss
 // would change the meaning are refused with their path.
 import type { GatewayError } from "../../core/errors.ts";
-import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { describe, isObject, type Json, type JsonObject, listIn } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
 
@@ -179,9 +179,7 @@ function withAllOf(schema: JsonObject, path: string): JsonObject {
     )
   )
     throw refused(`${path}.allOf`, "allOf of more than plain objects");
-  const required = parts.flatMap((part) =>
-    Array.isArray(part["required"]) ? (part["required"] as readonly Json[]) : [],
-  );
+  const required = parts.flatMap((part) => listIn(part["required"]));
   return {
     ...rest,
     type: "object",

@@ -3,13 +3,13 @@
 // message in it. The line with `done` set to true is the last.
 import { isCount, mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { DecodeContext } from "../encoded-request.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";
-import { objectsIn, parseEventObject, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { parseEventObject, parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, turnMessage } from "../answers/turn-message.ts";
 
 const NOTHING: readonly ChatChunk[] = [];

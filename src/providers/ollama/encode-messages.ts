@@ -1,7 +1,7 @@
 // Encodes messages: https://docs.ollama.com/api/chat. A message is one text with images beside it. A tool result names
 // the function as well as the tool call. A participant's `name` has no counterpart and is left out.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
 import { calledFunction, requireInput } from "../conversation/tool-calls.ts";
 import { readDataUri } from "../conversation/data-uri.ts";
@@ -46,7 +46,7 @@ interface Body extends JsonObject {
 }
 
 function encodeContent(content: Message["content"], path: string, joins: Joins): Body {
-  if (!Array.isArray(content)) return { content: typeof content === "string" ? content : "" };
+  if (!Array.isArray(content)) return { content: textOrEmpty(content) };
   const texts: string[] = [];
   const images: string[] = [];
   (content as readonly ContentPart[]).forEach((part, index) => {

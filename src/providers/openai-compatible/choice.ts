@@ -1,7 +1,7 @@
 // Corrects in place what OpenAI-compatible servers write differently inside a choice. Non-streaming answers and chunks
 // share all of it. The nulls, ids, indexes and roles that the schema of an answer requires are not added here, but when
 // the client's answer is written.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
 import { StreamError } from "../upstream-failure.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { finishReasonOf, type FinishReasonTable } from "./finish-reasons.ts";
@@ -70,9 +70,7 @@ function textOf(value: Json | undefined): string {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return "";
   return (value as readonly Json[])
-    .map((block) =>
-      typeof block === "string" ? block : isObject(block) && typeof block["text"] === "string" ? block["text"] : "",
-    )
+    .map((block) => (typeof block === "string" ? block : isObject(block) ? textOrEmpty(block["text"]) : ""))
     .join("");
 }
 
@@ -123,9 +121,7 @@ function patchArguments(called: OwnObject): void {
 function takeSummaries(message: OwnObject, content: readonly Json[]): void {
   const summaries = content
     .filter(isObject)
-    .flatMap((block) =>
-      block["type"] === "reasoning" && Array.isArray(block["summary"]) ? (block["summary"] as readonly Json[]) : [],
-    );
+    .flatMap((block) => (block["type"] === "reasoning" ? listIn(block["summary"]) : []));
   if (summaries.length === 0) return;
   message["reasoning_content"] ??= textOf(summaries);
   message["reasoning_details"] ??= summaries.filter(isObject).map(({ text, signature }) => ({
@@ -190,8 +186,8 @@ function tokenOf(entry: JsonObject): JsonObject {
 
 function fromLists(logprobs: JsonObject): Json {
   const tokens = logprobs["tokens"] as readonly Json[];
-  const values = Array.isArray(logprobs["token_logprobs"]) ? (logprobs["token_logprobs"] as readonly Json[]) : [];
-  const alternatives = Array.isArray(logprobs["top_logprobs"]) ? (logprobs["top_logprobs"] as readonly Json[]) : [];
+  const values = listIn(logprobs["token_logprobs"]);
+  const alternatives = listIn(logprobs["top_logprobs"]);
   return tokens.map((token, index) => {
     const others = alternatives[index];
     return {

@@ -2,7 +2,7 @@
 import { isWebAddress } from "../../core/text/web-address.ts";
 import type { ContentPart } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { describe, isObject, type JsonObject } from "../../core/json.ts";
+import { describe, isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { BlockRewrite, ParameterRewrite } from "./row.ts";
 
@@ -152,7 +152,7 @@ export const audioAsUrl: BlockRewrite = {
     return {
       type: "audio_url",
       audio_url: {
-        url: `data:audio/${typeof audio["format"] === "string" ? audio["format"] : "wav"};base64,${typeof audio["data"] === "string" ? audio["data"] : ""}`,
+        url: `data:audio/${typeof audio["format"] === "string" ? audio["format"] : "wav"};base64,${textOrEmpty(audio["data"])}`,
       },
     };
   },

@@ -1,5 +1,6 @@
 // A conversation as a raw prompt can express it: turns of text by system, user and assistant. What a text cannot
 // express is refused with its path.
+import { textOrEmpty } from "../../core/json.ts";
 import type { ContentPart, Message } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
@@ -49,8 +50,8 @@ export const TEXT_BREAK = "\n";
 /** The texts that `contentOf` joins. */
 export function textsOf({ content, refusal }: Message): readonly string[] {
   if (typeof content === "string" && content !== "") return [content];
-  if (!Array.isArray(content)) return [typeof refusal === "string" ? refusal : ""];
-  return (content as readonly ContentPart[]).map((part) => (typeof part["text"] === "string" ? part["text"] : ""));
+  if (!Array.isArray(content)) return [textOrEmpty(refusal)];
+  return (content as readonly ContentPart[]).map((part) => textOrEmpty(part["text"]));
 }
 
 /** How a system text is written in a form without system turns: into a user turn, between two texts. */

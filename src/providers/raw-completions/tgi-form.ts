@@ -2,7 +2,7 @@
 // Endpoints serve it. https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
@@ -171,8 +171,8 @@ function usageOf(details: JsonObject): Usage | null {
 }
 
 function logprobsOf(tokens: Json | undefined, tops: Json | undefined, most: number): JsonObject {
-  const list = Array.isArray(tokens) ? (tokens as readonly Json[]) : [];
-  const alternatives = Array.isArray(tops) ? (tops as readonly Json[]) : [];
+  const list = listIn(tokens);
+  const alternatives = listIn(tops);
   const entries = list
     .map((token, index) => [token, alternatives[index]] as const)
     .filter(([token]) => isObject(token) && token["special"] !== true);
@@ -187,7 +187,7 @@ function logprobsOf(tokens: Json | undefined, tops: Json | undefined, most: numb
 
 function tokenOf(token: Json | undefined): JsonObject {
   const { text, logprob } = isObject(token) ? token : {};
-  return { token: typeof text === "string" ? text : "", logprob: typeof logprob === "number" ? logprob : 0 };
+  return { token: textOrEmpty(text), logprob: typeof logprob === "number" ? logprob : 0 };
 }
 
 class TgiStream implements StreamDecoder {

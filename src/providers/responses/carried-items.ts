@@ -2,9 +2,8 @@
 // vendor ran, reasoning between two calls, several messages with their phases (record 0006). They are sent back in place
 // of the message's other members. https://platform.openai.com/docs/guides/reasoning
 import type { Message, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { carriedBlocks, type ChatContent, isBeyondChat } from "../content-blocks/carried-turn.ts";
-import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { callIdOf, inputOf, isCustom, kindOf } from "./output-items.ts";
 import { formOfCall } from "./stream-grammar.ts";
 

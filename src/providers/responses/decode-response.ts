@@ -1,9 +1,9 @@
 // Decodes a non-streaming answer of the Responses form: https://platform.openai.com/docs/api-reference/responses/object.
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
 import type { ChatAnswer } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
-import { objectsIn, parseSentObject, textOrEmpty } from "../answers/sent-json.ts";
+import { parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
 import { carriedItems } from "./carried-items.ts";
 import { besideChoices, finishOf, frameOf, requireEnded } from "./outcome.ts";

@@ -1,13 +1,13 @@
 // Decodes the events of a streamed answer into chunks: https://platform.openai.com/docs/api-reference/responses-streaming.
 // Events may come twice, late or never; unknown events are ignored. The answer is complete only with its terminal event.
 import type { ChatChunk } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import type { StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
-import { objectsIn, requireNoChunk, requireSentObject, textOrEmpty, valueOfEvent } from "../answers/sent-json.ts";
+import { requireNoChunk, requireSentObject, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { matchedItems, placeOf } from "./item-places.ts";
 import { besideChoices, finishOf, frameOf, requireEnded, toolUses } from "./outcome.ts";

@@ -2,13 +2,12 @@
 // A participant's `name` has no counterpart. Reasoning goes before the message or call that it led to.
 import type { ContentPart, Message, ToolCall } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import { breakpointOf, withBreakpoints } from "../conversation/cache-breakpoints.ts";
 import { calledFunction } from "../conversation/tool-calls.ts";
 import { type Joins, joinTexts } from "../conversation/join-texts.ts";
-import { textOrEmpty } from "../answers/sent-json.ts";
 import { itemsCarriedBy } from "./carried-items.ts";
 import { reasoningItems } from "./reasoning-items.ts";
 
@@ -108,7 +107,7 @@ function encodeCall(call: ToolCall, path: string): JsonObject {
       type: "custom_tool_call",
       call_id: call.id,
       name: custom["name"],
-      input: typeof custom["input"] === "string" ? custom["input"] : "",
+      input: textOrEmpty(custom["input"]),
     };
   const called = calledFunction(call, path);
   return { type: "function_call", call_id: call.id, name: called.name, arguments: called.arguments };

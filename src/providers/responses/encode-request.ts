@@ -1,7 +1,7 @@
 // Encodes a chat request as a request of the Responses form: https://platform.openai.com/docs/api-reference/responses/create.
 // Nothing is stored at the vendor: its reasoning comes encrypted, and is sent back by the client.
 import type { ChatParams, Message } from "../../core/chat.ts";
-import { type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { type Json, type JsonObject, listIn, mergeObjects } from "../../core/json.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { mappedNames, type WirePlaces } from "../encoded-request.ts";
 import { encodeItems, type ReasoningBack } from "./encode-items.ts";
@@ -56,7 +56,7 @@ function included(params: ChatParams, more: Json | undefined): readonly Json[] {
     ...new Set<Json>([
       "reasoning.encrypted_content",
       ...(params.logprobs === true ? ["message.output_text.logprobs"] : []),
-      ...(Array.isArray(more) ? (more as readonly Json[]) : []),
+      ...listIn(more),
     ]),
   ];
 }

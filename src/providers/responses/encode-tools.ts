@@ -1,8 +1,7 @@
 // Tools, the choice among them, and the format of the answer, which this form writes flat:
 // https://platform.openai.com/docs/guides/migrate-to-responses
 import type { ChatParams } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { objectsIn } from "../answers/sent-json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 
 export function encodeTools(params: ChatParams): readonly JsonObject[] {
   const tools = (params.tools ?? []).map(encodeTool);

@@ -1,10 +1,9 @@
 // How an answer ended and what it used, in the terms of chat completions:
 // https://platform.openai.com/docs/api-reference/responses/object (status, incomplete_details, usage).
 import type { ChunkChoice, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
-import { objectsIn } from "../answers/sent-json.ts";
 import { isCount, mainTokenCount } from "../../core/record/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 

@@ -1,7 +1,6 @@
 // Reads the items of an answer: https://platform.openai.com/docs/api-reference/responses/object (output).
 import type { ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { formOfCall, isInChat, type ItemType } from "./stream-grammar.ts";
 
 /** The type of an item that has a place in a chat completion; all other types are one kind. */

@@ -1,8 +1,7 @@
 // Converts reasoning items to reasoning details and back. An item is sent back with its encrypted content, or with its
 // raw text where the vendor does not encrypt it. https://platform.openai.com/docs/guides/reasoning
 import type { Message, ReasoningDetail } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 
 /** Stands between the parts of reasoning, which a chat completion has in one text. */
 export const REASONING_BREAK = "\n\n";

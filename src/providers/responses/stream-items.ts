@@ -3,10 +3,9 @@
 // the whole begins with, the answer has failed: what the client has cannot be taken back. Of each text a digest is kept,
 // unlike in a stream that passes (passed-items.ts of the operation), which may have to be told again.
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
-import { objectsIn, textOrEmpty } from "../answers/sent-json.ts";
 import { annotationsOf, callIdOf, inputOf, type ItemKind } from "./output-items.ts";
 import { PieceDigest } from "./piece-digest.ts";
 import { REASONING_BREAK, reasoningDetails } from "./reasoning-items.ts";

@@ -1,6 +1,6 @@
 // Makes a value that fits a JSON Schema, always the same one, and as small as the schema's keywords allow. Patterns are
 // not solved.
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn } from "../../core/json.ts";
 
 const MAX_DEPTH = 16;
 /**
@@ -95,7 +95,7 @@ function sampleOfType(schema: JsonObject, whole: Whole, depth: number): Json {
 
 function sampleObject(schema: JsonObject, whole: Whole, depth: number): JsonObject {
   const properties = isObject(schema["properties"]) ? schema["properties"] : {};
-  const required = Array.isArray(schema["required"]) ? (schema["required"] as readonly Json[]) : [];
+  const required = listIn(schema["required"]);
   const isRequired = new Set(required);
   const names = Object.keys(properties);
   whole.membersLeft -= names.length + required.length;

@@ -1,7 +1,7 @@
 // What encoders and decoders of tasks have in common: a request has one message for each input, and what the operation
 // remembers of the inputs.
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, mergeObjects, textOrEmpty } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
@@ -42,7 +42,7 @@ export function textsOrTokens(request: ChatRequest): readonly string[] | readonl
 }
 
 export function textOf({ content }: Message): string {
-  return typeof content === "string" ? content : "";
+  return textOrEmpty(content);
 }
 
 /** Returns a request with a body of JSON, to which what passes through is added. */

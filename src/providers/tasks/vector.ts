@@ -1,6 +1,6 @@
 // Vectors as providers write them: lists of numbers, or base64 of 32-bit floats with the lowest byte first, as OpenAI
 // writes them: https://platform.openai.com/docs/api-reference/embeddings/create
-import { type Json, isObject, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn } from "../../core/json.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
 import type { Vector } from "./task-values.ts";
 
@@ -58,7 +58,7 @@ export function indexedVectors(
   count: number,
   read: (value: Json | undefined) => Vector,
 ): readonly Vector[] {
-  const entries = Array.isArray(list) ? (list as readonly Json[]) : [];
+  const entries = listIn(list);
   const vectors: Vector[] = [];
   let known = 0;
   for (const [place, entry] of entries.entries()) {

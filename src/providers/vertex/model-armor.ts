@@ -3,9 +3,8 @@
 // https://docs.cloud.google.com/model-armor/reference/rest/v1/projects.locations.templates/sanitizeUserPrompt
 // https://docs.cloud.google.com/model-armor/reference/rest/v1/SanitizationResult
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import { objectsIn } from "../answers/sent-json.ts";
 import {
   type CodePointSpan,
   jsonRequest,

@@ -1,9 +1,8 @@
 // The items of a non-streaming answer: those of its one message, or of the rounds of tools that are joined in it.
 import { SEALED_TURNS } from "../../../engine/carriers/sealing-form.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import { turnPieces } from "../../../core/request/turn-order.ts";
 import type { Steps } from "../../../core/concurrency/steps.ts";
-import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { AnswerItems, carriersIn, flatCitations, flatLogprobs } from "./answer-items.ts";
 import type { RequestMemo } from "../request-memo.ts";
 import { servedCalls, type ToolsBefore } from "./served-tools.ts";
@@ -37,7 +36,7 @@ export function* answeredItems(choice: JsonObject, memo: RequestMemo, tools: Too
       const { text } = calledIn(call);
       const called = { callId: id, server: server as string, name: tool as string, text };
       items.beginServed(called, typeof round === "number" ? round : index + 1);
-      items.endServed(id, typeof result["content"] === "string" ? result["content"] : "", status === "error");
+      items.endServed(id, textOrEmpty(result["content"]), status === "error");
     }
   }
   return items;
@@ -75,10 +74,10 @@ function taken(logprobs: JsonObject[], length: number): readonly JsonObject[] {
 }
 
 function callsIn({ tool_calls: calls }: JsonObject): readonly JsonObject[] {
-  return Array.isArray(calls) ? (calls as readonly Json[]).filter(isObject) : [];
+  return objectsIn(calls);
 }
 
 function calledIn({ function: called }: JsonObject): { readonly name: string; readonly text: string } {
   const { name, arguments: text } = isObject(called) ? called : {};
-  return { name: typeof name === "string" ? name : "", text: typeof text === "string" ? text : "" };
+  return { name: textOrEmpty(name), text: textOrEmpty(text) };
 }

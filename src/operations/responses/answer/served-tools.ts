@@ -2,9 +2,8 @@
 // with its result. https://platform.openai.com/docs/guides/tools-connectors-mcp
 import type { ToolsForm } from "../../../engine/answer-form.ts";
 import type { SessionServer } from "../../../engine/tools/tool-session.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import type { ReportedActivity } from "../../../core/configured/tool.ts";
-import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import type { AnswerItems } from "./answer-items.ts";
 import type { CalledTool } from "./item-parts.ts";
 
@@ -56,6 +55,6 @@ function toolJson({ definition }: SessionServer["tools"][number]): JsonObject {
 
 /** The rows of `x_gateway_mcp.calls`, by the ids of their calls. */
 export function servedCalls({ calls }: JsonObject): ReadonlyMap<string, JsonObject> {
-  const rows = Array.isArray(calls) ? (calls as readonly Json[]).filter(isObject) : [];
+  const rows = objectsIn(calls);
   return new Map(rows.map((row) => [textOrEmpty(row["call_id"]), row]));
 }

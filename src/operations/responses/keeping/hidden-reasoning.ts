@@ -2,7 +2,7 @@
 // that wrote it and to no other. The client is shown none of the reasoning that only the gateway asked for (promises 12.8
 // and 12.9).
 import type { SealReasoning } from "../../../engine/carriers/vendor-reasoning.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { editedJson } from "../../../wire/json/json-edit.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
@@ -23,7 +23,7 @@ export function carriersIn(
   seal: SealReasoning,
   taken: ReadonlyMap<string, Json> = NOTHING_TAKEN,
 ): readonly HiddenCarrier[] {
-  const items = Array.isArray(output) ? (output as readonly Json[]) : [];
+  const items = listIn(output);
   return items.flatMap((item, at): readonly HiddenCarrier[] => {
     if (!isObject(item)) return [];
     const { id } = item;

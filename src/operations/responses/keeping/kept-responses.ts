@@ -6,7 +6,7 @@ import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
 import type { KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { Clock } from "../../../core/clock.ts";
 import { newRandomId } from "../../../core/ids.ts";
-import { isObject, type Json, type JsonObject, leastJsonLength } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, leastJsonLength, listIn } from "../../../core/json.ts";
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
 import type { Store } from "../../../store/store.ts";
 import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
@@ -93,7 +93,7 @@ export async function earlierResponses(
     for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   };
   await add(before);
-  const own = Array.isArray(input) ? (input as readonly Json[]) : [];
+  const own = listIn(input);
   const named = new Set(own.filter(isReference).map(({ id }) => id));
   // the newest answers are the likeliest to be kept
   const emptied = own.filter(isEmptyReasoning).toReversed();

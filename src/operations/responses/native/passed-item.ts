@@ -1,7 +1,6 @@
 // One item of a stream that a provider speaks itself, and the changes that its events and the whole answer need.
-import { isObject, type Json, type JsonObject, isText } from "../../../core/json.ts";
+import { isObject, isText, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
-import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { formOfCall, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 import { partJson, partPlace } from "../part-members.ts";
 import { type PassedPart, wholeTexts } from "./passed-parts.ts";

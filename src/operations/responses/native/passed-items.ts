@@ -4,11 +4,10 @@
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import type { Growing } from "../../../engine/answer-form.ts";
 import { newRandomId } from "../../../core/ids.ts";
-import { isObject, type Json, type JsonObject, isText } from "../../../core/json.ts";
+import { isObject, isText, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
-import { textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
 import {
   ANNOTATION_ADDED,

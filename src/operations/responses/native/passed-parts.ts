@@ -1,9 +1,8 @@
 // The parts of the items in a stream that a provider speaks itself: texts, refusals, reasoning, and the inputs of calls.
 // Each grows by deltas and is repeated as a whole in the events that end it, its item and the answer.
 // https://platform.openai.com/docs/api-reference/responses-streaming
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
-import { objectsIn, textOrEmpty } from "../../../providers/answers/sent-json.ts";
 import { formOfInput, formOfPart, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 
 export interface PassedPart {
@@ -87,7 +86,7 @@ export function wholeTexts(item: JsonObject): readonly WholeText[] {
     return (parts as readonly Json[]).flatMap((part, at): readonly WholeText[] => {
       const form = isObject(part) ? formOfPart(type, part["type"]) : undefined;
       if (form === undefined || !isObject(part)) return [];
-      const logprobs = Array.isArray(part["logprobs"]) ? (part["logprobs"] as readonly Json[]) : [];
+      const logprobs = listIn(part["logprobs"]);
       const text = textOrEmpty(part[form.whole]);
       return [{ form, at, text, annotations: objectsIn(part["annotations"]), logprobs }];
     });

@@ -3,7 +3,7 @@
 import { invalid } from "../../../core/refusals.ts";
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
 import type { Advisory } from "../../../core/chat.ts";
-import { isObject, isSet, isWholeNumber, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, isSet, isWholeNumber, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
 import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "../keeping/kept-responses.ts";
 import { countTranslator } from "../../counted-requests.ts";
 import { repeatedMembers } from "./repeated-members.ts";
@@ -127,7 +127,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     left.orNoted({}, () => translatedLogprobs(body["top_logprobs"], showsLogprobs, left)),
   );
   const memo: RequestMemo = {
-    model: typeof body["model"] === "string" ? body["model"] : "",
+    model: textOrEmpty(body["model"]),
     repeated: repeatedMembers(sent),
     tools: tools.clientTools,
     allowed,

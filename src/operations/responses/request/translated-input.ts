@@ -1,8 +1,7 @@
 // Translates `input` and `instructions` to the messages of a chat completion.
 import { invalid, invalidRequest } from "../../../core/refusals.ts";
 import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { objectsIn } from "../../../providers/answers/sent-json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../../core/json.ts";
 import { isNamedLikeTool, offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import { type ClientTool, TOGETHER } from "../request-memo.ts";

@@ -2,7 +2,7 @@
 // forms of their makers. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
 import { native } from "../../../core/capability.ts";
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { type Json, type JsonObject, objectsIn } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
@@ -39,7 +39,7 @@ function databricksReasoning(messages: readonly Message[], _model: string, joins
   return mappedList(messages, (message) => {
     const { reasoning_details: details, ...rest } = message;
     if (message.role !== "assistant" || details === undefined) return message;
-    const pieces = (Array.isArray(details) ? (details as readonly Json[]) : []).filter(isObject);
+    const pieces = objectsIn(details);
     const signature = pieces
       .map((piece) => piece["signature"])
       .filter((each) => typeof each === "string")

@@ -2,7 +2,7 @@
 import type { Target } from "../../../core/target.ts";
 import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
-import { isObject } from "../../../core/json.ts";
+import { isObject, textOrEmpty } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { likeVllm, withNames } from "../conversation.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
@@ -136,7 +136,7 @@ function cerebrasReasoning(messages: readonly Message[], model: string, joins: J
   return mappedList(messages, (message) => {
     const { reasoning, ...rest } = message;
     if (message.role !== "assistant" || typeof reasoning !== "string" || Array.isArray(message.content)) return message;
-    const said = typeof message.content === "string" ? message.content : "";
+    const said = textOrEmpty(message.content);
     return { ...rest, content: joinTexts(["<think>", reasoning, "</think>", said], "", joins) };
   });
 }
