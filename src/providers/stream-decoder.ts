@@ -1,5 +1,5 @@
 // How the stream of a provider is cut into events, and how events become chunks.
-import type { ChatChunk } from "../core/chat.ts";
+import type { ChatChunk, ChunkDelta } from "../core/chat.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { Json } from "../core/json.ts";
 
@@ -76,4 +76,10 @@ export function decoderAround(
   if (inner.isTerminated !== undefined)
     Object.defineProperty(around, "isTerminated", { enumerable: true, get: () => inner.isTerminated });
   return around;
+}
+
+export const NO_CHUNKS: readonly ChatChunk[] = [];
+
+export function chunkOf(delta: ChunkDelta): ChatChunk {
+  return { choices: [{ index: 0, delta }] };
 }

@@ -10,8 +10,6 @@ import { GrowingTurn } from "../content-blocks/carried-turn.ts";
 import { GrownText } from "../content-blocks/grown-text.ts";
 import {
   answerOf,
-  chunkOf,
-  NO_CHUNKS,
   type OpenCall,
   refuseInputOfNoCall,
   requireFewCitations,
@@ -19,7 +17,7 @@ import {
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { parseEventObject, requireNoChunk } from "../answers/sent-json.ts";
 import { tokenCount } from "../../core/record/token-count.ts";

@@ -102,11 +102,14 @@ export function messagesUrl(baseUrl: string): string {
 }
 
 function encodeHeaders(target: Target, betas: readonly string[]): Record<string, string> {
-  return { "anthropic-version": target.settings["api_version"] ?? API_VERSION, ...headersWithBetas(target, betas) };
+  return {
+    "anthropic-version": target.settings["api_version"] ?? API_VERSION,
+    ...headersWithBetas(target.headers, betas),
+  };
 }
 
 /** Joins the caller's own beta features and those that the body needs into one header. */
-export function headersWithBetas({ headers }: Target, betas: readonly string[]): Record<string, string> {
+export function headersWithBetas(headers: Target["headers"], betas: readonly string[]): Record<string, string> {
   const own = (headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
   const all = [...new Set([...own, ...betas])].filter((beta) => beta !== "");
   return { ...headers, ...(all.length > 0 && { "anthropic-beta": all.join(",") }), "content-type": "application/json" };

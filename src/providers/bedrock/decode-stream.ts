@@ -9,8 +9,6 @@ import { GrowingTurn } from "../content-blocks/carried-turn.ts";
 import { GrownText } from "../content-blocks/grown-text.ts";
 import {
   answerOf,
-  chunkOf,
-  NO_CHUNKS,
   type OpenCall,
   refuseInputOfNoCall,
   requireFewCitations,
@@ -18,7 +16,7 @@ import {
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { parseEventObject } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";

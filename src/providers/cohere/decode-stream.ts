@@ -1,17 +1,16 @@
 // Decodes the events of a streamed answer into chunks: https://docs.cohere.com/v2/docs/streaming. Content blocks, the
 // plan, tool calls and citations come with a start, deltas and an end; then message-end gives the finish reason. Events
 // that carry nothing for a client (debug, ends of blocks, unknown ones) are ignored.
-import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
+import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { StreamError, withCounted } from "../upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { parseEventObject } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 
-const NOTHING: readonly ChatChunk[] = [];
 /** The number of content blocks whose position is kept, for citations. */
 const MAX_BLOCKS = 1024;
 
@@ -32,17 +31,17 @@ class MessageStream implements StreamDecoder {
 
   push(sent: SseEvent): readonly ChatChunk[] {
     const { event: name, data } = sent;
-    if (data === "[DONE]") return NOTHING;
+    if (data === "[DONE]") return NO_CHUNKS;
     if (name === "error") throw new StreamError(classifyError({ status: 200, body: data }));
     const event = parseEventObject(sent);
     const { index } = event;
     const message = messageOf(event);
     switch (event["type"]) {
       case "content-delta":
-        return isObject(message["content"]) ? this.content(message["content"], event["logprobs"]) : NOTHING;
+        return isObject(message["content"]) ? this.content(message["content"], event["logprobs"]) : NO_CHUNKS;
       case "content-start":
         if (typeof index === "number" && this.starts.size < MAX_BLOCKS) this.starts.set(index, this.textLength);
-        return isObject(message["content"]) ? this.content(message["content"], undefined) : NOTHING;
+        return isObject(message["content"]) ? this.content(message["content"], undefined) : NO_CHUNKS;
       case "tool-plan-delta":
         return this.plan(textOrEmpty(message["tool_plan"]));
       case "tool-call-start":
@@ -54,7 +53,7 @@ class MessageStream implements StreamDecoder {
         if (typeof index === "number" && this.spoken.has(index)) this.call = index;
         return this.toolCall(message["tool_calls"], false);
       case "citation-start":
-        return isObject(message["citations"]) ? this.citation(message["citations"]) : NOTHING;
+        return isObject(message["citations"]) ? this.citation(message["citations"]) : NO_CHUNKS;
       case "message-start":
         return [
           {
@@ -70,7 +69,7 @@ class MessageStream implements StreamDecoder {
           (event["type"] === undefined && (typeof event["message"] === "string" || (event["error"] ?? null) !== null))
         )
           throw new StreamError(classifyError({ status: 200, body: data }));
-        return NOTHING;
+        return NO_CHUNKS;
     }
   }
 
@@ -86,7 +85,7 @@ class MessageStream implements StreamDecoder {
   private content(block: JsonObject, items: Json | undefined): readonly ChatChunk[] {
     const text = textOrEmpty(block["text"]);
     const thinking = textOrEmpty(block["thinking"]);
-    if (text === "" && thinking === "") return NOTHING;
+    if (text === "" && thinking === "") return NO_CHUNKS;
     this.textLength += text.length;
     this.isText = text !== "";
     const logprobs = items === undefined ? null : logprobsOf(items);
@@ -104,7 +103,7 @@ class MessageStream implements StreamDecoder {
   }
 
   private plan(text: string): readonly ChatChunk[] {
-    return text === "" ? NOTHING : [chunk({ reasoning_content: text })];
+    return text === "" ? NO_CHUNKS : [chunkOf({ reasoning_content: text })];
   }
 
   /**
@@ -115,7 +114,7 @@ class MessageStream implements StreamDecoder {
     const call = isObject(given) ? given : {};
     const { name, arguments: piece } = isObject(call["function"]) ? call["function"] : {};
     const text = this.spoken.get(this.call) !== true && piece === "null" ? "" : textOrEmpty(piece);
-    if (text === "" && !begins) return NOTHING;
+    if (text === "" && !begins) return NO_CHUNKS;
     if (text !== "") this.spoken.set(this.call, true);
     const delta = begins
       ? {
@@ -125,16 +124,16 @@ class MessageStream implements StreamDecoder {
           function: { name: textOrEmpty(name), arguments: text },
         }
       : { index: this.call, function: { arguments: text } };
-    return [chunk({ tool_calls: [delta] })];
+    return [chunkOf({ tool_calls: [delta] })];
   }
 
   private citation(citation: JsonObject): readonly ChatChunk[] {
     const annotations = annotationsOf(citation, this.starts.get(citedBlock(citation)) ?? 0);
-    return [chunk({ ...(annotations.length > 0 && { annotations }), citations: [citation] })];
+    return [chunkOf({ ...(annotations.length > 0 && { annotations }), citations: [citation] })];
   }
 
   private messageEnd(delta: JsonObject): readonly ChatChunk[] {
-    if (this.finished) return NOTHING;
+    if (this.finished) return NO_CHUNKS;
     this.finished = true;
     const usage = usageOf(delta["usage"]);
     const finish = withCounted(
@@ -145,7 +144,7 @@ class MessageStream implements StreamDecoder {
   }
 
   end(): readonly ChatChunk[] {
-    return NOTHING;
+    return NO_CHUNKS;
   }
 }
 
@@ -153,8 +152,4 @@ const EMPTY: JsonObject = {};
 
 function messageOf({ delta }: JsonObject): JsonObject {
   return isObject(delta) && isObject(delta["message"]) ? delta["message"] : EMPTY;
-}
-
-function chunk(delta: ChunkDelta): ChatChunk {
-  return { choices: [{ index: 0, delta }] };
 }

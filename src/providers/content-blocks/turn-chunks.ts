@@ -1,19 +1,10 @@
 // Makes the chunks of a streamed turn from what its content blocks contribute, and counts what later chunks refer to:
 // the position in the text, tool calls, and reasoning details.
-import type {
-  ChatAnswer,
-  ChatChunk,
-  ChunkChoice,
-  ChunkDelta,
-  ReasoningDetail,
-  ToolCall,
-  ToolCallDelta,
-} from "../../core/chat.ts";
+import type { ChatAnswer, ChatChunk, ChunkChoice, ReasoningDetail, ToolCall, ToolCallDelta } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { emptyParts, noteBlock, turnMessage } from "../answers/turn-message.ts";
+import { chunkOf, NO_CHUNKS } from "../stream-decoder.ts";
 import { MalformedAnswer } from "../upstream-failure.ts";
-
-export const NO_CHUNKS: readonly ChatChunk[] = [];
 
 /**
  * Reasoning and its signature are emitted once more, complete, when their block ends, and so is a turn that chat
@@ -166,10 +157,6 @@ function addCallDelta(calls: ToolCall[], { index, ...call }: ToolCallDelta): voi
 
 function isEmpty(input: JsonObject): boolean {
   return Object.keys(input).length === 0;
-}
-
-export function chunkOf(delta: ChunkDelta): ChatChunk {
-  return { choices: [{ index: 0, delta }] };
 }
 
 /** Throws MalformedAnswer. `what` names the kind of block. */

@@ -4,7 +4,7 @@
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
@@ -54,8 +54,6 @@ interface Stream {
   searches: number;
 }
 
-const NOTHING: readonly ChatChunk[] = [];
-
 export function openStream(context: DecodeContext): StreamDecoder {
   const stream: Stream = {
     renamed: renamedOf(context.memo),
@@ -87,7 +85,7 @@ function candidateAt(stream: Stream, index: number): Candidate {
 
 function pushEvent(stream: Stream, event: SseEvent): readonly ChatChunk[] {
   const { data } = event;
-  if (data === "[DONE]") return NOTHING; // Google does not send this, but proxies add it.
+  if (data === "[DONE]") return NO_CHUNKS; // Google does not send this, but proxies add it.
   const frame = readFrame(data, parseEvent(event));
   if (stream.identity.id === undefined) stream.identity = identityOf(frame);
   const list = candidatesOf(frame);
@@ -102,7 +100,7 @@ function pushEvent(stream: Stream, event: SseEvent): readonly ChatChunk[] {
   const told = decodeUsage(frame["usageMetadata"]);
   const usage = told === null ? null : withSearches(told, stream.searches);
   if (usage !== null) stream.tier = decodeServiceTier(frame["usageMetadata"]) ?? stream.tier;
-  if (choices.length === 0 && usage === null) return NOTHING;
+  if (choices.length === 0 && usage === null) return NO_CHUNKS;
   return [usage === null ? { ...stream.identity, choices } : { ...stream.identity, choices, usage }];
 }
 
@@ -160,7 +158,7 @@ function endOf(stream: Stream): readonly ChatChunk[] {
     });
   }
   return choices.length === 0
-    ? NOTHING
+    ? NO_CHUNKS
     : [{ ...stream.identity, choices, ...(stream.tier !== null && { service_tier: stream.tier }) }];
 }
 

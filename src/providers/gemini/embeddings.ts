@@ -32,7 +32,7 @@ export const embeddings = textEmbeddings({
     return { url: `${versionedBase(target, "v1beta")}/${path}:batchEmbedContents`, body: { requests } };
   },
   read: ({ embeddings: list, usageMetadata: usage }) => ({
-    vectors: membersOf(list, (one) => (isObject(one) ? one["values"] : undefined)),
+    vectors: membersOf(list, "values"),
     tokens: isObject(usage) ? usage["promptTokenCount"] : undefined,
   }),
   failure: { isIn: ({ error }) => isObject(error), classify: classifyError },

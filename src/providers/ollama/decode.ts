@@ -6,13 +6,11 @@ import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usag
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { classifyError } from "./errors.ts";
 import { parseEventObject, parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, turnMessage } from "../answers/turn-message.ts";
-
-const NOTHING: readonly ChatChunk[] = [];
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, _context: DecodeContext, value?: JsonObject): ChatAnswer {
@@ -53,7 +51,7 @@ class LineStream implements StreamDecoder {
 
   push(event: SseEvent): readonly ChatChunk[] {
     const line = readLine(event.data, parseEventObject(event));
-    if (this.finished) return NOTHING;
+    if (this.finished) return NO_CHUNKS;
     const { message } = line;
     const logprobs = logprobsOf(line);
     const choice = {
@@ -85,7 +83,7 @@ class LineStream implements StreamDecoder {
   }
 
   end(): readonly ChatChunk[] {
-    return NOTHING;
+    return NO_CHUNKS;
   }
 }
 

@@ -5,7 +5,7 @@ import type { ChatChunk, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
-import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
+import { decoderAround, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { StreamError, withCounted } from "../upstream-failure.ts";
 import { parseEvent, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRow, AnswerRules } from "./answer-rules.ts";
@@ -18,8 +18,6 @@ import {
   requireNoError,
 } from "./choice.ts";
 import { patchUsage } from "./usage.ts";
-
-const NOTHING: readonly ChatChunk[] = [];
 
 /** `push` throws StreamError for the provider's error, and MalformedAnswer for an event that is not a JSON object. */
 export function openStream(rules: AnswerRules): StreamDecoder {
@@ -40,7 +38,7 @@ class ChunkDecoder implements StreamDecoder {
     const { event, data } = sent;
     if (isDone(data)) {
       this.isTerminated = true;
-      return NOTHING;
+      return NO_CHUNKS;
     }
     if (event === "error")
       throw new StreamError(this.#rules.errors.classifyParsed(200, readErrorJson(data) ?? data, data));
@@ -51,7 +49,7 @@ class ChunkDecoder implements StreamDecoder {
   }
 
   end(): readonly ChatChunk[] {
-    return NOTHING;
+    return NO_CHUNKS;
   }
 }
 
@@ -101,7 +99,7 @@ function decodedChunk(parsed: Json, rules: AnswerRules, data: string): readonly 
   if (Array.isArray(choices)) {
     for (const choice of choices as readonly Json[]) if (isObject(choice)) patchChoice(choice, rules, data);
   } else if (choices === null || isObject(chunk["usage"])) chunk["choices"] = [];
-  else return NOTHING; // A ping, or an event that this protocol does not define.
+  else return NO_CHUNKS; // A ping, or an event that this protocol does not define.
   return [chunk as unknown as ChatChunk];
 }
 

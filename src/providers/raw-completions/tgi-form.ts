@@ -8,7 +8,7 @@ import { readErrorJson } from "../answers/error-body.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { finishReasonOf } from "../openai-compatible/finish-reasons.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { chunkOf, type StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { describeText, parseSentJson, requireSentObject } from "../answers/sent-json.ts";
 import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
@@ -209,7 +209,7 @@ class TgiStream implements StreamDecoder {
 
   end(): readonly ChatChunk[] {
     const rest = this.#trimmer.end(false);
-    return rest === "" ? [] : [{ choices: [{ index: 0, delta: { content: rest } }] }];
+    return rest === "" ? [] : [chunkOf({ content: rest })];
   }
 
   /** An error that is not JSON is its own message. */

@@ -4,7 +4,7 @@ import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, jsonIn, isText } from "../../core/json.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
 import type { DecodeContext } from "../encoded-request.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { chunkOf, type StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import type { FollowUp } from "../answers/follow-up.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
@@ -123,7 +123,7 @@ export function openStream(): StreamDecoder {
     push({ event, data }): readonly ChatChunk[] {
       switch (event) {
         case "output":
-          return [{ choices: [{ index: 0, delta: { content: data } }] }];
+          return [chunkOf({ content: data })];
         case "error":
           throw new StreamError(errors.classify({ status: 200, body: data }));
         case "done":

@@ -3,9 +3,9 @@
 import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { chunkOf, MAX_KEPT, NO_CHUNKS } from "../content-blocks/turn-chunks.ts";
+import { MAX_KEPT } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
-import type { StreamDecoder } from "../stream-decoder.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
 import { requireNoChunk, requireSentObject, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";

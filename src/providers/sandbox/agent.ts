@@ -5,6 +5,7 @@ import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { PlannedCall } from "./planned-calls.ts";
 import { sampleOf } from "./schema-sample.ts";
+import { textsIn } from "./words.ts";
 
 export interface AgentStep {
   /** The call of this step; `null` when all is done. */
@@ -198,15 +199,10 @@ function textOf(messages: readonly Message[]): string {
   const texts: string[] = [];
   let room = MAX_TEXT;
   for (const { content } of messages.toReversed())
-    for (const text of typeof content === "string" ? [content] : partsOf(content).toReversed()) {
+    for (const text of textsIn(content).toReversed()) {
       if (room <= 0) break;
       texts.unshift(text.slice(-room));
       room -= text.length;
     }
   return texts.join("\n");
 }
-
-const partsOf = (content: Message["content"]): readonly string[] =>
-  typeof content === "string"
-    ? [content]
-    : (content ?? []).flatMap((part) => (typeof part["text"] === "string" ? [part["text"]] : []));

@@ -26,10 +26,14 @@ export function countWords(text: string, most = Number.POSITIVE_INFINITY): Count
   return { words, end: text.length };
 }
 
+export function textsIn(content: Message["content"]): readonly string[] {
+  if (typeof content === "string") return [content];
+  return (content ?? []).flatMap((part) => (typeof part["text"] === "string" ? [part["text"]] : []));
+}
+
 /** The texts of a message, each on lines of its own. */
 export function textIn(content: Message["content"]): string {
-  if (typeof content === "string") return content;
-  return (content ?? []).flatMap((part) => (typeof part["text"] === "string" ? [part["text"]] : [])).join("\n");
+  return textsIn(content).join("\n");
 }
 
 export function* wordsOf(text: string): Generator<string> {

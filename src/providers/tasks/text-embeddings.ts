@@ -1,7 +1,7 @@
 // Embeddings of vendors that take texts and answer with a list of vectors in the order of the texts. Each says how a
 // request is written, and where vectors and tokens stand in an answer.
 import type { ChatRequest } from "../../core/chat.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { dimensionsIn, inputTypeIn, type InputTypeWords } from "./embedding-parameters.ts";
 import type { Provider } from "../provider.ts";
@@ -61,10 +61,7 @@ export function textEmbeddings(form: TextEmbeddings): TaskForm<Vector> {
   };
 }
 
-/** Returns a member of each object of a list; the list itself where it is none. */
-export function membersOf(
-  list: Json | undefined,
-  member: (one: Json) => Json | undefined,
-): Json | undefined | readonly (Json | undefined)[] {
-  return Array.isArray(list) ? (list as readonly Json[]).map(member) : list;
+/** Returns the member `name` of each object of a list; the list itself where it is none. */
+export function membersOf(list: Json | undefined, name: string): Json | undefined | readonly (Json | undefined)[] {
+  return Array.isArray(list) ? (list as readonly Json[]).map((one) => (isObject(one) ? one[name] : undefined)) : list;
 }

@@ -50,7 +50,7 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   return {
     request: {
       url: claudeUrl(target, request.params.stream === true),
-      headers: headersWithBetas(target, betas),
+      headers: headersWithBetas(target.headers, betas),
       body: JSON.stringify({ anthropic_version: MESSAGES_VERSION, ...members }),
     },
     memo,

@@ -38,7 +38,7 @@ function predicted(mostInputs: number): TaskForm<Vector> {
       },
     }),
     read({ predictions }) {
-      const made = membersOf(predictions, (one) => (isObject(one) ? one["embeddings"] : undefined));
+      const made = membersOf(predictions, "embeddings");
       if (!Array.isArray(made)) return { vectors: made, tokens: undefined };
       const found = (made as readonly (Json | undefined)[]).map((one) => (isObject(one) ? one : {}));
       const counts = found.map(({ statistics }) =>

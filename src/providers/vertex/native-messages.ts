@@ -3,6 +3,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { betasElsewhere } from "../anthropic/beta-names.ts";
+import { headersWithBetas } from "../anthropic/encode-request.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native/native-body.ts";
 import type { EncodedRequest } from "../encoded-request.ts";
@@ -11,15 +12,10 @@ import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
 
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { "anthropic-beta": header, "anthropic-version": _ofAnthropic, ...headers } = target.headers;
-  const betas = betasElsewhere(header);
   return {
     request: {
       url: claudeUrl(target, request.params.stream === true),
-      headers: {
-        ...headers,
-        ...(betas.length > 0 && { "anthropic-beta": betas.join(",") }),
-        "content-type": "application/json",
-      },
+      headers: headersWithBetas(headers, betasElsewhere(header)),
       body: nativeBody(request, [
         { path: ["model"], value: undefined },
         { path: ["anthropic_version"], value: MESSAGES_VERSION },

@@ -1,6 +1,6 @@
 // Embeddings of IBM watsonx.ai, in a form of its own: https://cloud.ibm.com/apidocs/watsonx-ai#text-embeddings
 import type { ChatRequest } from "../../../core/chat.ts";
-import { isObject, type JsonObject } from "../../../core/json.ts";
+import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { NEITHER } from "../../tasks/embedding-parameters.ts";
 import type { Tasks } from "../../task-form.ts";
@@ -21,7 +21,7 @@ export function watsonxEmbeddings(
       body: { ...modelOf(target, request), inputs: texts },
     }),
     read: ({ results, input_token_count: tokens, model_id: model }) => ({
-      vectors: membersOf(results, (one) => (isObject(one) ? one["embedding"] : undefined)),
+      vectors: membersOf(results, "embedding"),
       tokens,
       model,
     }),
