@@ -161,6 +161,38 @@ model_list:
     expect(lineAt(result, "model_list[0].litellm_params.temperature").outcome).toBe("taken");
     expect(lineAt(result, "model_list[1].litellm_params.temperature").outcome).toBe("without");
   });
+  test("[d15.2] settings that LiteLLM keeps to itself are never sent to the provider, and are not said to be taken", () => {
+    const kept = {
+      base_model: "gpt-4o",
+      retry_policy: { TimeoutErrorRetries: 3 },
+      caching: true,
+      ttl: 60,
+      otpm: 1000,
+      max_fallbacks: 2,
+      allowed_openai_params: ["tools"],
+      user_continue_message: { role: "user", content: "go on" },
+      langfuse_secret_key: "sk-lf-0123456789abcdef",
+      dd_api_key: "os.environ/DD_API_KEY",
+      turn_off_message_logging: true,
+      tiered_pricing: [{ range: [0, 1] }],
+      cache_creation_input_token_cost_above_1hr: 0.00001,
+      search_context_cost_per_query: { low: 0.03 },
+    };
+    const result = made(
+      JSON.stringify({
+        model_list: [{ model_name: "m", litellm_params: { model: "openai/a", top_k: 5, my_field: 1, ...kept } }],
+      }),
+    );
+    expect(section(result, "routes")["m"]).toEqual({
+      targets: [{ model: "openai:a", params: { top_k: 5, my_field: 1 } }],
+    });
+    const lines = result.report.filter(({ path }) =>
+      Object.keys(kept).some((name) => path.startsWith(`model_list[0].litellm_params.${name}`)),
+    );
+    expect(lines.length).toBeGreaterThanOrEqual(Object.keys(kept).length);
+    expect(lines.filter(({ outcome }) => outcome !== "without")).toEqual([]);
+    expect(JSON.stringify(result)).not.toContain("sk-lf-0123456789abcdef");
+  });
   test("[d15.2] a key of the EU and one of the US are two accounts of OpenAI in one route, and the region has words", () => {
     const result = made(`
 model_list:

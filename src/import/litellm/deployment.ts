@@ -9,6 +9,7 @@ import { type PlaceOf, type Reasons, withoutMembers } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
 import { addParameter, isDroppable } from "../target-parameters.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
+import { isKeptByLiteLlm } from "./kept-parameters.ts";
 import { importModelFacts } from "./model-facts.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { BEDROCK_PATH, namedModel, type NamedModel } from "./provider-names.ts";
@@ -35,10 +36,6 @@ export interface Deployment {
 
 /** The name of an entry of `credential_list`. */
 export const CREDENTIAL = "litellm_credential_name";
-/** What LiteLLM keeps to itself and does not send to the provider. */
-const OF_LITELLM =
-  /^(litellm_.*|mock_.*|use_.*|merge_reasoning_content_in_choices|cache_control_injection_points|configurable_clientside_auth_params|tags|tag_regex|budget_duration|max_budget|region_name|allowed_model_region|guardrails|max_file_size_mb|.*_(limit|router_.*)|prompt_id|prompt_variables|vector_store_ids|web_search_.*|input_cost_.*|output_cost_.*|cache_.*_cost|custom_llm_provider|organization|api_version|azure_.*|aws_.*|vertex_.*|watsonx_.*|gcs_.*|s3_.*|cooldown_time|auto_router_.*|complexity_router_.*|silent_model|default_api_key_.*|stream_timeout|ssl_verify|hf_model_name|bucket_name|supports_system_message|initial_prompt_value|roles|final_prompt_value|bos_token|eos_token|disable_background_health_check)$/;
-
 /** `null` for one that has no counterpart, which the report then says of all of it. */
 export function readDeployment(
   node: ForeignNode,
@@ -117,6 +114,10 @@ const OF_DEPLOYMENTS: Reasons = {
   mock_response: SANDBOXED,
   mock_timeout: SANDBOXED,
   merge_reasoning_content_in_choices: "reasoning stands in a field of its own in every answer",
+  retry_policy: "which failures are repeated is the same for all routes: docs/routes.md",
+  base_model: "prices are found by the name of the model, and can be set under prices",
+  itpm: "limits of tokens count those of prompt and answer together: docs/limits.md",
+  otpm: "limits of tokens count those of prompt and answer together: docs/limits.md",
   rpm_limit: "LiteLLM does not read it; write rpm and import again",
   tpm_limit: "LiteLLM does not read it; write tpm and import again",
   input_cost_per_second: "prices are those of tokens, requests and search units",
@@ -134,7 +135,7 @@ function readTarget(own: Settings, at: PlaceOf, { claims }: ImportContext): OfTa
   for (const [name, node] of own)
     if (name === "extra_body")
       for (const inner of node.members) set(inner, `it stands beside the other parameters and not under ${name}`);
-    else if (!NO_PARAMETERS.has(name) && !OF_LITELLM.test(name)) set([name, node], null);
+    else if (!NO_PARAMETERS.has(name) && !isKeptByLiteLlm(name)) set([name, node], null);
   const places = own.get("max_parallel_requests");
   const maxConcurrency = wholeOf(places, 1, 65_535);
   if (maxConcurrency !== null) claims.taken(places, at("max_concurrency"));
