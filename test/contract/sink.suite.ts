@@ -188,6 +188,17 @@ export function httpSinkSuite(
     test.each(statuses.final)("[d11.4] %s is not repeated", (status) =>
       against(answering(status), async (sink) => expect(await faultOf(sink)).toMatchObject({ isRetryable: false })),
     );
+    test.each([
+      ["400 Bad Request", "call"],
+      ["413 Content Too Large", "size"],
+      ["422 Unprocessable Content", "call"],
+      ["401 Unauthorized", null],
+      ["404 Not Found", null],
+    ] as const)("[d11.4] %s says whether a smaller batch may be taken", (status, refusedFor) =>
+      against(answering(status), async (sink) =>
+        expect(await faultOf(sink)).toMatchObject({ isRetryable: false, refusedFor }),
+      ),
+    );
     test("[d11.4] a redirect is not followed", () =>
       against(
         (socket, { head }) =>

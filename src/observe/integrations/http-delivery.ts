@@ -2,7 +2,7 @@
 // response, and throw a fault that says whether a retry can help.
 import type { Clock } from "../../core/clock.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
-import { SinkFault } from "./sink.ts";
+import { type RefusedFor, SinkFault } from "./sink.ts";
 
 export interface Post {
   readonly url: string;
@@ -20,6 +20,13 @@ const MAX_ANSWER_BYTES = 64 * 1024;
 const ANSWER_MS = 1000;
 /** Retryable statuses besides 5xx. RFC 9110 15.5, RFC 6585 4, RFC 8470 5.2 */
 const TRANSIENT: ReadonlySet<number> = new Set([408, 425, 429]);
+
+/** Refusals that another batch need not meet. RFC 9110 15.5.1, 15.5.14, 15.5.21 */
+const REFUSED_FOR: ReadonlyMap<number, RefusedFor> = new Map([
+  [400, "call"],
+  [413, "size"],
+  [422, "call"],
+]);
 
 const isTransient = (status: number): boolean => status >= 500 || TRANSIENT.has(status);
 
@@ -51,7 +58,7 @@ export async function post(
       status >= 300 && status < 400
         ? `the receiver answers ${status}, and redirects are not followed`
         : `the receiver answers ${status}`,
-      { isRetryable: isRetryable(status), retryAfterMs: waitMs },
+      { isRetryable: isRetryable(status), retryAfterMs: waitMs, refusedFor: REFUSED_FOR.get(status) ?? null },
     );
   }
   return await firstBytes(response);

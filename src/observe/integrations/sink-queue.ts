@@ -51,6 +51,8 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 60_000;
 /** A sink that does not react to its signal is abandoned after this time. */
 const GRACE_MS = 250;
+/** Refusals for a call, after which a batch of which nothing was accepted is divided no further. */
+const MOST_REFUSALS = 7;
 /** The array is compacted when this many places at its front are free. */
 const COMPACT_AT = 1024;
 
@@ -167,25 +169,61 @@ export class SinkQueue<T> {
     }
   }
 
-  /** Repeats the delivery until the batch is accepted, refused or given up. */
+  /**
+   * Delivers the batch, and its halves where the receiver refuses it for its size or for a call in it, so that a call
+   * that the receiver never takes does not take others with it.
+   */
   async #deliver(batch: readonly Queued<T>[]): Promise<void> {
-    const { watch, delivery, clock } = this.#options;
-    const sinceMs = clock.monotonic();
-    for (;;) {
-      const fault = await this.#try(batch);
-      if (fault === null) return;
-      watch.failed();
-      if (this.#failuresInRow++ === 0) watch.failing(fault.message);
-      const isEnding = this.#endsAtMs !== null;
-      const isOver = !fault.isRetryable || isEnding || clock.monotonic() - sinceMs >= delivery.giveUpMs;
-      if (isOver) {
-        this.#shed(fault.isRetryable ? (isEnding ? "shutdown" : "given_up") : "refused", batch.length);
+    const sinceMs = this.#options.clock.monotonic();
+    const parts = [batch];
+    let isAnyAccepted = false;
+    let refusals = 0;
+    for (const part of parts) {
+      if (this.#leftMs() <= 0) {
+        this.#shed("shutdown", part.length);
+        continue;
       }
-      // The queue waits after a refusal too, so that a receiver that refuses everything is not overloaded.
+      const end = await this.#settle(part, sinceMs);
+      isAnyAccepted ||= end === "accepted";
+      if (!(end instanceof SinkFault)) continue;
+      if (end.refusedFor === "call") refusals += 1;
+      const isToDivide =
+        end.refusedFor === "size" || (end.refusedFor === "call" && (isAnyAccepted || refusals < MOST_REFUSALS));
+      if (part.length > 1 && isToDivide) parts.push(...halvesOf(part));
+      else await this.#drop(part, end, isAnyAccepted);
+    }
+  }
+
+  /** Repeats the delivery until the part is accepted, given up or refused, and returns the refusal. */
+  async #settle(part: readonly Queued<T>[], sinceMs: number): Promise<"accepted" | "lost" | SinkFault> {
+    const { watch, delivery, clock } = this.#options;
+    for (;;) {
+      const fault = await this.#try(part);
+      if (fault === null) return "accepted";
+      watch.failed();
+      if (!fault.isRetryable) return fault;
+      this.#noteFailure(fault);
+      const isEnding = this.#endsAtMs !== null;
+      const isOver = isEnding || clock.monotonic() - sinceMs >= delivery.giveUpMs;
+      if (isOver) this.#shed(isEnding ? "shutdown" : "given_up", part.length);
       if (!isEnding) await this.#pause(fault.retryAfterMs);
-      if (isOver) return;
+      if (isOver) return "lost";
       watch.retried();
     }
+  }
+
+  /**
+   * The queue waits after a refusal too, so that a receiver that refuses everything is not overloaded, but not when
+   * others of the batch were accepted.
+   */
+  async #drop(part: readonly Queued<T>[], fault: SinkFault, isAnyAccepted: boolean): Promise<void> {
+    if (!isAnyAccepted) this.#noteFailure(fault);
+    this.#shed("refused", part.length);
+    if (!isAnyAccepted && this.#endsAtMs === null) await this.#pause(fault.retryAfterMs);
+  }
+
+  #noteFailure({ message }: SinkFault): void {
+    if (this.#failuresInRow++ === 0) this.#options.watch.failing(message);
   }
 
   async #pause(askedMs: number | null): Promise<void> {
@@ -241,4 +279,9 @@ export class SinkQueue<T> {
     if (this.#failuresInRow === 0) this.#options.watch.failing(why);
     return this.#failuresInRow + 1;
   }
+}
+
+function halvesOf<T>(part: readonly T[]): readonly (readonly T[])[] {
+  const middle = Math.ceil(part.length / 2);
+  return [part.slice(0, middle), part.slice(middle)];
 }

@@ -28,18 +28,26 @@ export interface Sink {
 /** During a longer wait, calls that do not fit into memory would be lost. */
 const MAX_RETRY_AFTER_MS = 300_000;
 
+/** What a refusal is about: one of the calls, or the size of the batch; `null` when it would meet any other batch too. */
+export type RefusedFor = "call" | "size" | null;
+
+interface FaultDetails {
+  readonly isRetryable: boolean;
+  readonly retryAfterMs?: number | null;
+  readonly refusedFor?: RefusedFor;
+}
+
 export class SinkFault extends Error {
   readonly isRetryable: boolean;
   /** The wait that the receiver asked for, at most five minutes; `null` when it asked for none. */
   readonly retryAfterMs: number | null;
+  readonly refusedFor: RefusedFor;
 
-  constructor(
-    message: string,
-    { isRetryable, retryAfterMs = null }: { readonly isRetryable: boolean; readonly retryAfterMs?: number | null },
-  ) {
+  constructor(message: string, { isRetryable, retryAfterMs = null, refusedFor = null }: FaultDetails) {
     super(message);
     this.name = "SinkFault";
     this.isRetryable = isRetryable;
     this.retryAfterMs = retryAfterMs === null ? null : Math.min(retryAfterMs, MAX_RETRY_AFTER_MS);
+    this.refusedFor = refusedFor;
   }
 }

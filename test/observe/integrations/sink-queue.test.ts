@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { IntegrationDelivery } from "../../../src/observe/integrations/integration-fields.ts";
-import { SinkFault } from "../../../src/observe/integrations/sink.ts";
+import { type RefusedFor, SinkFault } from "../../../src/observe/integrations/sink.ts";
 import { type Receiver, type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
 import { until } from "../../harness/time/until.ts";
 
@@ -17,7 +17,8 @@ const DELIVERY: IntegrationDelivery = {
 };
 const again = (retryAfterMs: number | null = null): SinkFault =>
   new SinkFault("the receiver answers 500", { isRetryable: true, retryAfterMs });
-const never = (): SinkFault => new SinkFault("the receiver answers 400", { isRetryable: false });
+const never = (refusedFor: RefusedFor = null): SinkFault =>
+  new SinkFault("the receiver answers 400", { isRetryable: false, refusedFor });
 
 type Answer = "take" | "hang" | SinkFault | Error | { readonly rejected: number; readonly why: string };
 
@@ -177,6 +178,47 @@ describe("a delivery that fails", () => {
     expect([shed, seen.retried]).toEqual([{ refused: 3 }, 0]);
     expect(atMs[1]! - atMs[0]!).toBeGreaterThanOrEqual(75);
     await queue.end(10);
+  });
+  test("[d11.4] for a call that the receiver never takes loses that call alone, and is followed by no wait", async () => {
+    const poison = new Set([3, 21]);
+    const { queue, add, shed, seen, batches, told } = setUp(
+      { batchCalls: 32, queueCalls: 1000 },
+      (batch) => (batch.some((call) => poison.has(call)) ? never("call") : "take"),
+      { firstWaitMs: 60_000, longestWaitMs: 60_000 },
+    );
+    add(0, 64);
+    await until(() => seen.delivered === 62);
+    expect(shed).toEqual({ refused: 2 });
+    expect(batches.length).toBeLessThan(24);
+    expect([seen.retried, told]).toEqual([0, []]);
+    await queue.end(100);
+  });
+  test("[d11.4] for the size of the batch is delivered in smaller ones, and a call that is too large alone is lost", async () => {
+    const { queue, add, shed, seen, batches } = setUp({ batchCalls: 32, queueCalls: 1000 }, (batch) =>
+      batch.length > 3 || batch.includes(9) ? never("size") : "take",
+    );
+    add(0, 32);
+    await until(() => seen.delivered === 31);
+    expect(shed).toEqual({ refused: 1 });
+    expect(batches.filter((batch) => batch.length <= 3 && !batch.includes(9)).flat()).toHaveLength(31);
+    await queue.end(100);
+  });
+  test("[d11.4] of every part of a batch is divided a few times only", async () => {
+    const { queue, add, shed, batches, told } = setUp({ batchCalls: 256, queueCalls: 1000 }, () => never("call"));
+    add(0, 256);
+    await until(() => shed.refused === 256);
+    expect(batches.length).toBeLessThan(16);
+    expect(told).toEqual(["failing: the receiver answers 400"]);
+    await queue.end(100);
+  });
+  test("[d11.4] for the size of the batch is divided within the time that the end leaves, and the rest is counted", async () => {
+    const { queue, add, queued, shed, seen } = setUp({ batchCalls: 8, batchWaitMs: 60_000 }, (batch) =>
+      batch.length > 1 ? never("size") : batch[0] === 1 ? "hang" : "take",
+    );
+    add(0, 7);
+    await queue.end(400);
+    expect([seen.delivered + (shed.shutdown ?? 0), queued()]).toEqual([7, 0]);
+    expect(seen.delivered).toBeGreaterThanOrEqual(1);
   });
   test("[d11.4] is given up after its time, and the next batch is tried", async () => {
     const { queue, add, shed, seen } = setUp({ giveUpMs: 60 }, ([first]) => (first === 0 ? again() : "take"));

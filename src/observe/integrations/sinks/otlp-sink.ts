@@ -43,6 +43,7 @@ export function openTraceSink(
     } catch (thrown) {
       throw new SinkFault(`spans could not be made: ${messageOf(thrown)}`, {
         isRetryable: false,
+        refusedFor: "call",
       });
     }
   };
