@@ -12,7 +12,10 @@ const DROPPABLE: ReadonlySet<string> = new Set(COMMON_PARAMETERS.filter((name) =
 
 const MAX_NAME = 256;
 
-/** Adds a parameter to those of a target. `how` says how it differs; `null` when it does not. */
+/**
+ * Adds a parameter to those of a target, unless an earlier one has its name. `how` says how it differs; `null` when it
+ * does not.
+ */
 export function addParameter(
   params: Record<string, Value>,
   [name, node]: readonly [string, ForeignNode],
@@ -21,6 +24,8 @@ export function addParameter(
   const problem = parameterProblem(name, node);
   const value = valueOf(plainOf(node));
   if (problem !== null || value === undefined) return claims.without(node, problem ?? "it has no value");
+  if (Object.hasOwn(params, name))
+    return claims.changed(node, () => [], "another setting of this parameter takes precedence");
   params[name] = value;
   claims.moved(node, at, how);
 }

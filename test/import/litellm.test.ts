@@ -193,6 +193,17 @@ model_list:
     expect(lines.filter(({ outcome }) => outcome !== "without")).toEqual([]);
     expect(JSON.stringify(result)).not.toContain("sk-lf-0123456789abcdef");
   });
+  test("[d15.2] of a parameter that stands under extra_body too, only what LiteLLM sends is said to be taken", () => {
+    const result = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, extra_body: {top_k: 9, temperature: 0.2}, temperature: 0.9, seed: 1}}
+`);
+    expect(section(result, "routes")["m"]).toEqual({
+      targets: [{ model: "openai:a", params: { top_k: 9, temperature: 0.2, seed: 1 } }],
+    });
+    expect(lineAt(result, "model_list[0].litellm_params.extra_body.temperature").outcome).toBe("changed");
+    expect(lineAt(result, "model_list[0].litellm_params.temperature").outcome).toBe("without");
+  });
   test("[d15.2] a key of the EU and one of the US are two accounts of OpenAI in one route, and the region has words", () => {
     const result = made(`
 model_list:

@@ -132,10 +132,10 @@ function readTarget(own: Settings, at: PlaceOf, { claims }: ImportContext): OfTa
   const params: Record<string, Value> = {};
   const set = (parameter: readonly [string, ForeignNode], how: string | null): void =>
     addParameter(params, parameter, { at: at(`params.${parameter[0]}`), how, claims });
-  for (const [name, node] of own)
-    if (name === "extra_body")
-      for (const inner of node.members) set(inner, `it stands beside the other parameters and not under ${name}`);
-    else if (!NO_PARAMETERS.has(name) && !isKeptByLiteLlm(name)) set([name, node], null);
+  // what LiteLLM sends last counts
+  for (const inner of own.get("extra_body")?.members ?? [])
+    set(inner, "it stands beside the other parameters and not under extra_body");
+  for (const [name, node] of own) if (!NO_PARAMETERS.has(name) && !isKeptByLiteLlm(name)) set([name, node], null);
   const places = own.get("max_parallel_requests");
   const maxConcurrency = wholeOf(places, 1, 65_535);
   if (maxConcurrency !== null) claims.taken(places, at("max_concurrency"));
@@ -163,6 +163,7 @@ const NO_PARAMETERS: ReadonlySet<string> = new Set([
   "max_retries",
   "max_parallel_requests",
   "additional_drop_params",
+  "extra_body",
   "drop_params",
 ]);
 
