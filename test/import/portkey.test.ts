@@ -113,6 +113,44 @@ describe("targets", () => {
     expect(lineAt(result, "targets[1].override_params.top_p").outcome).toBe("without");
     expect(lineAt(result, "targets[1].weight").outcome).toBe("without");
   });
+  test("[d15.2] of a parameter under default_params and override_params, only the one that counts is said to be taken", () => {
+    const result = made({
+      strategy: { mode: "fallback" },
+      default_params: { temperature: 1, seed: 5 },
+      targets: [
+        { override_params: { model: "@openai/a", temperature: 0.3 }, default_params: { temperature: 0.8 } },
+        { override_params: { model: "@groq/b" } },
+      ],
+    });
+    expect(section(result, "routes")["imported"]).toMatchObject({
+      targets: [
+        { model: "openai:a", params: { temperature: 0.3 } },
+        { model: "groq:b", params: { temperature: 1, seed: 5 } },
+      ],
+    });
+    expect(lineAt(result, "targets[0].override_params.temperature").outcome).toBe("changed");
+    expect(lineAt(result, "targets[0].default_params.temperature").outcome).toBe("without");
+    expect(lineAt(result, "default_params.temperature")).toMatchObject({
+      outcome: "taken",
+      to: "params.temperature of groq:b in routes.imported",
+    });
+  });
+  test("[d15.2] Azure is called with the name of a deployment that stands beside the model", () => {
+    for (const name of ["deployment_id", "azure_deployment_id"]) {
+      const result = made({
+        provider: "azure-openai",
+        resource_name: "ours",
+        [name]: "prod-4o",
+        override_params: { model: "gpt-4o" },
+      });
+      expect(section(result, "routes")["imported"]).toMatchObject({ targets: ["azure:prod-4o"] });
+      expect(lineAt(result, name)).toMatchObject({ outcome: "taken", to: "azure:prod-4o in routes.imported" });
+      expect(lineAt(result, "override_params.model")).toMatchObject({
+        outcome: "changed",
+        to: "azure:prod-4o in routes.imported",
+      });
+    }
+  });
   test("[d15.2] of settings that several targets have, only the one that counts is said to be taken", () => {
     const result = made({
       strategy: { mode: "fallback" },

@@ -73,8 +73,11 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
     claims.missing(node, whyWithout(slug, name));
     return null;
   }
-  const model =
-    named?.[2] ?? (named === null ? textOf(override) : null) ?? behind?.[2] ?? textOf(members.get("deployment_id"));
+  const deployment = members.get("deployment_id") ?? members.get("azure_deployment_id");
+  const asked = named?.[2] ?? (named === null ? textOf(override) : null) ?? behind?.[2] ?? null;
+  // Portkey calls the deployment, whatever the model
+  const deployed = family.id === "azure" || asked === null ? textOf(deployment) : null;
+  const model = deployed ?? asked;
   const problem = model === null ? null : problemOf(model);
   const places: WrittenLeg[] = [];
   claims.target(node, placesOf({ places }), model === null ? NO_MODEL : undefined);
@@ -92,8 +95,10 @@ export function readLeg(node: ForeignNode, members: Members, context: ImportCont
   if (model === null) claims.without(override, NO_MODEL);
   else {
     const to = placesOf({ places });
-    claims.moved(override, to, named === null || how === "" ? null : how);
-    claims.taken(members.get("deployment_id"), to);
+    const isDeployed = deployed !== null && asked !== null && deployed !== asked;
+    const words = [...(named === null || how === "" ? [] : [how]), ...(isDeployed ? [DEPLOYED] : [])].join("; ");
+    claims.moved(override, to, words === "" ? null : words);
+    if (deployed !== null) claims.taken(deployment, to);
   }
   return { node, providerId, model, places, ...readParameters(members, placesOf.bind(null, { places }), context) };
 }
@@ -104,6 +109,8 @@ function problemOf(model: string): string | null {
 
 const NO_MODEL =
   "it leaves the model to the caller, and a target here has one, so that there is no route to it; name the models with --model and import again";
+
+const DEPLOYED = "Azure is called with the name of the deployment, which stands beside the model";
 
 function whyWithout(slug: string | null, name: string | null): string {
   if (slug !== null)
@@ -166,9 +173,9 @@ function readParameters(members: Members, at: PlaceOf, { claims }: ImportContext
   const params: Record<string, Value> = {};
   const take = (parameter: readonly [string, ForeignNode], how: string | null): void =>
     addParameter(params, parameter, { at: at(`params.${parameter[0]}`), how, claims });
-  for (const parameter of members.get("default_params")?.members ?? []) take(parameter, null);
   for (const parameter of members.get("override_params")?.members ?? [])
     if (parameter[0] !== "model") take(parameter, "a parameter that the request sets itself takes precedence");
+  for (const parameter of members.get("default_params")?.members ?? []) take(parameter, null);
   const drop = (members.get("drop_params")?.items ?? []).flatMap((item): readonly string[] => {
     const name = textOf(item) ?? "";
     if (!isDroppable(name, params)) {
