@@ -323,9 +323,9 @@ class FollowingSource implements SnapshotSource {
   #noticesOf(configuration: Configuration, contents: Contents): Notices {
     const input = { ...this.#options, configuration, ...contents, memoize: this.#memoize };
     const { tenants, projects } = contents.identities;
-    const { provider } = contents.resources;
+    const { provider, route } = contents.resources;
     return {
-      notices: this.#memoize("notices", [configuration, tenants, projects, provider], () =>
+      notices: this.#memoize("notices", [configuration, tenants, projects, provider, route], () =>
         configurationNotices(input),
       ),
       stored: storedProblems(input),

@@ -1,4 +1,5 @@
-// `dragoman check`: a valid file, and warnings of routes whose time limits leave their fallbacks no time.
+// `dragoman check`: a valid file, warnings of routes whose time limits leave their fallbacks no time, and of budgets that
+// lead calls to nothing.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -44,6 +45,21 @@ test("[d7.10] warns of a route whose limits leave its fallbacks no time, and of 
   expect(await warningsOf(inherited)).toEqual(["routes.r"]);
   const tenant = `tenants: {acme: {routes: {r: {targets: [openai:a], ${fallback}, timeouts: {first_byte_ms: 700000}}}}}\n`;
   expect(await warningsOf(tenant)).toEqual(["tenants.acme.routes.r.timeouts.first_byte_ms"]);
+});
+
+test("[d4.6] warns of a budget that leads calls to a model or route that the file does not have, and of no other", async () => {
+  const budget = (to: string): string =>
+    `{b: {usd: "5", window: day, thresholds: [50, {percent: 80, degrade_to: "${to}"}]}}`;
+  const routes = "routes: {small: {targets: [openai:a]}}\n";
+  const path = "budgets.b.thresholds[1].degrade_to";
+  expect(await warningsOf(`${routes}budgets: ${budget("route:smal")}\n`)).toEqual([path]);
+  expect(await warningsOf(`${routes}budgets: ${budget("opnai:a")}\n`)).toEqual([path]);
+  for (const to of ["route:small", "openai:a", "sandbox:echo"])
+    expect(await warningsOf(`${routes}projects: {site: {budgets: ${budget(to)}}}\n`)).toEqual([]);
+  expect(await warningsOf(`tenants: {acme: {${routes.trim()}}, beta: {budgets: ${budget("route:small")}}}\n`)).toEqual([
+    `tenants.beta.${path}`,
+  ]);
+  expect(await warningsOf(`tenants: {acme: {${routes.trim()}}}\nbudgets: ${budget("route:small")}\n`)).toEqual([]);
 });
 
 test("[d7.10] says the warning in a line, and that the file is valid", async () => {

@@ -425,6 +425,34 @@ test("a target whose provider is not enabled is reported in the log", () => {
   ]);
 });
 
+test("[d4.6] a budget of the file that leads calls to a model or route that exists nowhere is reported in the log", () => {
+  const configuration = parseConfiguration({
+    file: "f",
+    text: [
+      'routes: {small: {targets: ["sandbox:echo"]}}',
+      'budgets: {all: {usd: "5", window: day, thresholds: [50, {percent: 80, degrade_to: "route:ofSite"}, {percent: 90, degrade_to: "route:smal"}]}}',
+      'tenants: {acme: {budgets: {own: {usd: "5", window: day, thresholds: [{percent: 80, degrade_to: "opnai:a"}, {percent: 90, degrade_to: "openai:a"}]}}}}',
+      'projects: {site: {routes: {ofSite: {targets: ["sandbox:echo"]}}}, shop: {budgets: {b: {usd: "5", window: day, thresholds: [{percent: 80, degrade_to: "route:ofSite"}, {percent: 90, degrade_to: "route:small"}]}}}}',
+    ].join("\n"),
+    families: FAMILIES,
+    environment,
+  });
+  const known = {
+    ...identities,
+    tenants: ["acme", "beta"].map((id) => ({ id, name: id })),
+    projects: [
+      { id: "site", tenantId: "acme", name: "site" },
+      { id: "shop", tenantId: "beta", name: "shop" },
+    ],
+  };
+  const refused = "so calls that the budget leads there are refused";
+  expect(configurationNotices({ configuration, identities: known, families: FAMILIES, environment })).toEqual([
+    `budgets.all.thresholds[2].degrade_to: there is no route with this name, ${refused}`,
+    `tenants.acme.budgets.own.thresholds[0].degrade_to: there is no provider with the id before the colon, ${refused}`,
+    `projects.shop.budgets.b.thresholds[0].degrade_to: there is no route with this name, ${refused}`,
+  ]);
+});
+
 test("[d2.9] a target whose provider a tenant or project has enabled itself is reported only where none of these sees the route", () => {
   const configuration = parseConfiguration({
     file: "f",

@@ -18,7 +18,8 @@ import type { Resource } from "../../../store/records.ts";
 import { isMasked } from "../../../store/configuration/secret-fields.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { AdminCall } from "../operation.ts";
-import { allOf, degradeProblems, providerIds, routesOfPlace } from "./references.ts";
+import { degradeProblems } from "../../../routing/degrade-problems.ts";
+import { allOf, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 
 export function documentRules(

@@ -2,15 +2,13 @@
 // provider whose service judges texts. A change that would leave a reference dangling is rejected with an error that names
 // the referring resources.
 import type { ConfiguredKind } from "../../../core/configured/configured.ts";
-import type { JsonObject } from "../../../core/json.ts";
 import { conflict } from "../../../core/refusals.ts";
-import { budgetSchema } from "../../../admission/settings.ts";
 import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
-import { formatPath, type Finding } from "../../../config/problem.ts";
+import { formatPath } from "../../../config/problem.ts";
 import type { RouteScope } from "../../../routing/compile-routes.ts";
-import { splitName } from "../../../routing/compile-routes.ts";
+import { degradeProblems } from "../../../routing/degrade-problems.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
-import { type RouteEntries, type RouteEntry, routeSchema } from "../../../routing/settings.ts";
+import { type RouteEntry, routeSchema } from "../../../routing/settings.ts";
 import { everyRow } from "../../../store/every-row.ts";
 import type { Resource } from "../../../store/records.ts";
 import type { Reader } from "../../../store/reader.ts";
@@ -123,34 +121,6 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
       : [{ kind: "policy", name: name ?? id, projectId, param: "guard.service.provider", message: NO_PROVIDER }];
   });
   return [...ofRoutes, ...ofBudgets, ...ofPolicies];
-}
-
-/** Checks that the targets of `degrade_to` exist. `routes` are those that are visible where the budget applies. */
-export function degradeProblems(
-  document: JsonObject,
-  providers: ReadonlySet<string>,
-  routes: readonly RouteEntries[],
-): readonly Finding[] {
-  const parsed = budgetSchema.safeParse(document);
-  if (!parsed.success) return [];
-  return parsed.data.thresholds.flatMap((one, index) => {
-    const to = typeof one === "number" ? undefined : one.degrade_to;
-    if (to === undefined) return [];
-    const path = ["thresholds", index, "degrade_to"];
-    const isThere = to.startsWith("route:")
-      ? routes.some((some) => Object.hasOwn(some, to.slice("route:".length)))
-      : providers.has(splitName(to)?.providerId ?? "");
-    return isThere
-      ? []
-      : [
-          {
-            path,
-            message: to.startsWith("route:")
-              ? "there is no route with this name"
-              : "there is no provider with the id before the colon",
-          },
-        ];
-  });
 }
 
 const keyOf = ({ kind, name, projectId, param, message }: Dangling): string =>
