@@ -4,6 +4,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Configured } from "../core/configured/configured.ts";
+import { normalizedPattern } from "../core/target.ts";
 import {
   type ConfiguredPrice,
   NO_RATES,
@@ -225,7 +226,7 @@ export function compilePrices(configured: readonly Configured<PriceDocument>[]):
 
 function listOf(prices: readonly Configured<PriceDocument>[]): PriceList {
   const compiled = prices
-    .map((one) => ({ model: one.document.model, price: compiledPrice(one) }))
+    .map((one) => ({ model: normalizedPattern(one.document.model), price: compiledPrice(one) }))
     .toSorted(
       (a, b) => (b.price.fromMs ?? -Infinity) - (a.price.fromMs ?? -Infinity) || (a.price.id < b.price.id ? -1 : 1),
     );

@@ -2,6 +2,7 @@
 // project and token, and what applies at a target is computed once. Rules of other callers cost a call nothing.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Configured } from "../core/configured/configured.ts";
+import { normalizedPattern } from "../core/target.ts";
 import { compileGlob, type Glob } from "../core/text/glob.ts";
 import {
   type Account,
@@ -112,7 +113,11 @@ function sharedOf({ id, name, tenantId, projectId, document }: Configured<LimitD
     name: name ?? document.name ?? id,
     tenantId,
     projectId,
-    scope: Object.fromEntries(Object.entries(document.scope).filter(([, value]) => value !== undefined)),
+    scope: Object.fromEntries(
+      Object.entries(document.scope).flatMap(([key, value]) =>
+        value === undefined ? [] : [[key, key === "model" ? normalizedPattern(value) : value]],
+      ),
+    ),
     mode: document.mode,
     onStoreFailure: document.on_store_failure,
     assumeOutputTokens: document.assume_output_tokens,

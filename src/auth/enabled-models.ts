@@ -4,6 +4,7 @@ import { modelNotFound } from "../core/refusals.ts";
 import { compileGlob } from "../core/text/glob.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import { normalizedPattern } from "../core/target.ts";
 
 type Settings = Pick<Snapshot, "tenantSettings" | "projectSettings">;
 
@@ -12,7 +13,9 @@ interface Place {
   readonly projectId: string | null;
 }
 
-const globsOf = memoizePerObject((models: readonly string[]) => models.map(compileGlob));
+const globsOf = memoizePerObject((models: readonly string[]) =>
+  models.map((pattern) => compileGlob(normalizedPattern(pattern))),
+);
 
 /** `name` is `provider:model`. */
 export function isEnabled(

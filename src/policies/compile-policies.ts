@@ -1,6 +1,7 @@
 // Compiles configured policies into those of each project, in the order of their evaluation. A project without policies
 // costs one look-up in a map, however many others have some.
 import type { Configured } from "../core/configured/configured.ts";
+import { normalizedPattern } from "../core/target.ts";
 import { compileGlob, type Glob } from "../core/text/glob.ts";
 import type {
   Policy,
@@ -122,7 +123,7 @@ function targetScope({ route, provider, model }: PolicyDocument["scope"]): Polic
   if (route === undefined && provider === undefined && model === undefined) return null;
   const ofRoute = globOf(route);
   const ofProvider = globOf(provider);
-  const ofModel = globOf(model);
+  const ofModel = globOf(model === undefined ? undefined : normalizedPattern(model));
   return (target: PolicyTarget) =>
     ofRoute(target.route) && ofProvider(target.provider) && ofModel(`${target.provider}:${target.model}`);
 }

@@ -73,6 +73,9 @@ describe("precedence of prices", () => {
       idOf(book, "nobody-knows-it"),
     ]).toEqual(["configuration", "g@1", undefined]);
   });
+  test("[d1.3] a slash after the provider stands for the colon", () => {
+    expect(idOf(compilePrices([configured("x", { model: "openai/gpt-4*", prompt: "2" })]), "gpt-4o")).toBe("x@1");
+  });
   test("the whole name over a pattern, the longer pattern over the shorter", () => {
     const book = compilePrices([
       configured("any", { model: "*", prompt: "1" }),

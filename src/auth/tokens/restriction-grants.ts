@@ -3,7 +3,7 @@ import { type GatewayError } from "../../core/errors.ts";
 import { insufficientRole } from "../../core/refusals.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { compileGlob } from "../../core/text/glob.ts";
-import { withColon } from "./token-restrictions.ts";
+import { normalizedPattern } from "../../core/target.ts";
 
 type Restrictions = Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges">;
 
@@ -11,9 +11,9 @@ type Restrictions = Pick<AccessToken, "models" | "routes" | "tools" | "ipRanges"
 export function requireRestrictionsWithin(own: Restrictions, given: Restrictions): void {
   // Models and routes add to each other: a token with both may call what either of them permits.
   const calls = own.models.length > 0 || own.routes.length > 0;
-  const models = own.models.map(withColon);
+  const models = own.models.map(normalizedPattern);
   if (calls && given.models.length === 0 && given.routes.length === 0) throw widerRestriction("models");
-  if (calls && given.models.some((pattern) => !isPermittedBy(models, withColon(pattern))))
+  if (calls && given.models.some((pattern) => !isPermittedBy(models, normalizedPattern(pattern))))
     throw widerRestriction("models");
   // A token that is restricted to models alone may name every route.
   if (own.routes.length > 0 && given.routes.length === 0) throw widerRestriction("routes");

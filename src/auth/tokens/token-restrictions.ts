@@ -11,6 +11,7 @@ import { compileGlob, type Glob } from "../../core/text/glob.ts";
 import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";
+import { normalizedPattern } from "../../core/target.ts";
 
 /** The most models, routes, tools or addresses to which one token can be restricted. */
 export const MOST_RESTRICTIONS = 100;
@@ -91,7 +92,7 @@ export function permitsRoute(
 }
 
 const compiled = memoizePerObject(({ models, routes }: AccessToken): TokenRestrictions => {
-  const ofModels = models.map((pattern) => compileGlob(withColon(pattern)));
+  const ofModels = models.map((pattern) => compileGlob(normalizedPattern(pattern)));
   const ofRoutes = routes.map(compileGlob);
   return {
     permitsRoute: (name) => ofRoutes.length === 0 || matches(ofRoutes, name),
@@ -103,9 +104,4 @@ const compiled = memoizePerObject(({ models, routes }: AccessToken): TokenRestri
 function matches(globs: readonly Glob[], text: string): boolean {
   for (const glob of globs) if (glob(text)) return true;
   return false;
-}
-
-/** A slash after the provider stands for the colon, as in requests (promise 1.3). */
-export function withColon(pattern: string): string {
-  return pattern.replace(/^([^*:/]+)\//, "$1:");
 }

@@ -19,6 +19,7 @@ describe.each([
     ["requests of a route", { ...MINUTE, limit: 10, scope: { route: "direct" } }],
     ["requests to a provider", { ...MINUTE, limit: 10, scope: { provider: "up0" } }],
     ["requests to models", { ...MINUTE, limit: 10, scope: { model: "up0:*" } }],
+    ["requests to a model with a slash after its provider", { ...MINUTE, limit: 10, scope: { model: "up0/m" } }],
     ["calls at the same time", { metric: "concurrency", limit: 10 }],
     ["calls at the same time to a model", { metric: "concurrency", limit: 10, scope: { model: "up0:m" } }],
     ["tokens, 16 a call", { metric: "tokens", window: "day", limit: 169 }],
