@@ -1,5 +1,6 @@
 // `dragoman check <config>`: prints every problem of a configuration file with its position, the tests of its routes that
-// do not hold, routes whose time limits leave their fallbacks no time, and budgets that lead calls to nothing in the file.
+// do not hold, routes whose time limits leave their fallbacks no time, and limits, budgets and policies that name nothing
+// in the file.
 import type { Environment } from "../config/environment.ts";
 import {
   ConfigurationError,
@@ -12,7 +13,7 @@ import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { failedTests } from "../diagnostics/simulation/file-tests.ts";
 import { routeWarnings } from "../routing/route-warnings.ts";
 import { loadConfiguration, routesOf } from "../snapshot/configuration.ts";
-import { degradeWarnings } from "../snapshot/degrade-warnings.ts";
+import { lostNameWarnings } from "../snapshot/lost-name-notices.ts";
 import { printError, printJson, printLine } from "./output.ts";
 
 /** Returns the exit code: 0 when the file can be used. */
@@ -25,7 +26,7 @@ export function check(file: string, flags: { readonly json?: true }, environment
       throw new ConfigurationError(failed.map((one) => ({ file, line: null, column: null, ...one })));
     warnings = [
       ...routeWarnings(routesOf(configuration), configuration.server.limits.defaultTimeoutMs),
-      ...degradeWarnings(configuration, PROVIDER_FAMILIES),
+      ...lostNameWarnings(configuration, PROVIDER_FAMILIES),
     ].map(({ path, message }) => problemIn(file, message, formatPath(path)));
   } catch (thrown) {
     if (!(thrown instanceof ConfigurationError)) throw thrown;

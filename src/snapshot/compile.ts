@@ -6,7 +6,6 @@ import { compileLimits } from "../admission/compile-limits.ts";
 import { compileContentLogs } from "../auth/settings/content-settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import type { Environment } from "../config/environment.ts";
-import { formatPath } from "../config/problem.ts";
 import type { ServerLimitSettings } from "../config/sections.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { AccessToken, Project } from "../core/identity.ts";
@@ -17,11 +16,11 @@ import { compileWebhooks } from "../observe/webhooks/webhook-settings.ts";
 import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
 import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
-import { degradeProblems } from "../routing/degrade-problems.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
 import { globalScope, type Joined, joined } from "./joined.ts";
+import { lostNames } from "./lost-name-notices.ts";
 import { openMemoizer, type Memoize } from "./memoize.ts";
 import { compileProviders, type ProviderTable } from "./provider-table.ts";
 import type { ScopeConfiguration } from "./scopes.ts";
@@ -301,7 +300,7 @@ export function configurationNotices(input: Omit<CompileInput, "version">): read
   return [
     ...notices,
     ...deadTargets(configuration, identities, tables),
-    ...lostDegrades(all, identities, tables),
+    ...lostNames(all, identities, tables),
     // without a tenant the first start has not ended, which makes tenant and project last
     ...(identities.tenants.length === 0
       ? []
@@ -357,41 +356,4 @@ function deadTargets(
         .map((model) => `${place}routes.${name} uses ${model}, but its provider is not enabled`);
     }),
   );
-}
-
-/**
- * Names the models and routes to which budgets of the file lead calls, and which exist nowhere where the budget applies,
- * neither in the file nor in the store. Budgets of the store are judged when they are written.
- */
-function lostDegrades(
-  { configuration: { routes, tenants, projects }, limits }: Joined,
-  { projects: known }: Identities,
-  {
-    providers,
-    tenantProviders,
-    projectProviders,
-  }: Pick<Snapshot, "providers" | "tenantProviders" | "projectProviders">,
-): readonly string[] {
-  return limits.budgets.flatMap(({ id, origin, tenantId, projectId, document }) => {
-    if (origin !== "file" || document.thresholds.every((one) => typeof one === "number")) return [];
-    const counted = known.filter(
-      (project) =>
-        (tenantId === null || project.tenantId === tenantId) && (projectId === null || project.id === projectId),
-    );
-    const ofTenants = [...new Set(counted.map((project) => project.tenantId))];
-    const seenProviders = [
-      providers,
-      ...ofTenants.map((each) => tenantProviders.get(each)),
-      ...counted.map((project) => projectProviders.get(project.id)),
-    ].flatMap((table) => [...(table?.keys() ?? [])]);
-    const seenRoutes = [
-      routes,
-      ...ofTenants.map((each) => tenants.get(each)?.routes ?? {}),
-      ...counted.map((project) => projects.get(project.id)?.routes ?? {}),
-    ];
-    return degradeProblems(document, new Set(seenProviders), seenRoutes).map(
-      ({ path, message }) =>
-        `${id.slice("file.".length)}.${formatPath(path)}: ${message}, so calls that the budget leads there are refused`,
-    );
-  });
 }

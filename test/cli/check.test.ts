@@ -1,5 +1,5 @@
-// `dragoman check`: a valid file, warnings of routes whose time limits leave their fallbacks no time, and of budgets that
-// lead calls to nothing.
+// `dragoman check`: a valid file, warnings of routes whose time limits leave their fallbacks no time, and of limits,
+// budgets and policies that name nothing.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -60,6 +60,27 @@ test("[d4.6] warns of a budget that leads calls to a model or route that the fil
     `tenants.beta.${path}`,
   ]);
   expect(await warningsOf(`tenants: {acme: {${routes.trim()}}}\nbudgets: ${budget("route:small")}\n`)).toEqual([]);
+});
+
+test("[d3.1, d4.1] warns of limits, budgets and policies that apply to no call because of a name, and of no other", async () => {
+  const routes = "routes: {small: {targets: [openai:a]}}\n";
+  const sections = (scope: string): string =>
+    [
+      `limits: {l: {metric: requests, window: minute, limit: 1, scope: ${scope}}}`,
+      `budgets: {b: {usd: "5", window: day, scope: ${scope}}}`,
+      `policies: {p: {rule: "true", message: No, scope: ${scope}}}\n`,
+    ].join("\n");
+  for (const [scope, name] of [
+    ["{route: smal}", "route"],
+    ["{provider: opnai}", "provider"],
+    ['{model: "opnai:gpt-4o"}', "model"],
+    ["{model: opnai/gpt-4o}", "model"],
+  ] as const)
+    expect(await warningsOf(routes + sections(scope))).toEqual(
+      ["limits.l", "budgets.b", "policies.p"].map((place) => `${place}.scope.${name}`),
+    );
+  for (const scope of ["{route: small, provider: openai}", "{route: direct}", '{route: "s*", model: "op*:x"}'])
+    expect(await warningsOf(routes + sections(scope))).toEqual([]);
 });
 
 test("[d7.10] says the warning in a line, and that the file is valid", async () => {

@@ -453,6 +453,27 @@ test("[d4.6] a budget of the file that leads calls to a model or route that exis
   ]);
 });
 
+test("[d3.1, d4.1] a limit or policy of the file that names what exists nowhere is reported in the log", () => {
+  const scoped = (scope: string): string => `{metric: requests, window: minute, limit: 1, scope: ${scope}}`;
+  const configuration = parseConfiguration({
+    file: "f",
+    text: [
+      `limits: {a: ${scoped("{provider: opnai}")}, b: ${scoped('{model: "openai:x", route: direct}')}}`,
+      'policies: {p: {rule: "true", message: No, scope: {model: opnai/x}}}',
+      `projects: {site: {routes: {own: {targets: ["sandbox:echo"]}}, limits: {c: ${scoped("{route: own}")}}}, shop: {limits: {c: ${scoped("{route: own}")}}}}`,
+    ].join("\n"),
+    families: FAMILIES,
+    environment,
+  });
+  const projects = ["site", "shop"].map((id) => ({ id, tenantId: "acme", name: id }));
+  const known = { ...identities, tenants: [{ id: "acme", name: "acme" }], projects };
+  expect(configurationNotices({ configuration, identities: known, families: FAMILIES, environment })).toEqual([
+    "limits.a.scope.provider: there is no provider with this id, so it applies to no call",
+    "projects.shop.limits.c.scope.route: there is no route with this name, so it applies to no call",
+    "policies.p.scope.model: there is no provider with the id before the colon, so it applies to no call",
+  ]);
+});
+
 test("[d2.9] a target whose provider a tenant or project has enabled itself is reported only where none of these sees the route", () => {
   const configuration = parseConfiguration({
     file: "f",

@@ -18,7 +18,7 @@ import type { Resource } from "../../../store/records.ts";
 import { isMasked } from "../../../store/configuration/secret-fields.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { AdminCall } from "../operation.ts";
-import { degradeProblems } from "../../../routing/degrade-problems.ts";
+import { degradeProblems } from "../../../routing/lost-names.ts";
 import { allOf, providerIds, routesOfPlace } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 

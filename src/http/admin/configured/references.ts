@@ -6,7 +6,7 @@ import { conflict } from "../../../core/refusals.ts";
 import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
 import { formatPath } from "../../../config/problem.ts";
 import type { RouteScope } from "../../../routing/compile-routes.ts";
-import { degradeProblems } from "../../../routing/degrade-problems.ts";
+import { degradeProblems } from "../../../routing/lost-names.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
 import { type RouteEntry, routeSchema } from "../../../routing/settings.ts";
 import { everyRow } from "../../../store/every-row.ts";
