@@ -227,7 +227,8 @@ function wholeCalls(value: Json | undefined, frame: AnswerFrame, position: numbe
         typeof call["id"] === "string" && call["id"] !== ""
           ? call["id"]
           : `call_${frame.traceId.slice(TRACE_TIME_DIGITS)}_${position}_${index}`;
-      const id = ids.has(made) ? `${made}_${index}` : made;
+      let id = made;
+      while (ids.has(id)) id += `_${index}`;
       ids.add(id);
       const { index: _index, ...rest } = call;
       if (typeof call["type"] === "string" && call["type"] !== "function" && isObject(call[call["type"]]))

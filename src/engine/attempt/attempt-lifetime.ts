@@ -24,6 +24,8 @@ const READ_ON_BYTES = 256 * 1024;
 export class AttemptLifetime {
   readonly limits: UpstreamLimits;
   hasContent = false;
+  /** The head of an answer has come that other calls share, or that was kept; their requests have no head of their own. */
+  hasSharedHead = false;
   /** The attempt was ended because its head was late and another target is left (promise 7.10). */
   isGivenUp = false;
   readonly #call: Call;
@@ -80,7 +82,7 @@ export class AttemptLifetime {
 
   #headIsLate(limitMs: number): void {
     const isSent = this.#requests.length > 0;
-    if (isSent && this.#requests.every(({ row: { headMs } }) => headMs !== null)) return;
+    if (isSent && (this.hasSharedHead || this.#requests.every(({ row: { headMs } }) => headMs !== null))) return;
     // content may still be fetched, and another target may become able later
     if (!isSent || !this.#isAnotherLeft!()) return this.#awaitHead();
     this.isGivenUp = true;

@@ -95,6 +95,7 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
     const response = await (cached === null
       ? exchanged(encoded.request, decode, attempt, call, recorder, lifetime.signal)
       : cached.respond((signal) => exchanged(encoded.request, decode, attempt, call, recorder, signal), recorder));
+    if (cached?.sends === false) lifetime.hasSharedHead = true;
     attempt.bodies.push(response.body);
     return { response, decode, request: recorder };
   } catch (thrown) {

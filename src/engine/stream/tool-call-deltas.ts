@@ -76,17 +76,16 @@ function numberedCall(
   id: string | null,
 ): CallState | undefined {
   const last = calls.findLast((call) => call.sourceIndex === number);
-  if (last === undefined || id === null || last.sourceId === null || last.sourceId === id) return last;
-  return (
-    calls.find((call) => call.sourceIndex === number && call.sourceId === id) ??
-    (namesAnother(delta, last) ? undefined : last)
-  );
+  if (last === undefined || id === null || last.sourceId === null) return last;
+  const known = calls.findLast((call) => call.sourceIndex === number && call.sourceId === id);
+  if (known !== undefined) return hasOtherName(delta, known) ? undefined : known;
+  return namesAnother(delta, last) ? undefined : last;
 }
 
 function unnumberedCall(calls: readonly CallState[], delta: ToolCallDelta, id: string | null): CallState | undefined {
-  if (id !== null) return calls.find((call) => call.sourceId === id);
-  const last = calls.at(-1);
-  return namesAnother(delta, last) ? undefined : last;
+  if (id === null) return namesAnother(delta, calls.at(-1)) ? undefined : calls.at(-1);
+  const known = calls.findLast((call) => call.sourceId === id);
+  return known !== undefined && hasOtherName(delta, known) ? undefined : known;
 }
 
 /** Whether the call has its name, and is part of the strict stream. */
@@ -94,9 +93,15 @@ export function isOpened(call: CallState): boolean {
   return call.index >= 0;
 }
 
+/** Whether the delta begins a call although its id is that of another: some servers give the calls of two tools one id. */
+function hasOtherName(delta: ToolCallDelta, { name }: CallState): boolean {
+  const { name: called } = calledIn(delta);
+  return typeof called === "string" && called !== "" && name !== "" && called !== name;
+}
+
 /**
- * Whether the delta begins a call: it has a name but neither index nor id, and does not only repeat the name of the
- * open call, which has no arguments yet.
+ * Whether the delta begins a call, where no id says so: it has a name, and does not only repeat that of the open call,
+ * which has no arguments yet.
  */
 function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
   const { name } = calledIn(delta);

@@ -226,6 +226,21 @@ describe("a stream", () => {
         { id: "b", name: "f", arguments: '{"x":2}' },
       ]);
     }
+    const oneId = (index?: number) =>
+      play([
+        chunk(calls(call(index, "x", "f", '{"x":'))),
+        chunk(calls(call(index, "x", "f", "1}"))),
+        chunk(calls(call(index, "x", "g", "{}"))),
+        chunk({}, "tool_calls"),
+      ]);
+    for (const { faults, choices } of [await oneId(), await oneId(0)])
+      expect([faults, choices[0]?.calls.map(({ name, arguments: given }) => [name, given])]).toEqual([
+        [],
+        [
+          ["f", '{"x":1}'],
+          ["g", "{}"],
+        ],
+      ]);
     const late = await play([
       chunk(calls(call(0, "a", undefined, '{"x":'), call(1, "b", "g", "{}"))),
       chunk(calls(call(0, undefined, "f", "1}"))),
@@ -595,6 +610,13 @@ describe("a plain answer", () => {
       function: { name: "f", arguments: '{"x":1}' },
     });
     expect(second).toEqual({ id: "b", type: "function", function: { name: "g", arguments: "{}" } });
+  });
+
+  test("[d8.7] N1: no two calls have one id, whatever the provider's own are", async () => {
+    const tool_calls = ["x", "x_2", "x", "x"].map((id) => ({ id, function: { name: "f", arguments: "{}" } }));
+    const { body } = await whole(message({ tool_calls }, "tool_calls"));
+    const ids = body["choices"][0].message.tool_calls.map(({ id }: Record<string, any>) => id);
+    expect([ids.slice(0, 2), new Set(ids).size]).toEqual([["x", "x_2"], 4]);
   });
 
   test("[d8.7] N2: no empty tool_calls and no function_call that is null", async () => {

@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { Health } from "../../../src/routing/health/health.ts";
 import { type Fault, OK, status, WORDS } from "../../harness/faults.ts";
-import type { StubOptions } from "../../harness/in-process.ts";
+import { ASK, cachedGateway, STREAMED } from "../../harness/cached.ts";
+import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
 import { routedGateway, routeOf, type Routed, type RouteParts } from "../../harness/routed.ts";
 import { readStream } from "../../harness/sse.ts";
 import { type TurnedTime, turnTime } from "../../harness/time/turned-time.ts";
@@ -293,6 +294,29 @@ describe("a fallback", () => {
       }
     },
   );
+  test("[d7.10, d13.5] is not called for a call that shares a request whose head has come", async () => {
+    const provider = cannedUpstream(STREAMED);
+    const gateway = cachedGateway({
+      clock: time.clock,
+      upstream: {
+        async send(request, call) {
+          const { body, ...head } = await provider.send(request, call);
+          let waitMs = 70_000;
+          const read = async (): Promise<Uint8Array | null> => {
+            if (waitMs > 0) await new Promise((resume) => setTimeout(resume, waitMs));
+            waitMs = 0;
+            return body.read();
+          };
+          return { ...head, body: { ...body, read } };
+        },
+      },
+    });
+    const call = (): Promise<Response> => gateway.chat({ ...ASK, stream: true, fallbacks: ["two:m"] });
+    const answers = await time.until(Promise.all([call(), call()]));
+    for (const answer of answers) expect(await time.until(answer.text())).toContain("[DONE]");
+    expect(gateway.sent.map(({ url }) => new URL(url).hostname)).toEqual(["one.test"]);
+    expect(gateway.records.map(({ cache }) => cache!.outcome).toSorted()).toEqual(["hit", "miss"]);
+  });
   test("[d7.10] does not end the repetitions of a provider's own 408 and 504", async () => {
     for (const code of [408, 504]) {
       const gateway = primary([status(code), OK], { retries: 1 });
