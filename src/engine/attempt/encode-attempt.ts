@@ -180,24 +180,45 @@ async function fetchAll(places: readonly Place[], call: Call): Promise<readonly 
   const cancellation = new Cancellation();
   const stop = (): void => cancellation.abort(call.signal.reason);
   call.signal.addEventListener("abort", stop);
-  const budget = { leftBytes: MAX_ALL_BYTES };
+  const all = new FetchedBytes(call);
   try {
-    return await Promise.all(places.map((place) => fetchOne(place, budget, cancellation, call)));
+    return await Promise.all(places.map((place) => fetchOne(place, all, cancellation, call)));
   } catch (thrown) {
     // the other downloads would be of no use
     cancellation.abort(thrown);
     throw thrown;
   } finally {
     call.signal.removeEventListener("abort", stop);
+    all.release();
   }
 }
 
-async function fetchOne(
-  place: Place,
-  budget: { leftBytes: number },
-  cancellation: Cancellation,
-  call: Call,
-): Promise<Fetched> {
+/** The bytes of all content that is being fetched, which count against the memory that bodies may hold (promise 5.8). */
+class FetchedBytes {
+  readonly #call: Call;
+  #held = 0;
+  #isOver = false;
+
+  constructor(call: Call) {
+    this.#call = call;
+  }
+
+  /** Returns false for more than a call may fetch, and after the end. Throws `gateway_overloaded`. */
+  add(bytes: number): boolean {
+    if (this.#isOver || this.#held + bytes > MAX_ALL_BYTES) return false;
+    this.#call.lifetime.hold(bytes, this.#call.snapshot.limits);
+    this.#held += bytes;
+    return true;
+  }
+
+  /** Called when all has been fetched, or nothing more is of use. */
+  release(): void {
+    this.#isOver = true;
+    this.#call.lifetime.release(this.#held);
+  }
+}
+
+async function fetchOne(place: Place, all: FetchedBytes, cancellation: Cancellation, call: Call): Promise<Fetched> {
   const timer = setTimeout(
     () => cancellation.abort(unavailable(place, `did not arrive within ${TIME_MS / 1000} s`)),
     TIME_MS,
@@ -209,7 +230,7 @@ async function fetchOne(
       { method: "GET", url, headers: {}, body: "" },
       { ...limits, signal: cancellation, pinnedAddress, partition: connectionPartition(call.record.tenantId, null) },
     );
-    const bytes = await readBytes(response, place, budget);
+    const bytes = await readBytes(response, place, all);
     const mediaType = mediaTypeOf(bytes, response.header("content-type"), url);
     const { kind } = FETCHABLE[place.type]!;
     if (mediaType === null || (kind !== null && !kind.test(mediaType)))
@@ -227,7 +248,7 @@ async function fetchOne(
   }
 }
 
-async function readBytes(response: UpstreamResponse, place: Place, budget: { leftBytes: number }): Promise<Uint8Array> {
+async function readBytes(response: UpstreamResponse, place: Place, all: FetchedBytes): Promise<Uint8Array> {
   const { status, body } = response;
   try {
     if (status >= 300 && status < 400)
@@ -238,8 +259,7 @@ async function readBytes(response: UpstreamResponse, place: Place, budget: { lef
     let length = 0;
     for (let piece = await body.read(); piece !== null; piece = await body.read()) {
       length += piece.length;
-      budget.leftBytes -= piece.length;
-      if (length > MAX_PART_BYTES || budget.leftBytes < 0) throw tooLarge(place);
+      if (length > MAX_PART_BYTES || !all.add(piece.length)) throw tooLarge(place);
       // the reader may reuse its buffer
       pieces.push(piece.slice());
     }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { checkAddress } from "../../../src/wire/address-guard.ts";
 import type { UpstreamCall, UpstreamClient, UpstreamRequest } from "../../../src/wire/upstream.ts";
-import { cannedUpstream, type CannedAnswer, stubGateway } from "../../harness/in-process.ts";
+import { cannedUpstream, type CannedAnswer, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
 import { ask, HELLO } from "../chat-calls.ts";
 import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
@@ -22,7 +22,10 @@ const asking = (...urls: readonly string[]) => ({
 });
 
 /** The chat operation answers, every GET is what the test says. */
-function gatewayWith(content: CannedAnswer | ((request: UpstreamRequest) => CannedAnswer)) {
+function gatewayWith(
+  content: CannedAnswer | ((request: UpstreamRequest) => CannedAnswer),
+  limits: StubOptions["limits"] = {},
+) {
   const fetched: { readonly request: UpstreamRequest; readonly call: UpstreamCall }[] = [];
   const chat = cannedUpstream({ body: JSON.stringify(openaiAnswer()) });
   const files = cannedUpstream(content);
@@ -33,7 +36,7 @@ function gatewayWith(content: CannedAnswer | ((request: UpstreamRequest) => Cann
       return files.send(request, call);
     },
   };
-  return { gateway: stubGateway({ upstream, permissions: ["byo_endpoint", "vendor_objects"] }), fetched };
+  return { gateway: stubGateway({ upstream, limits, permissions: ["byo_endpoint", "vendor_objects"] }), fetched };
 }
 
 const png: CannedAnswer = { headers: { "content-type": "image/png" }, body: PNG };
@@ -128,6 +131,19 @@ describe("content behind an address", () => {
       `400 content_unavailable ${PATH}`,
     );
     expect(await outcome(sized(17 * MIB), 3)).toMatch(/^400 content_unavailable messages\[0\]/);
+  });
+
+  test("[d5.8] [d6.9] counts against the memory of arriving bodies while it arrives, and no longer", async () => {
+    const body = Buffer.concat([PNG, Buffer.alloc(3 * MIB)]);
+    // half of it is for one tenant
+    const { gateway } = gatewayWith({ ...png, body, chunk: MIB }, { maxHeldBytes: 8 * MIB });
+    const outcomes = async (count: number): Promise<readonly string[]> =>
+      Promise.all(Array.from({ length: count }, async () => (await ask(gateway, asking(`${HERE}/a.png`))).outcome));
+    expect(await outcomes(1)).toEqual(["200"]);
+    const together = await outcomes(3);
+    expect(together.filter((outcome) => outcome.startsWith("503 gateway_overloaded"))).not.toEqual([]);
+    expect(together.filter((outcome) => outcome !== "200" && !outcome.startsWith("503"))).toEqual([]);
+    expect(await outcomes(1)).toEqual(["200"]);
   });
 
   test("[d6.9] that fails is reported with reason and path, and nothing is sent to the provider", async () => {
