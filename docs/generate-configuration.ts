@@ -109,7 +109,7 @@ providers:
     models: [gpt-5-mini]
 \`\`\`
 
-- **Precedence.** A command-line option takes precedence over the environment, the environment over the file, and the file over the default.
+- **Precedence.** A command-line option takes precedence over the environment, the environment over the file, and the file over the default. For keys, addresses and settings of providers it is the other way round: the entry in the file takes precedence over the environment. \`limit_store.driver: memory\` in the file also switches off \`DRAGOMAN_LIMIT_STORE_URL\`.
 - **Variables.** \`\${NAME}\` in a value stands for the environment variable NAME, which must be set. \`\${NAME:-something}\` has a
   default, which may be empty. A variable that is empty counts as not set. \`$\${\` is a literal \`\${\`. The value of a variable
   cannot change the structure of the file. Inside brackets or braces, put it in quotes: \`models: ["\${MODEL}"]\`.

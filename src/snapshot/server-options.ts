@@ -1,5 +1,6 @@
 // Resolves the server's options: a flag of the command line overrides the environment, which overrides the file, which
-// overrides the default.
+// overrides the default. The driver `memory` of `limit_store` in the file also switches off an address in the environment.
+// Of providers, the entry in the file precedes the environment (provider-table.ts).
 import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "../config/environment.ts";
 import { listensLocally } from "../config/loopback.ts";

@@ -1,12 +1,13 @@
-// Decides whether an address that a request names may be called, and fixes the IP address that the call then connects
-// to, so that a second DNS lookup cannot lead elsewhere (promise 2.12). Hosts are normalized as the WHATWG URL standard
-// says; the private ranges are those that the IANA special-purpose registries (RFC 6890) list as not globally
-// reachable, with RFC 4291, 6052 and 3056 for IPv4 addresses inside IPv6 addresses.
+// Decides whether an address that a request, a tenant or an answer names may be called, and fixes the IP address that
+// the call then connects to, so that a second DNS lookup cannot lead elsewhere (promise 2.12). Hosts are normalized as
+// the WHATWG URL standard says; the private ranges are those that the IANA special-purpose registries (RFC 6890) list
+// as not globally reachable, with RFC 4291, 6052 and 3056 for IPv4 addresses inside IPv6 addresses.
 
 // Decides (who may call, and with what): May an address be called? By: `checkAddress`. Also: called by
-// `engine/attempt/upstream-requests.ts` where `guardedField` of the target is set (`engine/plan/resolve-target.ts`).
-// Rule: Addresses of requests and of tenants are checked, those of the operator are not; the connection goes to the
-// checked IP address.
+// `engine/attempt/upstream-requests.ts` where `guardedField` of the target is set (`engine/plan/resolve-target.ts`),
+// and for tool servers, webhooks, guard services, fetched content and writes of the admin API. Rule: Addresses of
+// requests and of tenants are checked, those of the operator are not; the connection goes to the checked IP address,
+// and redirects are not followed.
 import { withTimeout } from "../core/concurrency/timeout.ts";
 import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";

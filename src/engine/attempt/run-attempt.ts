@@ -3,6 +3,10 @@
 // attempt, or abandoned with its call.
 
 // Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
+// Decides (targets and attempts): In which order are rules, guards, limits, budgets and the response cache applied? By:
+// `AttemptRun`. Also: `engine/call/call-policies.ts` (`admit`), `engine/plan/candidate.ts`. Rule: Once, rules and then
+// guards on the request. For each target, access, drains, its own rules, masks and fit; then limits and budgets together,
+// the ledger, the credential, the response cache, the slot and the breaker.
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";

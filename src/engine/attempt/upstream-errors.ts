@@ -3,6 +3,9 @@
 
 // Decides (targets and attempts): What does the client see of a provider's failure? By: `failureError`. Also: codes:
 // `routing/plan/verdict.ts` (`REFUSALS`, `FAULTS`); statuses: `core/errors.ts`.
+// Decides (targets and attempts): Where are keys removed from what a provider says? By: `redacted` for errors. Also:
+// answers: `engine/answer/answer-keys.ts`, passed ones: `engine/native/native-keys.ts`. Rule: From errors, every secret of
+// 8 characters and parts of one; from answers, the operator's keys of 16 characters that have letters and digits.
 import { GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";

@@ -1,8 +1,9 @@
-// The memory that bodies of requests hold while they arrive, and answers while they are collected (promise 5.8): bounded for the process, and for each
-// tenant by half of that, so that no tenant can fill it.
+// The memory that bodies of requests and fetched content hold while they arrive, and answers while they are collected
+// (promise 5.8): bounded for the process, and for each tenant by half of that, so that no tenant can fill it.
 
 // Decides (the request): How much memory do bodies hold that are still arriving? By: `HeldBytes`. Also:
-// `engine/call/read-body.ts` and `engine/attempt/upstream-requests.ts` count. Rule: 503 `gateway_overloaded` beyond
+// `engine/call/read-body.ts`, `engine/attempt/upstream-requests.ts` (answers that are collected) and
+// `engine/attempt/encode-attempt.ts` (content that is fetched) count. Rule: 503 `gateway_overloaded` beyond
 // `server.max_held_bytes`, or half of it for one tenant.
 import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";

@@ -4,9 +4,9 @@
 
 // Decides (the request): Is a parameter sent, mapped, emulated, dropped or refused? By: `fitParams`, `checkValue`.
 // Also: by the provider's capability table. Rule: A parameter that the target lacks is refused
-// (`unsupported_parameter`), or dropped with `drop_params`; a value that it lacks is always refused, by
-// `core/refusals.ts` (`unsupported_value`). What is refused here was not sent: the next target is attempted, and the
-// client gets the error if no target is left.
+// (`unsupported_parameter`), or dropped with `drop_params` or `drop` of the target and named in the header
+// `x-gateway-dropped-params`; a value that it lacks is always refused, by `core/refusals.ts` (`unsupported_value`).
+// What is refused here was not sent: the next target is attempted, and the client gets the error if no target is left.
 // Decides (the request): What happens to more than four `stop` sequences? By: `withinStopLimit`. Also:
 // `engine/fit/fit-settings.ts`. Rule: The first four are sent, and `stop_truncated` is among the warnings, unless
 // `disable_stop_sequence_limit` is set for the call, the route, the project, the tenant or the gateway.

@@ -1,8 +1,9 @@
 // One candidate of a call: a target with the route that serves it, whether this caller may call it, and the request as
 // the target accepts it.
 
-// Decides (targets and attempts): What do two routes share of one target? By: `accountOf`. Also: `routing/health/health.ts`
-// (`breakerOf`). Rule: Latency, queue and rest after a 429; the breaker only where its settings are equal.
+// Decides (targets and attempts): What do two routes share of one target? By: `accountOf`. Also:
+// `routing/health/health.ts` (`breakerOf`). Rule: Latency, queue and rest after a 429. Each attempt counts at the
+// breakers of all routes, which open by the settings of their route; routes with equal settings share one.
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";

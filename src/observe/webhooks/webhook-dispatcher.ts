@@ -3,7 +3,9 @@
 // or unavailable receiver does not delay the deliveries to others.
 
 // Decides (records and configuration): When is a webhook delivery tried again, and given up? By: `outcomeOf`. Also:
-// `webhook-schedule.ts` (`waitAfter`). Rule: Up to `max_attempts`, with waits from 5 s to 24 h; never after 410.
+// `webhook-schedule.ts` (`waitAfter`). Rule: Up to `max_attempts` (10, which takes some three days), with waits from 5
+// s to 24 h, or as long as the receiver asks for; never after 410. Beyond 10,000 that wait for one webhook, the oldest
+// are deleted.
 import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { Webhook, WebhookSet } from "../../core/record/event.ts";

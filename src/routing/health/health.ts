@@ -122,8 +122,8 @@ interface KeyHealth extends Kept {
   /** Of the time to the first byte. */
   firstBytes: Latency | null;
   /**
-   * One breaker for each distinct set of settings, so that a route with strict settings does not close the target for
-   * other routes. The oldest is removed when there are too many.
+   * One breaker for each distinct set of settings, so that a route with strict settings does not keep the calls of other
+   * routes away from the target. The oldest is removed when there are too many.
    */
   readonly breakers: Breaker[];
 }

@@ -6,7 +6,8 @@
 // fallbacks; with `error` the call fails with `no_target_available`.
 // Decides (targets and attempts): How long does the gateway wait when a provider sends `retry-after`? By: `waitFor`,
 // `MAX_WAIT_MS` for the call. Also: `routing/health/health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A
-// call waits at most 10 s, and only where no other able target is left; the target rests at most 24 h.
+// call waits at most 10 s, and only where no other able target is left; after a longer time it fails at once. The
+// target rests at most 24 h; of several keys, each rests by itself.
 import type { BlockedReason } from "../health/health.ts";
 import {
   begin,
@@ -28,7 +29,7 @@ const MAX_WAIT_MS = 10_000;
 
 /**
  * When no able target is left: of the stages in which none was, returns the target that becomes available first. Only
- * one of a stage is attempted, because the others are just as bad.
+ * one of a stage is attempted, because no other one of it is able either.
  */
 export function lastResort<T extends Candidate>(state: State<T>, nowMs: number): Step<T> | null {
   let best: { readonly planned: Planned<T>; readonly candidate: T; readonly waitMs: number } | null = null;
