@@ -139,7 +139,8 @@ class MessageStream implements StreamDecoder {
   whole(answer: JsonObject): readonly ChatChunk[] {
     const begun = this.#onMessageStart(answer, () => 0);
     this.#stopSequence = stopSequenceOf(answer["stop_sequence"]);
-    return [...begun, ...refusalIn(answer["stop_details"]), ...this.#finish(this.#stopReason, {})];
+    const answered = this.#chunks.releaseAnswer();
+    return [...begun, ...answered, ...refusalIn(answer["stop_details"]), ...this.#finish(this.#stopReason, {})];
   }
 
   growth(): (piece: string) => void {

@@ -120,8 +120,9 @@ class ConverseStream implements StreamDecoder {
       this.#turn.begin(index, block, 0);
       return [...this.#chunks.releaseCall(), ...this.#wholeBlock(index, block), ...this.#endBlock(index)];
     });
+    const answered = this.#chunks.releaseAnswer();
     const end = this.#finish(typeof stopReason === "string" ? stopReason : null, {});
-    return [...content, ...end, ...this.#onMetadata(answer)];
+    return [...content, ...answered, ...end, ...this.#onMetadata(answer)];
   }
 
   /** Blocks are unions: each is read by one member, even if others are present. */

@@ -109,6 +109,11 @@ export class TurnChunks {
     return held === null ? NO_CHUNKS : this.callInput(held, JSON.stringify(held.input));
   }
 
+  /** Emits the input that is the text of a whole answer, also where the answer was cut off: an empty object is JSON. */
+  releaseAnswer(): readonly ChatChunk[] {
+    return this.#callWithoutInput?.index === null ? this.releaseCall() : NO_CHUNKS;
+  }
+
   /** Emits the end of the turn once. */
   finish({ isCutOff, carried, choice, more }: TurnEnd): readonly ChatChunk[] {
     if (this.#isFinished) return NO_CHUNKS;

@@ -184,7 +184,7 @@ describe("content", () => {
     expect(written("max_tokens", {}, {})).toEqual(["{}", ""]);
     expect(written("max_tokens", {}, { a: 1 })).toEqual(["{}", '{"a":1}']);
   });
-  test("[d6.8] the forced call of JSON mode becomes content again, and a cut-off one keeps length and nothing that the model did not write", () => {
+  test("[d6.8] the forced call of JSON mode becomes content again, and a cut-off one keeps length and is JSON where it is empty", () => {
     const content = [{ type: "tool_use", id: "t", name: "respond_with_json", input: { a: [1] } }];
     const memo = { answerTool: "respond_with_json" };
     expect(choice({ content, stop_reason: "tool_use" }, memo)).toEqual({
@@ -195,7 +195,7 @@ describe("content", () => {
     });
     expect(choice({ content, stop_reason: "max_tokens" }, memo).finish_reason).toBe("length");
     const cutBefore = [{ ...content[0], input: {} }];
-    expect(choice({ content: cutBefore, stop_reason: "max_tokens" }, memo).message.content).toBe("");
+    expect(choice({ content: cutBefore, stop_reason: "max_tokens" }, memo).message.content).toBe("{}");
     expect(
       choice(
         { content: [...content, { type: "tool_use", id: "u", name: "f", input: {} }], stop_reason: "tool_use" },
