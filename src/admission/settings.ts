@@ -4,7 +4,6 @@
 import { z } from "zod";
 import { compileGlob } from "../core/text/glob.ts";
 import { OPERATION_NAMES } from "../core/operation.ts";
-import { isModelPattern } from "../core/target.ts";
 import { ROUTE_NAME } from "../core/configured/route.ts";
 
 /** The most that a count can hold and still be exact to the unit. */
@@ -42,10 +41,7 @@ const scopeSchema = z
     ),
     route: scopeValue("Route", "Name of the route; `direct` for calls that name a model and no route."),
     provider: scopeValue("Provider", "Id of the provider."),
-    model: scopeValue("Model", "`<provider>:<model_name>`.").refine(
-      (given) => given === undefined || isModelPattern(given),
-      "the provider is missing: expected `<provider>:<model_name>`",
-    ),
+    model: scopeValue("Model", "`<provider>:<model_name>`."),
     operation: scopeValue("Operation", "Name of the operation, such as `chat.completions`.").refine(
       (given) => given === undefined || OPERATION_NAMES.some(compileGlob(given)),
       `expected the name of an operation (${OPERATION_NAMES.join(", ")}) or a glob`,

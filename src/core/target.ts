@@ -95,11 +95,6 @@ export function normalizedPattern(pattern: string): string {
   return pattern.replace(/^([^*:/]+)\//, "$1:");
 }
 
-/** Whether some name of a model can be like the pattern: it names a provider, or has a `*`. */
-export function isModelPattern(pattern: string): boolean {
-  return /[*:/]/.test(pattern);
-}
-
 /** All parts of a credential that may leave the gateway only in the provider's own request. */
 export function secretsOf({ secret, accessKeyId, sessionToken, origin }: Credential): readonly string[] {
   return [secret, accessKeyId, sessionToken, ...(origin ?? [])].filter((text) => text !== undefined);

@@ -1,7 +1,6 @@
 // The document of a policy: the admin API accepts it, the store keeps it, and the section `policies` of the
 // configuration file holds it (promises of chapter 3). A document whose rule or pattern cannot be used is invalid.
 import { z } from "zod";
-import { isModelPattern } from "../core/target.ts";
 import { DETECTOR_CLASSES } from "../guards/detector-classes.ts";
 import { NATIONAL_ID_NAMES, type NationalId } from "../guards/detector-national-ids.ts";
 import { guardPattern } from "../guards/compile-guard.ts";
@@ -28,7 +27,6 @@ const scope = z
     }),
     provider: pattern.optional().meta({ title: "Provider", description: "The provider that is called." }),
     model: pattern
-      .refine(isModelPattern, "the provider is missing: expected `<provider>:<model_name>`")
       .optional()
       .meta({ title: "Model", description: "The model that is called, as `<provider>:<model_name>`." }),
   })

@@ -75,6 +75,7 @@ test("[d3.1, d4.1] warns of limits, budgets and policies that apply to no call b
     ["{provider: opnai}", "provider"],
     ['{model: "opnai:gpt-4o"}', "model"],
     ["{model: opnai/gpt-4o}", "model"],
+    ["{model: gpt-4o}", "model"],
   ] as const)
     expect(await warningsOf(routes + sections(scope))).toEqual(
       ["limits.l", "budgets.b", "policies.p"].map((place) => `${place}.scope.${name}`),

@@ -4,7 +4,6 @@ import { describe, expect, test } from "bun:test";
 import type { Json } from "../../../src/core/json.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
-import { policySchema } from "../../../src/policies/policy-settings.ts";
 import { type Fault, status } from "../../harness/faults.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { type Routed, routedGateway, routeOf } from "../../harness/routed.ts";
@@ -199,10 +198,6 @@ describe("the scope of a policy", () => {
     expect((await ask(gateway({ rule: "true", scope }), fields)).status).toBe(expected);
   });
 
-  test("[d3.1] a model without a provider is refused, because the policy would apply to nothing", () => {
-    const parsed = policySchema.safeParse({ rule: "true", message: "No.", scope: { model: "gpt-4o" } });
-    expect(parsed.error?.issues[0]?.message).toContain("the provider is missing");
-  });
   test("[d3.1] global, tenant and project policies apply, in this order; those of other scopes do not", async () => {
     const place = (name: string, rule: string, where: object) => configuredPolicy({ name, rule }, where);
     const all = [
