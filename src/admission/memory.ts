@@ -231,7 +231,7 @@ class MemoryLimits implements MemoryLimitStore {
   }
 }
 
-/** The reservation of one call. It is made for every call under limits, and so has its methods in common with all others. */
+/** The reservation of one call. One is made for every call under limits, so its methods are those of a class. */
 class MemoryReservation implements Reservation {
   readonly needs: readonly Need[];
   readonly before: AccountStatus[] = [];

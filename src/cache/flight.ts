@@ -3,8 +3,8 @@
 // leaves. The provider is read as fast as the fastest reader reads.
 
 // Decides (the response cache): When do equal calls share one request? By: `Flight`. Also: `cache/response-cache.ts`
-// (`lookUp`). Rule: Where the response cache is on, within one process and tenant, while the request is unfinished and young
-// enough. Where the first call leaves, the request goes on for the others.
+// (`lookUp`). Rule: Where the response cache is on, within one process and tenant, while the request is unfinished and
+// young enough. Where the first call leaves, the request goes on for the others.
 // Decides (the response cache): Who pays for a request that calls share? By: `isPaidBy`. Also:
 // `engine/metering/attempt-meter.ts` (`Payment`). Rule: The call that sent it, or one that is left when that call
 // leaves.

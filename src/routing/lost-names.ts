@@ -1,5 +1,5 @@
 // Finds limits, budgets and policies that name a provider, a model or a route that does not exist.
-import { budgetSchema } from "../admission/settings.ts";
+import type { BudgetDocument } from "../admission/settings.ts";
 import type { Finding } from "../config/problem.ts";
 import { DIRECT_ROUTE } from "../core/configured/route.ts";
 import { normalizedPattern } from "../core/target.ts";
@@ -43,13 +43,11 @@ function hasRoute(routes: readonly RouteEntries[], name: string): boolean {
 
 /** Models and routes to which a budget leads calls. `routes` are those that are visible where the budget applies. */
 export function degradeProblems(
-  document: unknown,
+  thresholds: BudgetDocument["thresholds"],
   providers: ReadonlySet<string>,
   routes: readonly RouteEntries[],
 ): readonly Finding[] {
-  const parsed = budgetSchema.safeParse(document);
-  if (!parsed.success) return [];
-  return parsed.data.thresholds.flatMap((one, index) => {
+  return thresholds.flatMap((one, index) => {
     const to = typeof one === "number" ? undefined : one.degrade_to;
     if (to === undefined) return [];
     const path = ["thresholds", index, "degrade_to"];

@@ -21,12 +21,18 @@ interface Known {
   readonly routes: readonly RouteEntries[];
 }
 
-function findingsIn(document: Naming, { providers, routes }: Known): readonly Finding[] {
-  const ofScope = scopeProblems(document.scope, providers, routes).map(({ path, message }) => ({
+/** `known` is asked only where the document names something. */
+function findingsIn(document: Naming, known: () => Known): readonly Finding[] {
+  const { scope } = document;
+  const thresholds = "thresholds" in document ? document.thresholds : [];
+  const names = [scope.route, scope.provider, scope.model];
+  if (names.every((name) => name === undefined) && thresholds.every((one) => typeof one === "number")) return [];
+  const { providers, routes } = known();
+  const ofScope = scopeProblems(scope, providers, routes).map(({ path, message }) => ({
     path,
     message: `${message}, so it applies to no call`,
   }));
-  const ofDegrades = degradeProblems(document, providers, routes).map(({ path, message }) => ({
+  const ofDegrades = degradeProblems(thresholds, providers, routes).map(({ path, message }) => ({
     path,
     message: `${message}, so calls that the budget leads there are refused`,
   }));
@@ -63,7 +69,7 @@ export function lostNames(
     });
   return [...limits.limits, ...limits.budgets, ...policies].flatMap(({ id, origin, tenantId, projectId, document }) =>
     origin === "file"
-      ? findingsIn(document, knownAt(tenantId, projectId)).map(
+      ? findingsIn(document, () => knownAt(tenantId, projectId)).map(
           ({ path, message }) => `${id.slice("file.".length)}.${formatPath(path)}: ${message}`,
         )
       : [],
@@ -87,7 +93,7 @@ export function lostNameWarnings(
   ): readonly Finding[] =>
     (["limits", "budgets", "policies"] as const).flatMap((section) =>
       Object.entries<Naming>(own[section]).flatMap(([name, document]) =>
-        findingsIn(document, { providers: known, routes }).map(({ path, message }) => ({
+        findingsIn(document, () => ({ providers: known, routes })).map(({ path, message }) => ({
           path: [...base, section, name, ...path],
           message: `in this file, ${message}`,
         })),

@@ -111,7 +111,7 @@ function configured(noun: ConfiguredNoun): Omit<Noun, "columns"> {
   };
 }
 
-/** What is only listed, in a tenant or a project where no other place is named; without pages if it is listed as a whole. */
+/** Rows for nouns that can only be listed, in a tenant or a project unless the row says otherwise: in pages, or as a whole. */
 const PAGED_LIST = { place: "either", verbs: ["list"], named: null } as const;
 const WHOLE_LIST = { ...PAGED_LIST, isWhole: true } as const;
 

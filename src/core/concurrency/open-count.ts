@@ -1,5 +1,6 @@
 // Counts what is open at the same time, such as streams of events, where a process can hold only a limited number. One
-// tenant may have half of them, and each owner, such as a token, has a limit of its own, so that nobody takes all of them.
+// tenant may use half of that number, and each owner, such as a token, has a limit of its own, so that no caller can use
+// up the whole number.
 export class OpenCount {
   readonly #most: number;
   readonly #ofTenant = new Map<string, number>();

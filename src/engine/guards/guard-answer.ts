@@ -249,7 +249,10 @@ export class StreamGuard {
     return text === undefined ? "" : underGuards(() => text.push(""));
   }
 
-  /** Returns the rest of a text, or an empty text if there is none. A text that has ended may go on. */
+  /**
+   * Ends a text and returns what was held back of it, which is empty if the text is not known. More pieces of the text may
+   * follow.
+   */
   end(key: string): string {
     const text = this.#texts.get(key);
     if (text === undefined) return "";

@@ -1,7 +1,7 @@
 // The tool calls of one choice of a stream: which call a delta continues, and its strict form: a dense index, id, type
 // and name once, arguments as text (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
+import { isObject, isText, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/upstream-failure.ts";
 
 /** The type of calls of tools that take any text. */
@@ -93,10 +93,10 @@ export function isOpened(call: CallState): boolean {
   return call.index >= 0;
 }
 
-/** Whether the delta begins a call although its id is that of another: some servers give the calls of two tools one id. */
+/** Whether the delta begins a call although its id is that of another: some servers give two tools' calls one id. */
 function hasOtherName(delta: ToolCallDelta, { name }: CallState): boolean {
   const { name: called } = calledIn(delta);
-  return typeof called === "string" && called !== "" && name !== "" && called !== name;
+  return isText(called) && name !== "" && called !== name;
 }
 
 /**
@@ -104,14 +104,8 @@ function hasOtherName(delta: ToolCallDelta, { name }: CallState): boolean {
  * which has no arguments yet.
  */
 function namesAnother(delta: ToolCallDelta, open: CallState | undefined): boolean {
-  const { name } = calledIn(delta);
-  return (
-    typeof name === "string" &&
-    name !== "" &&
-    open !== undefined &&
-    open.name !== "" &&
-    (open.hasArguments || open.name !== name)
-  );
+  if (open === undefined) return false;
+  return hasOtherName(delta, open) || (open.hasArguments && open.name !== "" && calledIn(delta).name === open.name);
 }
 
 /** What a delta says of its call. `text` is that of the arguments, or the input of a tool that takes any text. */

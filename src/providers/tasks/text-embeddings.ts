@@ -61,7 +61,7 @@ export function textEmbeddings(form: TextEmbeddings): TaskForm<Vector> {
   };
 }
 
-/** Returns the member `name` of each object of a list; the list itself where it is none. */
+/** Returns the member `name` of each object in a list. A value that is not a list is returned unchanged. */
 export function membersOf(list: Json | undefined, name: string): Json | undefined | readonly (Json | undefined)[] {
   return Array.isArray(list) ? (list as readonly Json[]).map((one) => (isObject(one) ? one[name] : undefined)) : list;
 }

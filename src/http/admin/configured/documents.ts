@@ -19,7 +19,7 @@ import { isMasked } from "../../../store/configuration/secret-fields.ts";
 import type { DocumentRule, DocumentDependencies, DocumentChange } from "./document-rule.ts";
 import type { AdminCall } from "../operation.ts";
 import { degradeProblems } from "../../../routing/lost-names.ts";
-import { allOf, providerIds, routesOfPlace } from "./references.ts";
+import { allOf, providerIds, routesOfPlace, thresholdsOf } from "./references.ts";
 import { routeRule } from "./route-rule.ts";
 
 export function documentRules(
@@ -145,10 +145,8 @@ function budgetRule(dependencies: DocumentDependencies): DocumentRule {
       const seen = [null, ...(projectId === null ? [] : [projectId])].map(
         (id) => routesOfPlace(dependencies, routes, { tenantId, projectId: id }).routes,
       );
-      return degradeProblems(document, providerIds(dependencies, await allOf(reader, "provider", tenantId)), [
-        dependencies.configuration().routes,
-        ...seen,
-      ]);
+      const providers = providerIds(dependencies, await allOf(reader, "provider", tenantId));
+      return degradeProblems(thresholdsOf(document), providers, [dependencies.configuration().routes, ...seen]);
     },
   };
 }

@@ -97,7 +97,7 @@ export function policySimulationOperations(
   );
 }
 
-/** The document is `null` where there is none. */
+/** Returns the name and the document of the policy as it is now; the document is `null` if the policy does not exist. */
 async function presentPolicy(call: Call, store: Reader, context: ConfiguredContext) {
   const key = call.params["id"]!;
   const found = await findInUse(call, store, "policy", key, context);

@@ -2,7 +2,9 @@
 // provider whose service judges texts. A change that would leave a reference dangling is rejected with an error that names
 // the referring resources.
 import type { ConfiguredKind } from "../../../core/configured/configured.ts";
+import type { JsonObject } from "../../../core/json.ts";
 import { conflict } from "../../../core/refusals.ts";
+import { type BudgetDocument, budgetSchema } from "../../../admission/settings.ts";
 import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
 import { formatPath } from "../../../config/problem.ts";
 import type { RouteScope } from "../../../routing/compile-routes.ts";
@@ -106,7 +108,7 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
       tenants.get(tenantId)!.routes,
       ...(projectId === null ? [] : [projects.get(projectId)?.routes ?? file.projects.get(projectId)?.routes ?? {}]),
     ];
-    return degradeProblems(budget.document, ids, seen).map(({ path, message }): Dangling => ({
+    return degradeProblems(thresholdsOf(budget.document), ids, seen).map(({ path, message }): Dangling => ({
       kind: "budget",
       name: budget.name ?? budget.id,
       projectId,
@@ -121,6 +123,12 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
       : [{ kind: "policy", name: name ?? id, projectId, param: "guard.service.provider", message: NO_PROVIDER }];
   });
   return [...ofRoutes, ...ofBudgets, ...ofPolicies];
+}
+
+/** None where another version of the gateway wrote the budget and this one cannot read it. */
+export function thresholdsOf(document: JsonObject): BudgetDocument["thresholds"] {
+  const parsed = budgetSchema.safeParse(document);
+  return parsed.success ? parsed.data.thresholds : [];
 }
 
 const keyOf = ({ kind, name, projectId, param, message }: Dangling): string =>
