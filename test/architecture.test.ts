@@ -18,6 +18,7 @@ import {
   useViolations,
 } from "./architecture/house-rules.ts";
 import {
+  crowdedFolders,
   importLawViolations,
   providerImportViolations,
   importRounds,
@@ -242,6 +243,10 @@ describe("imports", () => {
       expect(named.filter((arrow) => !used.has(arrow))).toEqual([]);
     },
   );
+  test("no folder of src/ or of the console has more entries than a newcomer reads at a glance", () => {
+    expect(crowdedFolders([...src, ...consoleSource].map(({ path }) => path))).toEqual([]);
+    expect(crowdedFolders(Array.from({ length: 26 }, (_, at) => `src/crowded/${at}.ts`))).toEqual(["src/crowded: 26"]);
+  });
   test("never go round", () => {
     expect(importRounds(everything).map((round) => round.join(" -> "))).toEqual([]);
   });

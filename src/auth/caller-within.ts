@@ -5,8 +5,7 @@
 // Rule: No; token, user and roles are read again in the transaction of the change.
 import { GatewayError } from "../core/errors.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import { everyRow } from "../store/every-row.ts";
-import type { Reader } from "../store/reader.ts";
+import { everyRow, type Reader } from "../store/reader.ts";
 import { requireHeld } from "./authenticate.ts";
 import { type AdminCaller, adminCaller } from "./grants.ts";
 

@@ -6,8 +6,7 @@
 // log every second while they have something to remove, and at the start as far back as answers are kept.
 import type { Clock } from "../core/clock.ts";
 import { MAX_CACHE_TTL_S } from "../core/configured/cache.ts";
-import { everyRow } from "../store/every-row.ts";
-import type { Reader } from "../store/reader.ts";
+import { everyRow, type Reader } from "../store/reader.ts";
 import type { AuditRow } from "../store/records.ts";
 import type { CachePlace } from "./answer-cache.ts";
 import type { ResponseCache } from "./response-cache.ts";

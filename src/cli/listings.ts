@@ -8,7 +8,7 @@ import { snakeCased } from "../core/text/camel-case.ts";
 import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { operationsAt } from "../http/model-operations.ts";
 import { listModels } from "../http/models.ts";
-import { listCapabilities, type ListedCapability } from "../providers/capability-listing.ts";
+import { listCapabilities, type ListedCapability } from "../providers/interface/capability-listing.ts";
 import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
 import { type RouteScope, routesSeen } from "../routing/compile-routes.ts";
 import { namedRoutes } from "../routing/resolve-route.ts";

@@ -35,7 +35,7 @@ import { settingsOf, type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { OPERATIONS } from "../operations/operations.ts";
 import type { KeptStores } from "../operations/responses/keeping/kept-responses.ts";
 import type { Reader } from "../operations/responses/keeping/opened-responses.ts";
-import { listCapabilities } from "../providers/capability-listing.ts";
+import { listCapabilities } from "../providers/interface/capability-listing.ts";
 import { splitName } from "../routing/compile-routes.ts";
 import { findRoute, namedRoutes, routesFor } from "../routing/resolve-route.ts";
 import type { DocumentDependencies } from "./admin/configured/document-rule.ts";

@@ -7,7 +7,7 @@ import type { JsonObject } from "../core/json.ts";
 import { OPERATION_NAMES, type OperationName, type TaskName } from "../core/operation.ts";
 import type { ProviderSettings } from "../core/snapshot.ts";
 import { OPERATIONS } from "../operations/operations.ts";
-import type { Provider } from "../providers/provider.ts";
+import type { Provider } from "../providers/interface/provider.ts";
 
 const CONVERSATIONS: ReadonlySet<OperationName> = new Set(["chat.completions", "responses", "messages"]);
 const TASKS: ReadonlySet<OperationName> = new Set<TaskName>(["embeddings", "rerank", "moderations"]);

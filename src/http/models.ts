@@ -17,7 +17,7 @@ import type { Rate, Rates } from "../core/configured/price.ts";
 import { COMMON_PARAMETERS } from "../core/params.ts";
 import type { Route } from "../core/configured/route.ts";
 import type { ProviderSettings, Snapshot } from "../core/snapshot.ts";
-import type { Provider } from "../providers/provider.ts";
+import type { Provider } from "../providers/interface/provider.ts";
 import { type ListedOperation, operationsAt } from "./model-operations.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 

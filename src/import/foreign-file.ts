@@ -20,7 +20,7 @@ import {
   type Path,
 } from "../config/problem.ts";
 import { YAML_MISTAKES, parsedYaml } from "../config/yaml-document.ts";
-import { shownPath } from "./shown-path.ts";
+import { shownPath } from "./secret-shape.ts";
 import { jsonIn } from "../core/json.ts";
 
 const MAX_DEPTH = 64;

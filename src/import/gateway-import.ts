@@ -1,8 +1,9 @@
 // What the import of each gateway is given: the file, and where it puts what it makes of it.
 import type { ProviderFamily } from "../providers/settings.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft, Section } from "./draft.ts";
 import type { EnvironmentForm, EnvironmentTexts } from "./environment-texts.ts";
 import type { ForeignFile, ForeignNode } from "./foreign-file.ts";
+import type { Value } from "./reference.ts";
 import type { Claims } from "./report.ts";
 import type { Secrets } from "./secrets.ts";
 
@@ -34,4 +35,17 @@ export interface GatewayImport {
   readonly environment?: (root: ForeignNode) => EnvironmentForm;
   /** Throws ConfigurationError where the file is no configuration of the gateway. */
   readonly run: (context: ImportContext) => void;
+}
+
+/** Makes a setting of one value of the file: sets it and reports so; does neither where the node has no such value. `how` says how it differs, `null` when it does not. */
+export function moveSetting(
+  node: ForeignNode | undefined,
+  [section, ...path]: readonly [Section, ...string[]],
+  value: Value | null,
+  how: string | null,
+  { claims, draft }: ImportContext,
+): void {
+  if (value === null) return;
+  draft.set(section, path, value);
+  claims.moved(node, [section, ...path].join("."), how);
 }

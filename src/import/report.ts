@@ -2,7 +2,7 @@
 // reported as one without counterpart, so that nothing is dropped in silence, and so is a value whose place is not in the
 // configuration that was made. The report never holds a value itself, because it may be a secret.
 import { type ForeignFile, type ForeignNode, leavesOf } from "./foreign-file.ts";
-import { shownPath } from "./shown-path.ts";
+import { shownPath } from "./secret-shape.ts";
 
 /** `taken`: it means the same here. `changed`: it became something else, which `note` describes. */
 export type Outcome = "taken" | "changed" | "without";
@@ -191,4 +191,15 @@ export function countOf(lines: readonly ReportLine[]): Readonly<Record<Outcome, 
   const count = { taken: 0, changed: 0, without: 0 };
   for (const { outcome } of lines) count[outcome] += 1;
   return count;
+}
+
+/** Reports what became of a name that clients ask for; `route` is what `routeFor` of the draft made of `asked`. */
+export function claimAsked(node: ForeignNode | undefined, asked: string, route: string, claims: Claims): void {
+  if (asked === route) claims.taken(node, `routes.${route}`);
+  else
+    claims.changed(
+      node,
+      () => [`routes.${route}.aliases`],
+      `the route is called ${route}, and the name that clients ask for is its alias`,
+    );
 }

@@ -1,4 +1,7 @@
-// Texts that look like secrets, wherever they stand: they are neither shown nor written into the configuration.
+// Texts that look like secrets, wherever they stand: they are neither shown nor written into the configuration. A place
+// is shown with its keys, which are often names of models; a key that may be a secret, or that a terminal could not show,
+// is cut.
+import { formatKey, formatPath, type Path } from "../config/problem.ts";
 
 /** How usual keys begin. */
 const KEY = /(?:^|[^A-Za-z])(?:sk|pk|rk|ghp|gsk|xai|hf|AKIA|AIza)[-_]?[A-Za-z0-9_-]{12,}/;
@@ -15,3 +18,12 @@ export function looksLikeKey(text: string): boolean {
 export function looksLikeSecret(text: string): boolean {
   return looksLikeKey(text) || LONG.test(text);
 }
+
+const PLAIN_KEY = /^[\w.*:@/$ -]{1,100}$/;
+
+export function shownKey(key: string): string {
+  return PLAIN_KEY.test(key) && !looksLikeSecret(key) ? key : formatKey(key.slice(0, 3));
+}
+
+/** `model_list[0].litellm_params.model`. */
+export const shownPath = (path: Path): string => formatPath(path, shownKey);

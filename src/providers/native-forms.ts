@@ -1,7 +1,7 @@
 // The forms that providers speak beside chat completions, by operation. They are the same at every provider.
 import type { OperationName } from "../core/operation.ts";
 import { MESSAGES_FORM } from "./anthropic/native-messages.ts";
-import type { NativeForm } from "./native-operation.ts";
+import type { NativeForm } from "./interface/native-operation.ts";
 import { RESPONSES_FORM } from "./responses/native-responses.ts";
 
 const FORMS: ReadonlyMap<OperationName, NativeForm> = new Map([

@@ -15,7 +15,7 @@ import { modelMakersOfChina } from "./openai-compatible/rows/model-makers-china.
 import { vectorServers } from "./openai-compatible/rows/vectors.ts";
 import { modelMakers } from "./openai-compatible/rows/model-makers.ts";
 import type { OpenAICompatibleRow } from "./openai-compatible/row.ts";
-import type { Provider } from "./provider.ts";
+import type { Provider } from "./interface/provider.ts";
 import { sagemaker } from "./sagemaker/provider.ts";
 import { replicate } from "./replicate/provider.ts";
 import { type BuiltInModel, SANDBOX_MODELS, sandbox } from "./sandbox/provider.ts";

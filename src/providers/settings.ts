@@ -14,7 +14,7 @@ import {
   storedCredentials,
   trimmedAddress,
 } from "./credentials/credential-settings.ts";
-import type { Provider } from "./provider.ts";
+import type { Provider } from "./interface/provider.ts";
 import type { Finding } from "../config/problem.ts";
 
 /** What the configuration needs to know about a provider's implementation or row. */

@@ -1,9 +1,13 @@
-// The configuration as it would be with another document for one route, without storing anything.
+// The configuration as it would be with another document for one route, without storing anything, and how the tests of
+// the route end there. It runs in the thread of simulations.
 import type { Route } from "../core/configured/route.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { compileRoute } from "../routing/compile-routes.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteDefaults, RouteEntry } from "../routing/settings.ts";
+import type { RouteTest } from "../routing/test-settings.ts";
+import { type RouteTestResult, testResults } from "./route-tests.ts";
+import { type SimulatedConfiguration, simulatedSnapshot } from "./simulated-configuration.ts";
 
 export interface ProposedRoute {
   readonly tenantId: string;
@@ -39,4 +43,16 @@ export function withProposedRoute(
   for (const id of snapshot.projectRoutes.keys())
     if (snapshot.projects.get(id)?.tenantId === tenantId && !ownIn.has(id)) projectRoutes.set(id, seen(id));
   return { ...snapshot, projectRoutes, tenantRoutes: new Map(snapshot.tenantRoutes).set(tenantId, seen(null)) };
+}
+
+export interface TestQuestion {
+  readonly configuration: SimulatedConfiguration;
+  readonly proposal: ProposedRoute;
+  readonly tests: readonly RouteTest[];
+}
+
+export function testedProposal({ configuration, proposal, tests }: TestQuestion): readonly RouteTestResult[] {
+  const { tenantId, projectId, name } = proposal;
+  const snapshot = withProposedRoute(simulatedSnapshot(configuration), proposal);
+  return testResults(tests, { snapshot, tenantId, projectId, name });
 }

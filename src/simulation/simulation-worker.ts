@@ -6,7 +6,7 @@ import { openRecordedReads } from "../store/search/recorded-reads.ts";
 import { openKeptReads } from "./kept-reads.ts";
 import { type PolicyQuestion, policySimulation } from "./policy-simulation.ts";
 import { type RouteQuestion, routeSimulation } from "./route-simulation.ts";
-import { testedProposal, type TestQuestion } from "./tested-proposal.ts";
+import { testedProposal, type TestQuestion } from "./proposed-route.ts";
 
 export type SimulationMethod = "route" | "policy" | "tests";
 

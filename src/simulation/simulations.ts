@@ -6,7 +6,7 @@ import type { PolicyQuestion, PolicySimulation } from "./policy-simulation.ts";
 import type { RouteQuestion, RouteSimulation } from "./route-simulation.ts";
 import type { RouteTestResult } from "./route-tests.ts";
 import type { SimulationMethod } from "./simulation-worker.ts";
-import type { TestQuestion } from "./tested-proposal.ts";
+import type { TestQuestion } from "./proposed-route.ts";
 
 /** What rejects is a GatewayError or a StoreError. */
 export interface Simulations {

@@ -41,7 +41,7 @@ import type {
 } from "./reader.ts";
 import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
 import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
-import { fromInteger, keptIn, toInteger } from "./columns.ts";
+import { fromInteger, keptIn, toInteger } from "./database/columns.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 import { CLAIM, type ClaimFilter } from "./identity/claims.ts";

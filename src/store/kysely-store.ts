@@ -24,8 +24,7 @@ import type { Reencryption, Store } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 import type { SchemaReview } from "./database/contraction-schema.ts";
 import { contract, oldestProgram, refusalOf } from "./database/contractions.ts";
-import { inOneView } from "./database/read-view.ts";
-import { beginWriting } from "./database/write-transaction.ts";
+import { inOneView, beginWriting } from "./database/transactions.ts";
 
 type Tx = Transaction<Schema>;
 

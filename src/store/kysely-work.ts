@@ -5,7 +5,7 @@ import type { AuditEntry } from "./configuration/kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
 import type { Actor, Change } from "./records.ts";
 import { actionOf, type ResourceStep } from "./configuration/resource-rows.ts";
-import { toInteger } from "./columns.ts";
+import { toInteger } from "./database/columns.ts";
 import { StoreError } from "./store-error.ts";
 
 export interface WriterContext {

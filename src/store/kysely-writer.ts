@@ -18,7 +18,7 @@ import { takeSession } from "./identity/kysely-sessions.ts";
 import { tokenWrites } from "./identity/kysely-token-writes.ts";
 import { requireTexts, type Work, type WriterContext, type Written } from "./kysely-work.ts";
 import type { KeptAnswer } from "./records.ts";
-import { toInteger } from "./columns.ts";
+import { toInteger } from "./database/columns.ts";
 import type { SessionFilter } from "./identity/sessions.ts";
 import { StoreError } from "./store-error.ts";
 import type { Writer } from "./writer.ts";

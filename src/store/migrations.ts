@@ -22,7 +22,7 @@ import type { Schema } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
 import { createAttemptSums } from "./sums/attempt-sums.ts";
 import { createRollUps } from "./sums/roll-up-triggers.ts";
-import { createVendorObjects } from "./vendor-objects.ts";
+import { createVendorObjects } from "./calls/vendor-objects.ts";
 
 type Db = Kysely<unknown>;
 

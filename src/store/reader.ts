@@ -173,3 +173,15 @@ export interface Reader extends ChainReader {
   /** The stored answer to a request that was made within the last 24 h. */
   findAnswer(tokenId: string, key: string): Promise<KeptAnswer | null>;
 }
+
+const PAGE = 1000;
+
+/** Reads a whole list, page by page. The next page is read when the rows of the one before it have been taken. Throws what `read` throws. */
+export async function* everyRow<Row>(read: (page: PageRequest) => Promise<Page<Row>>): AsyncGenerator<Row, void, void> {
+  let cursor: string | null = null;
+  do {
+    const page: Page<Row> = await read({ limit: PAGE, cursor });
+    yield* page.data;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+}

@@ -15,7 +15,7 @@ import {
   textOrNull,
   texts,
   oneOf,
-} from "./columns.ts";
+} from "./database/columns.ts";
 import type { ChainedRow } from "./audit/audit-chain.ts";
 import type { AuditChainSchema } from "./audit/audit-schema.ts";
 import type { CallSchema } from "./calls/call-schema.ts";

@@ -171,6 +171,7 @@ export const PROVIDERS_SHARE: ReadonlySet<string> = new Set([
   "answers",
   "conversation",
   "credentials",
+  "interface",
   "native",
   "tasks",
 ]);
@@ -280,6 +281,22 @@ export function providerImportViolations(files: readonly SourceFile[]): readonly
 
 export function roomImportViolations(files: readonly SourceFile[]): readonly Violation[] {
   return Object.entries(ROOM_IMPORTS).flatMap(([folder, allowed]) => importsBetweenRooms(files, folder, allowed));
+}
+
+/** The most files and folders of one folder, so that a newcomer can read its list. */
+const MOST_ENTRIES = 25;
+
+/** The folders that hold more, each with how many. */
+export function crowdedFolders(paths: readonly string[]): readonly string[] {
+  const entries = new Map<string, Set<string>>();
+  for (const path of paths) {
+    const names = path.split("/");
+    for (const [depth, name] of names.entries()) {
+      const folder = names.slice(0, depth).join("/");
+      entries.set(folder, (entries.get(folder) ?? new Set()).add(name));
+    }
+  }
+  return [...entries].filter(([, { size }]) => size > MOST_ENTRIES).map(([folder, { size }]) => `${folder}: ${size}`);
 }
 
 /** The room of a file in a folder; `null` for what is elsewhere or directly in the folder. */

@@ -5,7 +5,7 @@ import { GUARD_SERVICE_TYPES } from "../../src/core/configured/outside-guard.ts"
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { compileService, serviceSettings } from "../../src/guards/outside/outside-settings.ts";
 import { OWN_REQUEST } from "../../src/guards/outside/judging-forms.ts";
-import type { ServiceAddress } from "../../src/providers/judging-form.ts";
+import type { ServiceAddress } from "../../src/providers/interface/judging-form.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import { writtenFile } from "../cli/written-files.ts";
 import { fencesOf, readPage } from "./pages.ts";

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { batchesOf } from "../../src/guards/outside/text-batches.ts";
-import { codePointSpans, quotedIn } from "../../src/providers/judging-form.ts";
+import { codePointSpans, quotedIn } from "../../src/providers/interface/judging-form.ts";
 import { drawCount } from "../harness/time/long-run.ts";
 
 const text = fc.string({ unit: fc.constantFrom("a", "é", "😀", "\n"), maxLength: 1500 });

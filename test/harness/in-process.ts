@@ -33,7 +33,7 @@ import { DIRECT_ROUTE, directRoute } from "../../src/core/configured/route.ts";
 import type { ProviderSettings, ServerLimits, Snapshot } from "../../src/core/snapshot.ts";
 import type { Tracing } from "../../src/core/record/trace.ts";
 import { openTraffic } from "../../src/http/traffic.ts";
-import type { Provider } from "../../src/providers/provider.ts";
+import type { Provider } from "../../src/providers/interface/provider.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { createSandboxUpstream, type ReadElsewhere, SANDBOX_SCHEME } from "../../src/providers/sandbox/upstream.ts";
 import { type Ledger, noLedger } from "../../src/store/journal/ledger.ts";

@@ -2,7 +2,7 @@
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import type { ProviderSettings } from "../../src/core/snapshot.ts";
 import type { Credential, Target } from "../../src/core/target.ts";
-import type { Provider, SignContext } from "../../src/providers/provider.ts";
+import type { Provider, SignContext } from "../../src/providers/interface/provider.ts";
 
 const HOME = "https://models.example/v1";
 

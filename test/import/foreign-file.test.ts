@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import { leavesOf, parseForeignFile, plainOf } from "../../src/import/foreign-file.ts";
-import { shownPath } from "../../src/import/shown-path.ts";
+import { shownPath } from "../../src/import/secret-shape.ts";
 
 const parse = (text: string, yaml: "1.1" | "1.2" = "1.1") => parseForeignFile({ file: "f", text, yaml });
 

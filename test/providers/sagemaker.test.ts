@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChatChunk } from "../../src/core/chat.ts";
 import { sagemaker } from "../../src/providers/sagemaker/provider.ts";
-import { StreamError } from "../../src/providers/upstream-failure.ts";
+import { StreamError } from "../../src/providers/interface/upstream-failure.ts";
 import { createAwsEventStreamParser } from "../../src/wire/aws-event-stream.ts";
 import { encoded } from "../contract/providers/provider-requests.ts";
 import { awsMessage } from "../harness/servers/aws-events.ts";

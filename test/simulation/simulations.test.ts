@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { RouteQuestion } from "../../src/simulation/route-simulation.ts";
-import type { TestQuestion } from "../../src/simulation/tested-proposal.ts";
+import type { TestQuestion } from "../../src/simulation/proposed-route.ts";
 import { openSimulations, type Simulations } from "../../src/simulation/simulations.ts";
 import { openQuestionThread } from "../../src/store/database/question-thread.ts";
 import { turnTime } from "../harness/time/turned-time.ts";

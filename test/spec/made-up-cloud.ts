@@ -3,7 +3,7 @@
 import type { StoredCredential } from "../../src/core/configured/credential.ts";
 import { openTable } from "../../src/providers/conversation/conversation-members.ts";
 import { openAICompatibleProvider } from "../../src/providers/openai-compatible/provider.ts";
-import type { Provider } from "../../src/providers/provider.ts";
+import type { Provider } from "../../src/providers/interface/provider.ts";
 import { type Stub, stubGateway, type StubOptions } from "../harness/in-process.ts";
 import { providerSettings } from "../harness/targets.ts";
 import { answeringGateway } from "./chat-calls.ts";

@@ -14,7 +14,7 @@ import {
   boundObjects,
   type VendorObject,
   type VendorObjectSchema,
-} from "../../src/store/vendor-objects.ts";
+} from "../../src/store/calls/vendor-objects.ts";
 import { ObjectModel, PLACES, type Step, step, steps } from "../contract/store/vendor-objects.suite.ts";
 import { drawCount } from "../harness/time/long-run.ts";
 import { writes } from "../harness/store-writes.ts";

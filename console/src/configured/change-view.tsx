@@ -2,7 +2,7 @@
 import { visibleText } from "../format/visible-text.ts";
 import { changeWords } from "./change-words.ts";
 import { lineDiff } from "./line-diff.ts";
-import type { Fields } from "./fields.ts";
+import type { Fields } from "./merge-patch.ts";
 import { writtenYaml } from "./yaml-text.ts";
 
 const NOTHING: readonly string[] = [];

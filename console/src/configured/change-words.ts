@@ -1,5 +1,5 @@
 // A change of a document in words: one sentence for each field that is set, changed or removed.
-import type { Fields } from "./fields.ts";
+import type { Fields } from "./merge-patch.ts";
 
 const MOST = 20;
 const MOST_CHARACTERS = 80;

@@ -16,7 +16,6 @@ import { VersionList } from "./object-versions.tsx";
 import { NewObject, ObjectEditor } from "./object-editor.tsx";
 import { ObjectHistory } from "./object-history.tsx";
 import type { ConfiguredObject, Noun } from "./noun.ts";
-import { OriginBadge } from "./origin-badge.tsx";
 import { ReadOnlyReason } from "./read-only-reason.tsx";
 
 export function ConfiguredPage({ noun, id }: { readonly noun: Noun; readonly id: string }) {
@@ -91,5 +90,15 @@ function DefinitionTab({ noun, object, path }: DefinitionTabProps) {
     <DraftedEditor key={object.id} noun={noun} object={object} path={path} />
   ) : (
     <ObjectEditor key={object.id} noun={noun} object={object} path={path} />
+  );
+}
+
+/** Where an object comes from: the configuration file, or the database with the role that has set it. */
+function OriginBadge({ object: { origin, tenant_id, project_id } }: { readonly object: ConfiguredObject }) {
+  const of = project_id === null ? (tenant_id === null ? "all tenants" : "the tenant") : "the project";
+  return (
+    <span className="badge">
+      {origin === "file" ? "file" : "database"}, for {of}
+    </span>
   );
 }

@@ -5,7 +5,7 @@ import { useRead } from "../api/use-api.tsx";
 import type { Draft, ObjectVersions } from "../api/types.ts";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
-import type { Fields } from "./fields.ts";
+import type { Fields } from "./merge-patch.ts";
 import type { ConfiguredObject, Noun } from "./noun.ts";
 import { ObjectEditor } from "./object-editor.tsx";
 import { publishedSince } from "./use-draft.ts";

@@ -1,5 +1,7 @@
 // What a change of a document is as a JSON merge patch (RFC 7396), which the admin API and the command line take.
-import type { Fields } from "./fields.ts";
+
+/** What the document of a configured object says, by the name of the field. */
+export type Fields = Readonly<Record<string, unknown>>;
 
 const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);

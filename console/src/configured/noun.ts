@@ -1,7 +1,7 @@
 // A kind of configured object that the console shows as a list, a page and an editor: routes, policies, tool servers, prices.
 import type { ComponentType } from "react";
 import type { DataColumn } from "../components/data-table.tsx";
-import type { Fields } from "./fields.ts";
+import type { Fields } from "./merge-patch.ts";
 import type { YamlText } from "./yaml-text.ts";
 
 /** As the admin API answers; what else it holds are the fields of the document. */

@@ -17,14 +17,13 @@ import { useMe } from "../session/session.tsx";
 import { ChangeView } from "./change-view.tsx";
 import { operationOf } from "./configured-operations.ts";
 import { DeleteObject } from "./delete-object.tsx";
-import { fileText } from "./file-text.ts";
-import type { Fields } from "./fields.ts";
+import { fileText, readYaml, writtenYaml, type YamlText } from "./yaml-text.ts";
+import type { Fields } from "./merge-patch.ts";
 import { type ConfiguredObject, fieldsOf, filePlace, type Noun } from "./noun.ts";
 import { SaveDialog } from "./save-dialog.tsx";
 import { useCheck } from "./use-check.ts";
 import { PublishedStrip, SHOWN_MS } from "./published-strip.tsx";
 import { type DraftState, useSavedDraft } from "./use-draft.ts";
-import { readYaml, writtenYaml, type YamlText } from "./yaml-text.ts";
 
 interface ObjectEditorProps {
   readonly noun: Noun;

@@ -19,8 +19,8 @@ import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { useUrlState } from "../url-state.ts";
 import { ChangeView } from "./change-view.tsx";
-import type { Fields } from "./fields.ts";
-import { goingBack } from "./go-back.ts";
+import type { Fields } from "./merge-patch.ts";
+import { goingBack } from "./configured-operations.ts";
 import type { ConfiguredObject, Noun } from "./noun.ts";
 import { writtenYaml } from "./yaml-text.ts";
 

@@ -13,7 +13,7 @@ import { adminPath } from "../scope/scope.ts";
 import { CallsLink } from "../screens/calls/calls-link.tsx";
 import { callsPath } from "../screens/calls/calls-path.ts";
 import { termText } from "../screens/calls/filter.ts";
-import { goingBack } from "./go-back.ts";
+import { goingBack } from "./configured-operations.ts";
 
 /** So long before and after a publication calls are compared. */
 export const SHOWN_MS = 5 * 60_000;

@@ -1,6 +1,6 @@
 // Shows what would change, and saves it. Where somebody else has changed the object meanwhile, both changes are shown, and nothing is overwritten
 // unless the reader wants that.
-import { mergePatch } from "./merge-patch.ts";
+import { mergePatch, type Fields } from "./merge-patch.ts";
 import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
 import { type SubmitEvent, useEffect, useId, useState } from "react";
@@ -11,7 +11,6 @@ import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { ChangeView } from "./change-view.tsx";
-import type { Fields } from "./fields.ts";
 import { type ConfiguredObject, fieldsOf, type Noun } from "./noun.ts";
 
 interface SaveDialogProps {

@@ -3,7 +3,7 @@ import { useEffect, useState } from "react";
 import { ApiError, type FieldProblem } from "../api/api.ts";
 import { useApi } from "../api/use-api.tsx";
 import type { TextProblem } from "../components/text-problem.ts";
-import type { Fields } from "./fields.ts";
+import type { Fields } from "./merge-patch.ts";
 import { lineOf, readYaml, type YamlText } from "./yaml-text.ts";
 
 export type CheckedWrite =

@@ -1,7 +1,7 @@
 // A document as YAML text, which the form and the text field change alike: comments, order and everything that the form does not know stay.
 import { Document, isMap, LineCounter, parseDocument, type ParsedNode } from "yaml";
 import type { TextProblem } from "../components/text-problem.ts";
-import type { Fields } from "./fields.ts";
+import type { Fields } from "./merge-patch.ts";
 
 export type Path = readonly (string | number)[];
 
@@ -101,3 +101,16 @@ export function lineOf({ text }: YamlText, param: string | null): number {
   }
   return 1;
 }
+
+/** Returns a document as it stands in the configuration file: below the keys of its place, with its comments. */
+export function fileText(place: readonly string[], text: string): string {
+  const keys = place.map((key, depth) => `${"  ".repeat(depth)}${written(key)}:`);
+  const indent = "  ".repeat(place.length);
+  const lines = text
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => (line === "" ? "" : indent + line));
+  return `${[...keys, ...lines].join("\n")}\n`;
+}
+
+const written = (key: string): string => (/^[A-Za-z_][\w-]*$/.test(key) ? key : JSON.stringify(key));

@@ -8,7 +8,7 @@ import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../co
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isLongEvent } from "../long-bodies/read-in-turns.ts";
-import { decoderAround, type StreamDecoder } from "../../providers/stream-decoder.ts";
+import { decoderAround, type StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 
 const NO_KEYS: readonly string[] = [];
 /** Returns no keys when there is nothing to search for. */

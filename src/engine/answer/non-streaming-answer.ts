@@ -11,7 +11,7 @@ import {
   type Usage,
 } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/request/turn-order.ts";

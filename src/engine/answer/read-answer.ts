@@ -4,7 +4,7 @@ import type { ChatAnswer } from "../../core/chat.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { parseSentObject } from "../../providers/answers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";

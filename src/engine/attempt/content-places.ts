@@ -2,13 +2,13 @@
 // are, and how the bytes replace them as data URIs.
 
 // Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also:
-// the provider's `inlines` of `providers/provider-declaration.ts`; fetched by `engine/attempt/encode-attempt.ts`.
+// the provider's `inlines` of `providers/interface/provider-declaration.ts`; fetched by `engine/attempt/encode-attempt.ts`.
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { ADDRESS_AT, webAddressIn } from "./addressed-block.ts";
 
 const MAX_PARTS = 16;

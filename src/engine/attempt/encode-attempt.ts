@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type Target, connectionPartition } from "../../core/target.ts";
 import { MEDIA_TYPES } from "../../core/text/media-types.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { messageAbout, UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";

@@ -9,7 +9,7 @@ import type { ErrorCode } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
-import type { UpstreamFailure } from "../../providers/upstream-failure.ts";
+import type { UpstreamFailure } from "../../providers/interface/upstream-failure.ts";
 import { askedRestMs, meaningOf, REFUSALS } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";

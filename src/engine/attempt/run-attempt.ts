@@ -12,7 +12,7 @@ import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import type { NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import type { Outcome } from "../../routing/health/health.ts";
 import { isReplacedSince } from "../../routing/health/replaced-accounts.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";

@@ -4,14 +4,15 @@
 // Decides (targets and attempts): What does the client see of a provider's failure? By: `failureError`. Also: codes:
 // `routing/plan/verdict.ts` (`REFUSALS`, `FAULTS`); statuses: `core/errors.ts`.
 // Decides (targets and attempts): Where are keys removed from what a provider says? By: `redacted` for errors. Also:
-// answers: `engine/answer/answer-keys.ts`, passed ones: `engine/native/native-keys.ts`. Rule: From errors, every secret of
-// 8 characters and parts of one; from answers, the operator's keys of 16 characters that have letters and digits.
+// answers: `engine/answer/answer-keys.ts`, passed ones: `engine/native/native-keys.ts`; how a key may be spelled:
+// `core/text/secret-spellings.ts`. Rule: From errors, every secret of 8 characters and parts of one; from answers, the
+// operator's keys of 16 characters that have letters and digits.
 import { GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
-import type { Provider } from "../../providers/provider.ts";
-import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/upstream-failure.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
+import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/interface/upstream-failure.ts";
 import { codeOfRefusal, FAULTS } from "../../routing/plan/verdict.ts";
 import { formatRetryAfter } from "../../wire/retry-after.ts";
 import { UpstreamFault } from "../../wire/upstream.ts";

@@ -3,8 +3,8 @@
 
 // Decides (targets and attempts): What happens with a redirect of a provider? By: `refusal`. Also:
 // `routing/plan/verdict.ts` (`isRedirect`). Rule: It is not followed; the next target is attempted.
-import type { DecodeContext } from "../../providers/encoded-request.ts";
-import { MalformedAnswer, StreamError } from "../../providers/upstream-failure.ts";
+import type { DecodeContext } from "../../providers/interface/encoded-request.ts";
+import { MalformedAnswer, StreamError } from "../../providers/interface/upstream-failure.ts";
 import { readErrorJson } from "../../providers/answers/error-body.ts";
 import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";

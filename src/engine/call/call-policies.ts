@@ -21,7 +21,7 @@ import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withinWork } from "../../guards/work-meter.ts";
-import type { JoinedText } from "../../providers/encoded-request.ts";
+import type { JoinedText } from "../../providers/interface/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import { charactersOf, guardedAnswer, guardedWords, type TaskWords } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";

@@ -13,7 +13,7 @@ import type { Events } from "../../core/record/event.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 import type { Integrations } from "../../observe/integrations/integrations.ts";
 import type { Observer } from "../../observe/observer.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import type { Slots } from "../../core/concurrency/slots.ts";
 import type { Health } from "../../routing/health/health.ts";
 import type { KeptPrompts } from "../../routing/kept-prompts.ts";

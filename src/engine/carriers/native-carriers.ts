@@ -3,7 +3,7 @@
 // vendor of the target has sealed, are not sent on, because the vendor would refuse them (promise 12.9).
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
-import type { NativeForm, NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeForm, NativeOperation } from "../../providers/interface/native-operation.ts";
 import { isCarrier } from "./reasoning-carrier.ts";
 
 /** Where forms keep what only their server can read. */

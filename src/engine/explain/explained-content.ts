@@ -2,7 +2,7 @@
 // explanation lists the addresses and fetches nothing; the encoder receives placeholders.
 import type { BlockType, ChatRequest } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { type Fetched, placesToFetch, withContent } from "../attempt/content-places.ts";
 
 export interface Fetch extends JsonObject {

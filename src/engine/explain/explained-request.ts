@@ -2,7 +2,7 @@
 // because long base64 is replaced by its length and digest.
 import { createHash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import type { Target } from "../../core/target.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";

@@ -9,7 +9,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { Route } from "../../core/configured/route.ts";
 import { targetName } from "../../core/target.ts";
-import type { EncodedRequest } from "../../providers/encoded-request.ts";
+import type { EncodedRequest } from "../../providers/interface/encoded-request.ts";
 import type { CacheBypassed, CacheUse } from "../cache/cache-use.ts";
 import type { Call } from "../call/call.ts";
 import { costEstimate } from "../metering/attempt-estimate.ts";

@@ -8,7 +8,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { describe, type JsonObject, isSet } from "../../core/json.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import type { TokenRestrictions } from "../../core/identity.ts";
 
 const FORBIDDEN = new Set([

@@ -8,8 +8,8 @@ import { mappedList } from "../../core/request/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation/conversation-members.ts";
 import { effectiveCapability } from "../../core/capability.ts";
 import type { Target } from "../../core/target.ts";
-import { dialectOf } from "../../providers/dialect.ts";
-import type { Provider } from "../../providers/provider.ts";
+import { dialectOf } from "../../providers/interface/dialect.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 
 export interface FittedConversation {
   readonly request: ChatRequest;

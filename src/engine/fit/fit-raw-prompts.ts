@@ -7,7 +7,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { unsupportedParameter, unsupportedValue } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { type Target, targetName } from "../../core/target.ts";
-import type { Provider, RawPrompts } from "../../providers/provider.ts";
+import type { Provider, RawPrompts } from "../../providers/interface/provider.ts";
 import { taskMemoOf } from "../../providers/tasks/task.ts";
 import { fitRequest, type FitSettings, type FittedRequest } from "./fit.ts";
 import { promptCount } from "./raw-prompts.ts";

@@ -8,7 +8,7 @@ import { withMembers } from "../../core/request/request-source.ts";
 import { NEVER_UNSUPPORTED, COMMON, type CommonParameter } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { type FitSettings, type FittedRequest, guardPassThrough } from "./fit.ts";
 import { requireFewParts, taskFormOf } from "./task-parts.ts";
 

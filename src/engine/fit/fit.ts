@@ -34,9 +34,9 @@ import { describe, isObject, type Json, type JsonObject } from "../../core/json.
 import { ADVISORY, COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
-import { type Dialect, dialectOf } from "../../providers/dialect.ts";
-import type { NativeOperation } from "../../providers/native-operation.ts";
-import type { Provider } from "../../providers/provider.ts";
+import { type Dialect, dialectOf } from "../../providers/interface/dialect.ts";
+import type { NativeOperation } from "../../providers/interface/native-operation.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { fitConversation, SILENT_ROLES, withToolImages } from "./fit-conversation.ts";
 import { taskRequests } from "./task-parts.ts";
 

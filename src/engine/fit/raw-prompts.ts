@@ -3,8 +3,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { invalidRequest } from "../../core/refusals.ts";
-import { PLAIN_DIALECT } from "../../providers/dialect.ts";
-import type { Provider, RawPrompts } from "../../providers/provider.ts";
+import { PLAIN_DIALECT } from "../../providers/interface/dialect.ts";
+import type { Provider, RawPrompts } from "../../providers/interface/provider.ts";
 
 /**
  * Returns how a model is asked with raw prompts. `isSet` says that the operator has named it as one that takes them.

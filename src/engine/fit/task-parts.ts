@@ -5,9 +5,9 @@ import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
-import type { EncodedRequest, JoinedText } from "../../providers/encoded-request.ts";
-import type { Provider } from "../../providers/provider.ts";
-import type { TaskForm } from "../../providers/task-form.ts";
+import type { EncodedRequest, JoinedText } from "../../providers/interface/encoded-request.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
+import type { TaskForm } from "../../providers/interface/task-form.ts";
 import { withCacheMarks } from "./cache-marks.ts";
 import { withoutSilentTurns } from "./fit-conversation.ts";
 

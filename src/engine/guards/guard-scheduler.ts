@@ -6,7 +6,7 @@ import { type Matches, type Texts, workOfGuards } from "../../guards/guard-searc
 import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import { withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";

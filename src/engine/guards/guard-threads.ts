@@ -11,7 +11,7 @@ import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { threadFile } from "../../core/concurrency/thread-file.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { CallServices } from "./outside-verdicts.ts";
 import type { ChunksReply, GuardMethod, GuardSetup } from "./guard-worker.ts";

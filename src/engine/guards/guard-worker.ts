@@ -7,7 +7,7 @@ import { type PackedTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { systemClock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { GuardedStream } from "./guarded-stream.ts";

@@ -2,7 +2,7 @@
 // record, and turns their findings into matches.
 import type { GuardPlace, GuardService, GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import type { ServiceQuestion } from "../../providers/judging-form.ts";
+import type { ServiceQuestion } from "../../providers/interface/judging-form.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { type Matches, NUMBERS_A_MATCH, type Texts } from "../../guards/guard-search.ts";
 import { partOf, stringsOf } from "../../guards/json-strings.ts";

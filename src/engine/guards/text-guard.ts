@@ -3,7 +3,7 @@
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Texts } from "../../guards/guard-search.ts";
 import type { MaskedPlaces } from "../../guards/masked-places.ts";
-import type { JoinedText } from "../../providers/encoded-request.ts";
+import type { JoinedText } from "../../providers/interface/encoded-request.ts";
 import {
   BlockedText,
   type Found,

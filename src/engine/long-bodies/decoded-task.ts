@@ -1,9 +1,9 @@
 // Reads a provider's answer to one upstream request of a task. The thread of long bodies does this with long answers.
 import type { TaskRules } from "../../core/chat.ts";
 import type { Credential } from "../../core/target.ts";
-import type { DecodeContext } from "../../providers/encoded-request.ts";
-import type { Provider } from "../../providers/provider.ts";
-import type { TaskAnswer } from "../../providers/task-form.ts";
+import type { DecodeContext } from "../../providers/interface/encoded-request.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
+import type { TaskAnswer } from "../../providers/interface/task-form.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { answerWithoutKeys } from "../answer/answer-keys.ts";
 import { taskFormOf } from "../fit/task-parts.ts";

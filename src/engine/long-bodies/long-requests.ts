@@ -9,7 +9,7 @@ import type { OperationName } from "../../core/operation.ts";
 import type { Json } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { HeldBytes } from "../call/held-bytes.ts";
 import type { Fetched, Place } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";

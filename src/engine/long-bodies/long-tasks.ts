@@ -1,6 +1,6 @@
 // Long answers to tasks, as the thread that serves calls sees them (promise 5.8). The provider's bytes are handed to the
 // thread of long bodies: a million numbers are one parse of some 100 ms, which cannot be interrupted.
-import type { TaskAnswer } from "../../providers/task-form.ts";
+import type { TaskAnswer } from "../../providers/interface/task-form.ts";
 import type { TaskQuestion } from "./decoded-task.ts";
 import { type LongBodyThread, ownMemory } from "./long-body-thread.ts";
 

@@ -1,6 +1,6 @@
 // Reads long texts of providers in turns (promise 5.8): answers of megabytes, and single events as long as that. Each may
 // contain only as many values and escapes as can be read in one turn.
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { Json } from "../../core/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 import { parseScanned } from "../../wire/json/json.ts";

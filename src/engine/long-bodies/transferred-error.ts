@@ -6,7 +6,7 @@ import {
   StreamError,
   type ToldUsage,
   type UpstreamFailure,
-} from "../../providers/upstream-failure.ts";
+} from "../../providers/interface/upstream-failure.ts";
 import { MAX_SEARCHED_CHARACTERS } from "../attempt/upstream-errors.ts";
 
 interface ErrorData {

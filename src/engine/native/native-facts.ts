@@ -5,7 +5,7 @@ import type { HeldBody, NotedTool } from "../../core/request/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
-import type { NativeForm, NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeForm, NativeOperation } from "../../providers/interface/native-operation.ts";
 import { hasReasoning } from "../carriers/native-carriers.ts";
 
 export interface NativeFacts {

@@ -3,7 +3,7 @@
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import type { NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerKeyFinder, answerWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import type { EventNumbers, Growing, NativeEvents } from "../answer-form.ts";

@@ -4,7 +4,7 @@
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
-import type { StreamDecoder } from "../../providers/stream-decoder.ts";
+import type { StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import type { EventNumbers, Growing } from "../answer-form.ts";
 import { EventMatcher, type EventTemplate, type Hole } from "../stream/event-matcher.ts";
 import { nameOfText } from "../stream/event-patterns.ts";

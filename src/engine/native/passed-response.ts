@@ -1,7 +1,7 @@
 // What passes of a provider's response beside the answer, where the provider speaks the operation of the call: the
 // headers that its row lists, and its own refusal of the request (promises 12.3 and 12.6).
 import type { GatewayError } from "../../core/errors.ts";
-import type { NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import type { Target } from "../../core/target.ts";
 import { meaningOf } from "../../routing/plan/verdict.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";

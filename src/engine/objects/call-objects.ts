@@ -6,7 +6,7 @@ import type { Principal } from "../../core/identity.ts";
 import { unknownReference } from "../../core/refusals.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
-import type { VendorObject } from "../../store/vendor-objects.ts";
+import type { VendorObject } from "../../store/calls/vendor-objects.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { collectHandedOut, type HandedOut } from "./handed-out.ts";
 import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";

@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.ts";
 import { within, withTimeout } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { messageOf } from "../../core/thrown.ts";
-import type { VendorObject, VendorObjectTable } from "../../store/vendor-objects.ts";
+import type { VendorObject, VendorObjectTable } from "../../store/calls/vendor-objects.ts";
 
 /** An id lasts this long after it was last handed out. Vendors keep nothing longer but uploaded files. */
 export const OBJECT_LIFETIME_MS = 30 * 86_400_000;

@@ -10,7 +10,7 @@ import {
   mayNameStoredFile,
   namesStoredFile,
   STORED_THING_MEMBERS,
-} from "../../providers/stored-things.ts";
+} from "../../providers/conversation/stored-things.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { entriesOf, requestForEntry } from "../fit/entry-request.ts";
 

@@ -10,7 +10,7 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { attemptSummary } from "../../core/record/record.ts";
 import { NONE_TRIED } from "../../core/configured/credential.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
-import type { NativeOperation } from "../../providers/native-operation.ts";
+import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import { createPlan, type Plan } from "../../routing/plan/plan.ts";
 import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";

@@ -7,7 +7,7 @@ import { invalidRequest, modelNotFound } from "../../core/refusals.ts";
 import type { ProviderSettings, Snapshot } from "../../core/snapshot.ts";
 import { CHOSEN_BY, type Target } from "../../core/target.ts";
 import { credentialCure, openSettings } from "../../providers/credentials/credential-variables.ts";
-import type { Provider } from "../../providers/provider.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import { quoted } from "../../routing/resolve-route.ts";
 
 const MAX_ADDRESS = 2048;

@@ -9,8 +9,8 @@
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isLongEvent, LONG_TEXT, readableEvents } from "../long-bodies/read-in-turns.ts";
-import type { StreamDecoder } from "../../providers/stream-decoder.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import type { StreamDecoder } from "../../providers/interface/stream-decoder.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { type EventReceiver, type SseEvent, type SseParser, textOfEvent } from "../../wire/sse.ts";
 import type { UpstreamBody } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";

@@ -4,7 +4,7 @@
 // last character is written as the pattern says, with its own text. Every other event is parsed.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
-import type { EventPasses, StreamDecoder } from "../../providers/stream-decoder.ts";
+import type { EventPasses, StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import { EventMatcher, type EventTemplate } from "./event-matcher.ts";

@@ -2,7 +2,7 @@
 // a stream all the same. Ollama's cloud names its streams so: https://ollama.com/api/chat.
 // Decides (the answer): Is a body of the type application/json an answer or a stream? By: `readBeginning`. Rule: By its
 // beginning, of which no more is read than that takes.
-import type { Framing } from "../../providers/stream-decoder.ts";
+import type { Framing } from "../../providers/interface/stream-decoder.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";

@@ -1,7 +1,7 @@
 // Turns a provider's stream into the event stream of the client. The response head is held until the first content or
 // an error (promise 7.4); a failure after that is one error event (promise 8.3). The upstream is read only as fast as
 // the client reads (promise 8.5).
-import { decoderAround, type StreamDecoder } from "../../providers/stream-decoder.ts";
+import { decoderAround, type StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import type { AnswerForm, NativeAnswers, StreamForm } from "../answer-form.ts";
 import { sealingAt } from "../carriers/vendor-reasoning.ts";
 import { endingUnderGuards } from "../guards/guarded-ending.ts";

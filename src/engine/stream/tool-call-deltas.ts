@@ -2,7 +2,7 @@
 // and name once, arguments as text (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../../core/chat.ts";
 import { isObject, isText, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 
 /** The type of calls of tools that take any text. */
 export const ANY_TEXT = "custom";

@@ -18,7 +18,7 @@ import {
 } from "../../core/chat.ts";
 import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { withTier } from "../../core/record/usage.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs } from "../answer/strict-fields.ts";
 import { strictUsage } from "../../providers/answers/strict-usage.ts";

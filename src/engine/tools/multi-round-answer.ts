@@ -5,7 +5,7 @@ import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../cor
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { movedCitations } from "../answer/strict-fields.ts";
 import { ANY_TEXT } from "../stream/tool-call-deltas.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";

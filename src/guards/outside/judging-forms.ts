@@ -11,7 +11,7 @@ import {
   pathUnder,
   quotedIn,
   wholeText,
-} from "../../providers/judging-form.ts";
+} from "../../providers/interface/judging-form.ts";
 import { isObject, type Json, objectsIn } from "../../core/json.ts";
 
 /**

@@ -1,6 +1,6 @@
 // Divides the texts of a question among the requests to a service.
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
-import type { ServiceForm } from "../../providers/judging-form.ts";
+import type { ServiceForm } from "../../providers/interface/judging-form.ts";
 
 /** A part of a text: all of it, or as much as one request takes. */
 export interface Part {

@@ -2,13 +2,12 @@
 // address or a cloud of their own are one each. https://docs.getbifrost.ai/providers/provider-configuration
 import type { ProviderFamily } from "../../providers/settings.ts";
 import { isAddressOf, placeholderUrl } from "../address.ts";
-import { claimAsked } from "../asked-name.ts";
+import { claimAsked, always, type PlaceOf } from "../report.ts";
 import { type Found, placed } from "../environment-texts.ts";
 import { isOff, numberOf, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Value, variable } from "../reference.ts";
-import { always, type PlaceOf } from "../report.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { BIFROST_NAMES, speakerOf } from "./provider-names.ts";
 

@@ -1,8 +1,7 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
 import { bytesOf, isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS, refusalAt } from "../foreign-file.ts";
-import type { GatewayImport, ImportContext } from "../gateway-import.ts";
-import { moveSetting } from "../moved-setting.ts";
+import { type GatewayImport, type ImportContext, moveSetting } from "../gateway-import.ts";
 import { always, type Reasons, withoutMembers } from "../report.ts";
 import { importProviders } from "./accounts.ts";
 import { importPlugins } from "./plugins.ts";

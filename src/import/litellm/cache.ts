@@ -3,7 +3,7 @@ import { cacheSecondsOf, isOn, secondsOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { always } from "../report.ts";
-import { shownKey } from "../shown-path.ts";
+import { shownKey } from "../secret-shape.ts";
 import { valkeyAddress } from "./valkey-address.ts";
 
 const STORES: Readonly<Record<string, string>> = { local: "memory", disk: "sqlite", redis: "valkey" };

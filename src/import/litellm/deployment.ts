@@ -7,7 +7,7 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
 import { type PlaceOf, type Reasons, withoutMembers } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { addParameter, isDroppable } from "../target-parameters.ts";
+import { addParameter, isDroppable } from "../target-entry.ts";
 import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment-account.ts";
 import { isKeptByLiteLlm } from "./kept-parameters.ts";
 import { importModelFacts } from "./model-facts.ts";

@@ -1,11 +1,10 @@
 // Deployments of LiteLLM that have one name, and the route that they become: its targets with their order and weight.
 // https://docs.litellm.ai/docs/routing
-import { claimAsked } from "../asked-name.ts";
+import { claimAsked, type Claims } from "../report.ts";
 import { nameOf } from "../draft.ts";
 import { numberOf } from "../figures.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
-import type { Claims } from "../report.ts";
 import { targetEntry } from "../target-entry.ts";
 import type { Deployment } from "./deployment.ts";
 import { tagConditions } from "./tags.ts";

@@ -7,7 +7,7 @@ import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
-import { shownKey } from "../shown-path.ts";
+import { shownKey } from "../secret-shape.ts";
 import { literally } from "../usable-condition.ts";
 import { type Asked, guardService, presidioService } from "./external-guards.ts";
 

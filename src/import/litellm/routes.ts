@@ -1,12 +1,10 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
-import { claimAsked } from "../asked-name.ts";
+import { claimAsked, always } from "../report.ts";
 import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, timeOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
-import type { ImportContext } from "../gateway-import.ts";
+import { type ImportContext, moveSetting } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
-import { moveSetting } from "../moved-setting.ts";
-import { always } from "../report.ts";
 import { type Deployment, enforcesRates, RATE_CHECK } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
 import { type Group, groupsOf, isWildcard, targetOf, targetsOf } from "./groups.ts";

@@ -14,8 +14,7 @@ import {
   wholeOf,
 } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
-import type { ImportContext } from "../gateway-import.ts";
-import { moveSetting } from "../moved-setting.ts";
+import { type ImportContext, moveSetting } from "../gateway-import.ts";
 import { always } from "../report.ts";
 import { importCache } from "./cache.ts";
 import type { Deployment } from "./deployment.ts";

@@ -2,15 +2,13 @@
 // whose targets go on being called through OpenRouter with the same preferences.
 // https://openrouter.ai/docs/guides/features/presets, https://openrouter.ai/docs/guides/routing/provider-selection
 import { MODEL_ID } from "../../providers/settings.ts";
-import { claimAsked } from "../asked-name.ts";
+import { claimAsked, type PlaceOf } from "../report.ts";
 import { itemsOf, textOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import { type Mapping, type Value, variable } from "../reference.ts";
-import type { PlaceOf } from "../report.ts";
 import { looksLikeKey } from "../secret-shape.ts";
-import { targetEntry } from "../target-entry.ts";
-import { addParameter } from "../target-parameters.ts";
+import { targetEntry, addParameter } from "../target-entry.ts";
 
 const FAMILY = "openrouter";
 const MOST_TARGETS = 100;

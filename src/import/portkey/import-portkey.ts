@@ -1,11 +1,10 @@
 // Takes over a config of Portkey: one route, or a route for each model that its conditions name.
 // https://portkey.ai/docs/product/ai-gateway/configs
-import { claimAsked } from "../asked-name.ts";
+import { claimAsked, type Reasons, withoutMembers } from "../report.ts";
 import { textOf, wordOf } from "../figures.ts";
 import { type ForeignNode, refusalAt } from "../foreign-file.ts";
 import type { GatewayImport, ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
-import { type Reasons, withoutMembers } from "../report.ts";
 import { targetEntry } from "../target-entry.ts";
 import { conditionOf, exclusive } from "./conditions.ts";
 import { type Leg, placesOf } from "./leg.ts";

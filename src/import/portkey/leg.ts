@@ -11,9 +11,8 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { type Value, variable } from "../reference.ts";
 import type { PlaceOf } from "../report.ts";
-import { looksLikeKey } from "../secret-shape.ts";
-import { shownKey } from "../shown-path.ts";
-import { addParameter, isDroppable } from "../target-parameters.ts";
+import { looksLikeKey, shownKey } from "../secret-shape.ts";
+import { addParameter, isDroppable } from "../target-entry.ts";
 import { whyUnserved } from "../unserved-models.ts";
 import { familyInSlug, familyOfName } from "./provider-names.ts";
 

@@ -8,7 +8,7 @@
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { type Json, type JsonObject, isText } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import {
   type AnswerFacts,
   inputOf,

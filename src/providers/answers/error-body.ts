@@ -3,7 +3,7 @@
 // body.
 import type { Json } from "../../core/json.ts";
 import { parseJson } from "../../wire/json/json.ts";
-import type { FailureClass } from "../upstream-failure.ts";
+import type { FailureClass } from "../interface/upstream-failure.ts";
 
 /**
  * Patterns run over at most this many characters of an error message, because some take time quadratic in the text's

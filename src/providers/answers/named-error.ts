@@ -1,7 +1,7 @@
 // Reads the errors of vendors that have a form of their own. Proxies in front of a vendor have other forms: a bare
 // string, a list with one error, and the error under another name.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import type { ErrorAnswer, FailureClass } from "../upstream-failure.ts";
+import type { ErrorAnswer, FailureClass } from "../interface/upstream-failure.ts";
 import { describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "./error-body.ts";
 
 export interface NamedError {

@@ -5,7 +5,7 @@ import { memoizePerObject } from "../../core/memoization.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 
 const SENT = { answer: "The provider's answer", event: "An event of the provider's stream" } as const;
 

@@ -1,6 +1,6 @@
 // Names of beta features that other platforms have for the same feature, and features that only the vendor's own has.
 // https://github.com/BerriAI/litellm/blob/main/litellm/anthropic_beta_headers_config.json
-import type { FeatureHeader } from "../native-operation.ts";
+import type { FeatureHeader } from "../interface/native-operation.ts";
 
 const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ["advanced-tool-use-2025-11-20", "tool-search-tool-2025-10-19"],

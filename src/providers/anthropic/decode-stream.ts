@@ -16,9 +16,9 @@ import {
   requireKeepable,
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseEventObject, requireNoChunk } from "../answers/sent-json.ts";
 import { tokenCount } from "../../core/record/token-count.ts";
 import { classifyError } from "./errors.ts";

@@ -1,7 +1,7 @@
 // What only this vendor understands (promise 5.7): its content blocks, tool types and values of tool_choice, which a
 // caller may send unchanged. https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
 import type { JsonObject } from "../../core/json.ts";
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "../interface/dialect.ts";
 
 /** Blocks in the vendor's own form, so that turns with server tools can be sent back complete. */
 export const BLOCKS_AS_THEY_ARE: readonly string[] = [

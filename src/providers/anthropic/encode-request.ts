@@ -4,7 +4,7 @@ import { mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import { type EncodedRequest, mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { betasOfBlocks, betasOfTools } from "./dialect.ts";
 import { FILES_BETA } from "./encode-content.ts";

@@ -3,7 +3,7 @@
 import { isObject } from "../../core/json.ts";
 import { classOfStatus } from "../answers/error-body.ts";
 import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../interface/upstream-failure.ts";
 
 /** A map, because the provider's type may be a name that every object has. */
 const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(

@@ -2,7 +2,7 @@
 // https://platform.claude.com/docs/en/build-with-claude/token-counting
 import { nativeRequest } from "../native/native-body.ts";
 import { decodeCount } from "../native/native-count.ts";
-import type { NativeOperation } from "../native-operation.ts";
+import type { NativeOperation } from "../interface/native-operation.ts";
 import { messagesUrl } from "./encode-request.ts";
 import { classifyError } from "./errors.ts";
 import { FOREIGN_TO_CLAUDE, MESSAGES, versionHeader } from "./native-messages.ts";

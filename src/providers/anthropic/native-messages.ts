@@ -6,7 +6,7 @@ import { nativeRequest } from "../native/native-body.ts";
 import type { Target } from "../../core/target.ts";
 import { markEdits } from "../claude/cache-marks.ts";
 import { signedBlock } from "../conversation/signed-thinking.ts";
-import type { NativeForm, NativeOperation } from "../native-operation.ts";
+import type { NativeForm, NativeOperation } from "../interface/native-operation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { API_VERSION, messagesUrl } from "./encode-request.ts";

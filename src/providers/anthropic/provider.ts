@@ -1,6 +1,6 @@
 // Anthropic's Messages API as a provider. https://platform.claude.com/docs/en/api/messages
 import { keySigner } from "../credentials/key-header.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";

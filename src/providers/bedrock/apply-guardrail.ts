@@ -11,7 +11,7 @@ import {
   quotedIn,
   type ServiceFinding,
   wholeText,
-} from "../judging-form.ts";
+} from "../interface/judging-form.ts";
 import { awsEncoded } from "../credentials/aws-signature.ts";
 
 export const APPLY_GUARDRAIL: ProviderForm = {

@@ -3,8 +3,8 @@
 // for is carried in `extra_content` (turn-content.ts).
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseSentObject } from "../answers/sent-json.ts";
 import { decodeWhole } from "./decode-stream.ts";
 import { classifyError } from "./errors.ts";

@@ -15,9 +15,9 @@ import {
   requireKeepable,
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseEventObject } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";
 import { besideAnswer, finishOf, isCutOff, usageOf } from "./outcome.ts";

@@ -1,7 +1,7 @@
 // What only Converse understands (promise 5.7): its own blocks and tools, which a caller may send as `{"type":
 // "<name>", "<name>": {...}}`, and the tools that Claude knows by a dated type.
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ContentBlock.html
-import type { Dialect } from "../dialect.ts";
+import type { Dialect } from "../interface/dialect.ts";
 
 /** Blocks in the vendor's own form. */
 export const BLOCKS_AS_THEY_ARE: readonly string[] = [

@@ -2,7 +2,7 @@
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_InvokeModel.html
 import { isObject, type JsonObject, listIn } from "../../core/json.ts";
 import { BOTH, COHERE_INPUT_TYPES, DIMENSIONS, INPUT_TYPE, NEITHER } from "../tasks/embedding-parameters.ts";
-import type { TaskForm } from "../task-form.ts";
+import type { TaskForm } from "../interface/task-form.ts";
 import type { Vector } from "../tasks/task-values.ts";
 import { type AskedTexts, type TextEmbeddings, textEmbeddings } from "../tasks/text-embeddings.ts";
 import { modelUrl } from "./address.ts";

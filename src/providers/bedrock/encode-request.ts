@@ -8,7 +8,7 @@ import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/
 import { thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import { type EncodedRequest, mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { modelUrl } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";

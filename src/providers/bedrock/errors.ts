@@ -4,7 +4,7 @@
 import type { JsonObject } from "../../core/json.ts";
 import { classOfStatus, filled, type StatusClasses } from "../answers/error-body.ts";
 import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../interface/upstream-failure.ts";
 
 /** Classes by name in lower case: streams begin the name with a small letter, bodies with a capital. */
 const BY_NAME: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(

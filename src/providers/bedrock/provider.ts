@@ -4,7 +4,7 @@ import type { BlockType } from "../../core/chat.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { AWS_REGION, awsSigner, type SigningScope } from "../credentials/aws-signature.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { APPLY_GUARDRAIL } from "./apply-guardrail.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";

@@ -1,7 +1,7 @@
 // Rerank on Amazon Bedrock, by InvokeModel in the forms of the models' makers:
 // https://docs.aws.amazon.com/bedrock/latest/userguide/rerank-supported.html
 import type { JsonObject } from "../../core/json.ts";
-import type { TaskForm } from "../task-form.ts";
+import type { TaskForm } from "../interface/task-form.ts";
 import { requireSentObject } from "../answers/sent-json.ts";
 import { searchUnits } from "../tasks/ranking.ts";
 import type { RankedDocument } from "../tasks/task-values.ts";

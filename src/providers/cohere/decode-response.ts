@@ -2,8 +2,8 @@
 // models write before a tool call becomes reasoning, as the thinking blocks of newer models do.
 import type { AnswerMessage, ChatAnswer, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../interface/upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, logprobsOf, usageOf } from "./outcome.ts";

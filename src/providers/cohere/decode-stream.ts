@@ -4,8 +4,8 @@
 import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
-import { StreamError, withCounted } from "../upstream-failure.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { StreamError, withCounted } from "../interface/upstream-failure.ts";
 import { annotationsOf, citedBlock } from "./citations.ts";
 import { parseEventObject } from "../answers/sent-json.ts";
 import { classifyError } from "./errors.ts";

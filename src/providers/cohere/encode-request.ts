@@ -4,7 +4,7 @@ import { isSet, mergeObjects, type Json, type JsonObject } from "../../core/json
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import { type EncodedRequest, mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";

@@ -2,7 +2,7 @@
 // https://docs.cohere.com/reference/errors
 import { classOfStatus, filled, type StatusClasses } from "../answers/error-body.ts";
 import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../interface/upstream-failure.ts";
 
 /** Statuses beside those that mean the same at every vendor. */
 const OWN_STATUSES: StatusClasses = {

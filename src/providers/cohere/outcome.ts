@@ -3,7 +3,7 @@
 import type { FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
-import { StreamError, type FailureClass } from "../upstream-failure.ts";
+import { StreamError, type FailureClass } from "../interface/upstream-failure.ts";
 import { classOfText } from "./errors.ts";
 import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
 

@@ -1,7 +1,7 @@
 // Cohere's chat API, version 2, as a provider. https://docs.cohere.com/reference/chat
 import { BEARER, keySigner } from "../credentials/key-header.ts";
-import { PLAIN_DIALECT } from "../dialect.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT } from "../interface/dialect.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";

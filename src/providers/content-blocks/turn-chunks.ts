@@ -3,8 +3,8 @@
 import type { ChatAnswer, ChatChunk, ChunkChoice, ReasoningDetail, ToolCall, ToolCallDelta } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { emptyParts, noteBlock, turnMessage } from "../answers/turn-message.ts";
-import { chunkOf, NO_CHUNKS } from "../stream-decoder.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { chunkOf, NO_CHUNKS } from "../interface/stream-decoder.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 
 /**
  * Reasoning and its signature are emitted once more, complete, when their block ends, and so is a turn that chat

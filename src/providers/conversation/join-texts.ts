@@ -1,7 +1,7 @@
 // Joins texts of a request into one that the provider takes, and notes it for guards, which have searched each by itself
 // (promise 3.5).
 import type { Message } from "../../core/chat.ts";
-import type { JoinedText } from "../encoded-request.ts";
+import type { JoinedText } from "../interface/encoded-request.ts";
 
 /** Where an encoder notes each text that it joins; `null` when the request is only encoded, and the notes are not needed. */
 export type Joins = JoinedText[] | null;

@@ -5,7 +5,7 @@ import { memoizeBounded } from "../../core/memoization.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import type { Credential } from "../../core/target.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
-import type { Provider, SignContext } from "../provider.ts";
+import type { Provider, SignContext } from "../interface/provider.ts";
 
 /** Where a signature is valid. */
 export interface SigningScope {

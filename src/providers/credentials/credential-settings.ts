@@ -14,7 +14,7 @@ import {
 } from "../../core/configured/credential.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../interface/provider.ts";
 import type { Finding } from "../../config/problem.ts";
 
 type Family = Pick<Provider, "label" | "credentials">;

@@ -1,6 +1,6 @@
 // The start of an address of a Google API: host and version. https://cloud.google.com/apis/design/versioning
 import { invalidRequest } from "../../core/refusals.ts";
-import type { ProviderSetting } from "../provider-declaration.ts";
+import type { ProviderSetting } from "../interface/provider-declaration.ts";
 
 /** A base address, and the version that the call requests in its settings. */
 export interface VersionedBase {

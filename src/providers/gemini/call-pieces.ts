@@ -3,7 +3,7 @@
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (streaming function call
 // arguments)
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 
 /** A tool call in progress. */
 export interface OpenCall {

@@ -1,7 +1,7 @@
 // What non-streaming and streamed answers have in common, the frame of a GenerateContentResponse:
 // https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
 import { isObject, type Json, type JsonObject, listIn, objectsIn } from "../../core/json.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 

@@ -3,8 +3,8 @@
 import { parseSentJson } from "../answers/sent-json.ts";
 import type { AnswerChoice, ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { MalformedAnswer, withCounted } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { MalformedAnswer, withCounted } from "../interface/upstream-failure.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
   audioId,

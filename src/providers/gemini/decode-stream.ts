@@ -3,8 +3,8 @@
 // https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {

@@ -5,7 +5,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { reservedParameter, setByGateway } from "../../core/refusals.ts";
 import { camelCase } from "../../core/text/camel-case.ts";
-import type { JoinedText } from "../encoded-request.ts";
+import type { JoinedText } from "../interface/encoded-request.ts";
 import { encodeConversation } from "./encode-contents.ts";
 import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";

@@ -4,7 +4,7 @@ import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import type { WirePlaces } from "../encoded-request.ts";
+import type { WirePlaces } from "../interface/encoded-request.ts";
 import { takesJsonSchema, thinkingFor } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";

@@ -8,7 +8,7 @@ import {
   readErrorJson,
   type StatusClasses,
 } from "../answers/error-body.ts";
-import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, FailureClass, UpstreamFailure } from "../interface/upstream-failure.ts";
 
 /** Maps, because the reasons and status codes that a provider sends may be names that every object has. */
 const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>(

@@ -3,9 +3,9 @@
 import type { BlockType, ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { keySigner } from "../credentials/key-header.ts";
-import { PLAIN_DIALECT } from "../dialect.ts";
-import { type EncodedRequest, mappedNames } from "../encoded-request.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT } from "../interface/dialect.ts";
+import { type EncodedRequest, mappedNames } from "../interface/encoded-request.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse } from "./decode-response.ts";

@@ -4,7 +4,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { Target } from "../../core/target.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import type { EncodedRequest } from "../interface/encoded-request.ts";
 
 /** Returns the client's own body with the edits of its fit, and then with those of the provider. */
 export function nativeBody({ written }: ChatRequest, edits: readonly JsonEdit[]): string {

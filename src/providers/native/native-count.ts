@@ -1,7 +1,7 @@
 // Counts of tokens before a call, as a provider's own counter answers them: `{"input_tokens": N}`.
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError, type UpstreamFailure } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, type UpstreamFailure } from "../interface/upstream-failure.ts";
 import { parseSentObject } from "../answers/sent-json.ts";
 import { isCount } from "../../core/record/token-count.ts";
 

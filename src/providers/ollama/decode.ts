@@ -5,9 +5,9 @@ import { isCount, mainTokenCount, usageOfText } from "../../core/record/token-co
 import type { AnswerMessage, ChatAnswer, ChatChunk, FinishReason, ToolCall, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { classifyError } from "./errors.ts";
 import { parseEventObject, parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, turnMessage } from "../answers/turn-message.ts";

@@ -7,7 +7,7 @@ import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import { hasParts } from "../conversation/join-texts.ts";
-import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { serverAddress } from "./address.ts";
 import { encodeMessages } from "./encode-messages.ts";
 

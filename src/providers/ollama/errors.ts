@@ -2,7 +2,7 @@
 // https://docs.ollama.com/api/errors and the messages in https://github.com/ollama/ollama/blob/main/server/routes.go
 import { classOfStatus } from "../answers/error-body.ts";
 import { readNamedError, refinedClass, type TextRule } from "../answers/named-error.ts";
-import type { ErrorAnswer, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure.ts";
 
 /** Messages that state more than their status: the server answers many faulty requests with 500. */
 const BY_TEXT: readonly TextRule[] = [

@@ -3,8 +3,8 @@
 import type { BlockType } from "../../core/chat.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { nativeOperations } from "../openai-compatible/native.ts";
-import { PLAIN_DIALECT } from "../dialect.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT } from "../interface/dialect.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { serverAddress } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
 import { decodeResponse, openStream } from "./decode.ts";

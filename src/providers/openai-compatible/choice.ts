@@ -2,7 +2,7 @@
 // share all of it. The nulls, ids, indexes and roles that the schema of an answer requires are not added here, but when
 // the client's answer is written.
 import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
-import { StreamError } from "../upstream-failure.ts";
+import { StreamError } from "../interface/upstream-failure.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { finishReasonOf, type FinishReasonTable } from "./finish-reasons.ts";
 

@@ -2,7 +2,7 @@
 // servers write the same thing differently.
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../interface/upstream-failure.ts";
 import { parseSentJson, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRules } from "./answer-rules.ts";
 import {

@@ -5,8 +5,8 @@ import type { ChatChunk, FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
-import { decoderAround, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
-import { StreamError, withCounted } from "../upstream-failure.ts";
+import { decoderAround, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { StreamError, withCounted } from "../interface/upstream-failure.ts";
 import { parseEvent, requireSentObject } from "../answers/sent-json.ts";
 import type { AnswerRow, AnswerRules } from "./answer-rules.ts";
 import {

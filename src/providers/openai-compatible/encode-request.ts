@@ -6,7 +6,7 @@ import type { MemberSpan } from "../../core/request/request-source.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
-import type { EncodedRequest, JoinedText } from "../encoded-request.ts";
+import type { EncodedRequest, JoinedText } from "../interface/encoded-request.ts";
 import { wireMessages } from "./encode-messages.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";

@@ -8,7 +8,7 @@ import {
   JUDGED_CHARACTERS,
   readErrorJson,
 } from "../answers/error-body.ts";
-import type { ErrorAnswer, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure.ts";
 import { CODE_RULES, OWN_STATUSES, TEXT_RULES } from "./error-rules.ts";
 import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";
 

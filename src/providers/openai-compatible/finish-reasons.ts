@@ -1,6 +1,6 @@
 // Finish reasons that several vendors document in place of OpenAI's. A vendor's other finish reasons are in its row.
 import { type FinishReason, isFinishReason } from "../../core/chat.ts";
-import { StreamError } from "../upstream-failure.ts";
+import { StreamError } from "../interface/upstream-failure.ts";
 import type { FinishOutcome, OpenAICompatibleRow } from "./row.ts";
 
 /**

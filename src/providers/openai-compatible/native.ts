@@ -8,9 +8,9 @@ import { API_VERSION } from "../anthropic/encode-request.ts";
 import { memoizeBounded } from "../../core/memoization.ts";
 import { MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeRequest } from "../native/native-body.ts";
-import type { NativeOperation } from "../native-operation.ts";
-import type { Provider } from "../provider.ts";
-import type { UpstreamFailure } from "../upstream-failure.ts";
+import type { NativeOperation } from "../interface/native-operation.ts";
+import type { Provider } from "../interface/provider.ts";
+import type { UpstreamFailure } from "../interface/upstream-failure.ts";
 import { nativeInputTokens, nativeResponses } from "../responses/native-responses.ts";
 
 type OfPlatform = "clientQuery" | "lacksFeatures" | "encryptedReasoning" | "foreignSeal" | "refusesOpenReasoning";

@@ -1,11 +1,11 @@
 // A row's models that do not speak chat completions: their requests and answers have the form of the Responses API, and
 // are sent with the row's blocks, ids of tool calls and headers.
 import type { ChatParams } from "../../core/chat.ts";
-import { type Dialect, PLAIN_DIALECT } from "../dialect.ts";
-import type { Provider } from "../provider.ts";
+import { type Dialect, PLAIN_DIALECT } from "../interface/dialect.ts";
+import type { Provider } from "../interface/provider.ts";
 import { decodeResponse } from "../responses/decode-response.ts";
 import { openStream } from "../responses/decode-stream.ts";
-import type { JoinedText } from "../encoded-request.ts";
+import type { JoinedText } from "../interface/encoded-request.ts";
 import { encodeItems } from "../responses/encode-items.ts";
 import { encodeBody } from "../responses/encode-request.ts";
 import type { ResponsesRules } from "../responses/rules.ts";

@@ -10,10 +10,10 @@ import type { Joins } from "../conversation/join-texts.ts";
 import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
-import type { Dialect } from "../dialect.ts";
-import type { RowDeclaration } from "../provider-declaration.ts";
-import type { Tasks } from "../task-form.ts";
-import type { FailureClass } from "../upstream-failure.ts";
+import type { Dialect } from "../interface/dialect.ts";
+import type { RowDeclaration } from "../interface/provider-declaration.ts";
+import type { Tasks } from "../interface/task-form.ts";
+import type { FailureClass } from "../interface/upstream-failure.ts";
 import type { EmbeddingRow } from "./tasks/embedding-row.ts";
 import type { ModerationRow, RerankRow } from "./tasks/task-rows.ts";
 

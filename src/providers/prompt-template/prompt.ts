@@ -10,7 +10,7 @@ import { alternating, refuseCalls, TEXT_BREAK, textsOf, type Turn, turnsOf, unsa
 import { findFamily, PLAIN_FAMILY, PROMPT_FAMILIES } from "./families.ts";
 import type { PromptFamily } from "./family.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
-import type { JoinedText } from "../encoded-request.ts";
+import type { JoinedText } from "../interface/encoded-request.ts";
 
 export interface Prompt {
   readonly text: string;

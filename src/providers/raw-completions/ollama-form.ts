@@ -7,7 +7,7 @@ import { serverAddress } from "../ollama/address.ts";
 import { usageOf } from "../ollama/decode.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { type OwnObject, patchFinishReason, patchLogprobs } from "../openai-compatible/choice.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
 import { onlyText, present, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";

@@ -3,12 +3,12 @@
 import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
-import { mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
-import { PLAIN_DIALECT } from "../dialect.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
-import { declaredBy } from "../provider-declaration.ts";
+import { PLAIN_DIALECT } from "../interface/dialect.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
+import { declaredBy } from "../interface/provider-declaration.ts";
 import { capabilityTable, encoded, errorsOf, rawPromptsAt } from "./raw-prompts.ts";
 import type { CompletionRow } from "./row.ts";
 

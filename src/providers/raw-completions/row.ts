@@ -6,9 +6,9 @@ import type { Target } from "../../core/target.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import type { ErrorRule } from "../openai-compatible/row.ts";
 import type { Prompt } from "../prompt-template/prompt.ts";
-import type { Provider } from "../provider.ts";
-import type { RowDeclaration } from "../provider-declaration.ts";
-import type { Framing } from "../stream-decoder.ts";
+import type { Provider } from "../interface/provider.ts";
+import type { RowDeclaration } from "../interface/provider-declaration.ts";
+import type { Framing } from "../interface/stream-decoder.ts";
 
 /** Members of a request for legacy completions that not every endpoint has. */
 export type PromptMember = "echo" | "suffix" | "best_of";

@@ -3,7 +3,7 @@
 import { mapped, native } from "../../core/capability.ts";
 import { baseOf } from "../openai-compatible/encode-request.ts";
 import type { OpenAICompatibleRow } from "../openai-compatible/row.ts";
-import type { Provider, RawPrompts } from "../provider.ts";
+import type { Provider, RawPrompts } from "../interface/provider.ts";
 import { AS_MANY_CALLS } from "./cells.ts";
 import { ollamaForm } from "./ollama-form.ts";
 import { openaiForm } from "./openai-form.ts";

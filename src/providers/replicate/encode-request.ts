@@ -8,7 +8,7 @@ import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, promptOf } from "../prompt-template/prompt.ts";
-import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { present, stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 

@@ -3,9 +3,9 @@
 import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, jsonIn, isText } from "../../core/json.ts";
 import { errorClassifier } from "../openai-compatible/errors.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import { chunkOf, type StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import { chunkOf, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import type { FollowUp } from "../answers/follow-up.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
 import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";

@@ -3,8 +3,8 @@
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS } from "../prompt-template/prompt.ts";
-import { PLAIN_DIALECT } from "../dialect.ts";
-import { PLAIN_PROVIDER, type Provider } from "../provider.ts";
+import { PLAIN_DIALECT } from "../interface/dialect.ts";
+import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { capabilities } from "./capabilities.ts";
 import { encodeRequest, joinedTexts } from "./encode-request.ts";
 import { decodeResponse, errors, followUp, openStream } from "./prediction.ts";

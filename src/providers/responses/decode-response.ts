@@ -2,7 +2,7 @@
 // What chat completions have no form for is carried in `extra_content` (carried-items.ts).
 import type { ChatAnswer } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, noteBlock, turnMessage, type TurnParts } from "../answers/turn-message.ts";
 import { carriedItems } from "./carried-items.ts";

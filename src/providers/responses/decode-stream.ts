@@ -5,8 +5,8 @@ import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "..
 import type { SseEvent } from "../../wire/sse.ts";
 import { MAX_KEPT } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
-import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { requireNoChunk, requireSentObject, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
 import { matchedItems, placeOf } from "./item-places.ts";

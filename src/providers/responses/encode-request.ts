@@ -3,7 +3,7 @@
 import type { ChatParams, Message } from "../../core/chat.ts";
 import { type Json, type JsonObject, listIn, mergeObjects } from "../../core/json.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
-import { mappedNames, type WirePlaces } from "../encoded-request.ts";
+import { mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { encodeItems, type ReasoningBack } from "./encode-items.ts";
 import { encodeChoice, encodeText, encodeTools } from "./encode-tools.ts";
 

@@ -1,7 +1,7 @@
 // The Responses API for clients that speak it themselves: their own body goes out with another model, and answers and
 // streams are read for their figures only. https://platform.openai.com/docs/api-reference/responses
 import { decodeCount } from "../native/native-count.ts";
-import type { NativeForm, NativeOperation } from "../native-operation.ts";
+import type { NativeForm, NativeOperation } from "../interface/native-operation.ts";
 import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { encryptedItem } from "./reasoning-items.ts";

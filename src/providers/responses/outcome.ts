@@ -3,7 +3,7 @@
 import type { ChunkChoice, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
-import { MalformedAnswer, StreamError, withCounted } from "../upstream-failure.ts";
+import { MalformedAnswer, StreamError, withCounted } from "../interface/upstream-failure.ts";
 import { isCount, mainTokenCount } from "../../core/record/token-count.ts";
 import type { ResponsesRules } from "./rules.ts";
 

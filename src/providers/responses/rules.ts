@@ -1,6 +1,6 @@
 // What the decoders of the Responses form have to know of the provider that speaks it.
 import type { Json } from "../../core/json.ts";
-import type { UpstreamFailure } from "../upstream-failure.ts";
+import type { UpstreamFailure } from "../interface/upstream-failure.ts";
 
 export interface ResponsesRules {
   /** Names the provider's encrypted reasoning, so that no other provider is sent it: `openai-responses-v1`. */

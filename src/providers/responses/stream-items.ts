@@ -2,11 +2,11 @@
 // from the event that ends a part, an item or the answer, each of which repeats the whole. Where the pieces are not what
 // the whole begins with, the answer has failed: what the client has cannot be taken back. Of each text a digest is kept,
 // unlike in a stream that passes (passed-items.ts of the operation), which may have to be told again.
-import { chunkOf, NO_CHUNKS } from "../stream-decoder.ts";
+import { chunkOf, NO_CHUNKS } from "../interface/stream-decoder.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { MAX_KEPT } from "../content-blocks/turn-chunks.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import { annotationsOf, callIdOf, inputOf, type ItemKind } from "./output-items.ts";
 import { PieceDigest } from "./piece-digest.ts";
 import { REASONING_BREAK, reasoningDetails } from "./reasoning-items.ts";

@@ -5,8 +5,8 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { createSseParser, type SseEvent } from "../../wire/sse.ts";
 import { UpstreamFault } from "../../wire/upstream.ts";
 import { classifyError } from "../bedrock/errors.ts";
-import { decoderAround, type StreamDecoder } from "../stream-decoder.ts";
-import { MalformedAnswer, StreamError } from "../upstream-failure.ts";
+import { decoderAround, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 
 /** The frames are already bounded. This bound only keeps an event from growing over many frames. */
 const MAX_EVENT_BYTES = 64 * 1024 * 1024;

@@ -9,9 +9,9 @@ import { classifyError as classifyAwsError } from "../bedrock/errors.ts";
 import { openTable } from "../conversation/conversation-members.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
-import type { Provider } from "../provider.ts";
-import type { ErrorAnswer, UpstreamFailure } from "../upstream-failure.ts";
+import type { EncodedRequest } from "../interface/encoded-request.ts";
+import type { Provider } from "../interface/provider.ts";
+import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure.ts";
 import { openPayloadStream } from "./payload-stream.ts";
 
 const SCOPE: SigningScope = {

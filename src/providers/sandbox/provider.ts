@@ -3,7 +3,7 @@
 import { openTable } from "../conversation/conversation-members.ts";
 import { LIKE_OPENAI } from "../openai-compatible/tasks/embedding-row.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../interface/provider.ts";
 import { SANDBOX_SCHEME } from "./upstream.ts";
 
 export const sandbox: Provider = openAICompatibleProvider({

@@ -1,7 +1,7 @@
 // Rerank at providers: the first message of the request is the query, and each other one a document.
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, isWholeNumber, type Json } from "../../core/json.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import type { RankedDocument } from "./task-values.ts";
 import { textOf } from "./task.ts";
 

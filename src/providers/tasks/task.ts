@@ -5,9 +5,9 @@ import { isObject, type Json, type JsonObject, mergeObjects, textOrEmpty } from 
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import type { DecodeContext, EncodedRequest } from "../encoded-request.ts";
-import type { TaskAnswer } from "../task-form.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import type { DecodeContext, EncodedRequest } from "../interface/encoded-request.ts";
+import type { TaskAnswer } from "../interface/task-form.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
 import { isCount } from "../../core/record/token-count.ts";
 

@@ -2,9 +2,9 @@
 // is written, and where the list and the figures stand in an answer.
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
-import type { DecodeContext } from "../encoded-request.ts";
-import type { TaskForm } from "../task-form.ts";
-import { StreamError, type UpstreamFailure } from "../upstream-failure.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
+import type { TaskForm } from "../interface/task-form.ts";
+import { StreamError, type UpstreamFailure } from "../interface/upstream-failure.ts";
 import { rankedDocuments, type RerankInputs, rerankInputs } from "./ranking.ts";
 import { answerWith, inputCount, parseNumbers, taskRequest, toldTokens } from "./task.ts";
 import type { RankedDocument } from "./task-values.ts";

@@ -1,7 +1,7 @@
 // Vectors as providers write them: lists of numbers, or base64 of 32-bit floats with the lowest byte first, as OpenAI
 // writes them: https://platform.openai.com/docs/api-reference/embeddings/create
 import { isObject, type Json, type JsonObject, listIn } from "../../core/json.ts";
-import { MalformedAnswer } from "../upstream-failure.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import type { Vector } from "./task-values.ts";
 
 /** Throws MalformedAnswer for anything but a list of finite 32-bit numbers, or base64 of such. */

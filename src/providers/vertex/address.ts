@@ -5,7 +5,7 @@ import type { GatewayError } from "../../core/errors.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { API_VERSION, versionedBase } from "../gemini/address.ts";
-import type { ProviderSetting } from "../provider-declaration.ts";
+import type { ProviderSetting } from "../interface/provider-declaration.ts";
 
 /** The host of the location `global`, from which the hosts of other locations are derived. */
 export const GLOBAL_ADDRESS = "https://aiplatform.googleapis.com";

@@ -13,7 +13,7 @@ import { dialect } from "../anthropic/dialect.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { encodeMessagesBody, headersWithBetas } from "../anthropic/encode-request.ts";
 import { factsOf, type ModelFacts } from "../claude/models.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
+import type { EncodedRequest } from "../interface/encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { BOTH } from "../tasks/embedding-parameters.ts";
 import { TASK_TYPES } from "../gemini/embeddings.ts";
-import type { TaskForm } from "../task-form.ts";
+import type { TaskForm } from "../interface/task-form.ts";
 import type { Vector } from "../tasks/task-values.ts";
 import { toldTokens } from "../tasks/task.ts";
 import { membersOf, textEmbeddings } from "../tasks/text-embeddings.ts";

@@ -4,7 +4,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { classifyError as classifyClaude } from "../anthropic/errors.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { classifyError as classifyGoogle } from "../gemini/errors.ts";
-import type { ErrorAnswer, UpstreamFailure } from "../upstream-failure.ts";
+import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure.ts";
 import { openModels } from "./open-models.ts";
 
 /** Accepts any body and never throws. */

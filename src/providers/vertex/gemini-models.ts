@@ -11,8 +11,8 @@ import { encodeBody, joinedTexts } from "../gemini/encode-body.ts";
 import { encodeServiceTier, wirePlaces } from "../gemini/encode-params.ts";
 import { renamedFunctions } from "../gemini/encode-tools.ts";
 import type { GeminiPlatform } from "../gemini/platform.ts";
-import { PLAIN_DIALECT } from "../dialect.ts";
-import { type EncodedRequest, mappedNames } from "../encoded-request.ts";
+import { PLAIN_DIALECT } from "../interface/dialect.ts";
+import { type EncodedRequest, mappedNames } from "../interface/encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 

@@ -16,7 +16,7 @@ import {
   type ServiceFinding,
   codePointSpans,
   wholeText,
-} from "../judging-form.ts";
+} from "../interface/judging-form.ts";
 
 const FULL_NAME = /^projects\/[^/]+\/locations\/([a-z0-9-]+)\/templates\/[^/]+$/;
 const FOUND = "MATCH_FOUND";

@@ -2,7 +2,7 @@
 // `meta/llama-4-maverick-17b-128e-instruct-maas`.
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/use-partner-models,
 // .../docs/maas/call-open-model-apis
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../interface/provider.ts";
 
 export type WireForm = "gemini" | "claude" | "mistral" | "open";
 

@@ -6,8 +6,8 @@ import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { headersWithBetas } from "../anthropic/encode-request.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native/native-body.ts";
-import type { EncodedRequest } from "../encoded-request.ts";
-import type { NativeOperation } from "../native-operation.ts";
+import type { EncodedRequest } from "../interface/encoded-request.ts";
+import type { NativeOperation } from "../interface/native-operation.ts";
 import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
 
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {

@@ -6,7 +6,7 @@ import { likeVllm } from "../openai-compatible/conversation.ts";
 import { openAICompatibleProvider } from "../openai-compatible/provider.ts";
 import type { OpenAICompatibleRow } from "../openai-compatible/row.ts";
 import { mistral as mistralRow, MISTRAL_CALL_IDS } from "../openai-compatible/rows/mistral.ts";
-import type { Provider } from "../provider.ts";
+import type { Provider } from "../interface/provider.ts";
 import { GLOBAL_ADDRESS, pathStep, vertexAddress } from "./address.ts";
 import { ownName } from "./models.ts";
 import { BEYOND_IMAGES, OPENAI_ONLY } from "../openai-compatible/features.ts";

@@ -11,7 +11,7 @@
 // the group.
 import type { RefusalReason } from "../../core/configured/credential.ts";
 import { CATALOGUE, type ErrorCode } from "../../core/errors.ts";
-import type { FailureClass } from "../../providers/upstream-failure.ts";
+import type { FailureClass } from "../../providers/interface/upstream-failure.ts";
 import type { UpstreamFaultKind } from "../../wire/upstream.ts";
 import type { Outcome } from "../health/health.ts";
 import type { Failure } from "./plan-steps.ts";

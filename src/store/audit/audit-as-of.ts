@@ -2,8 +2,7 @@
 // change since then taken back, as the audit log has it, so nothing has to be stored twice.
 import { chainOf } from "./audit-chain.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { everyRow } from "../every-row.ts";
-import type { Reader } from "../reader.ts";
+import { everyRow, type Reader } from "../reader.ts";
 import type { AuditRow } from "../records.ts";
 import { auditedOf, USER_FIELDS } from "../database/identity-fields.ts";
 import { auditedMembership, auditedToken } from "../database/row-values.ts";

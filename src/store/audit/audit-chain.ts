@@ -7,7 +7,7 @@
 // database? By: `ChainCheck`. Also: `audit-check.ts` (`checkChain`); written by `kysely-audit.ts` (`addToChains`).
 // Rule: Each row has a hash of itself and of the hash before it, in one chain for each tenant (docs/audit.md).
 import { createHash } from "node:crypto";
-import type { RowOf } from "../columns.ts";
+import type { RowOf } from "../database/columns.ts";
 import type { AUDITED } from "./audit-schema.ts";
 
 /** A row as it is stored, without its place in the chain. */

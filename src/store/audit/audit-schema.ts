@@ -1,5 +1,5 @@
 // The tables of the chains of the audit log (audit-chain.ts), and what makes them.
-import { integer, integerOrNull, oneOf, type RowOf, text, textOrNull } from "../columns.ts";
+import { integer, integerOrNull, oneOf, type RowOf, text, textOrNull } from "../database/columns.ts";
 import type { Kysely } from "kysely";
 import { runStatements } from "../database/run-statements.ts";
 

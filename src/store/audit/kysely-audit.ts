@@ -17,10 +17,10 @@ import { byNewest, during, having, readFirst, readPage } from "../database/pages
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import { AUDIT_WAYS, type AuditRow } from "../records.ts";
 import { actorOf } from "../database/row-values.ts";
-import { fromInteger, keptIn, rowOf, toInteger } from "../columns.ts";
+import { fromInteger, keptIn, rowOf, toInteger } from "../database/columns.ts";
 import { AUDITED, HEAD, REMOVED } from "./audit-schema.ts";
 import type { Schema } from "../schema.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 
 type Db = Kysely<Schema>;
 type Row = Selectable<Schema["audit_log"]>;

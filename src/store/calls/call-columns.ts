@@ -16,7 +16,7 @@ import { EARLIEST_OPERATION } from "../../core/operation.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { camelCase } from "../../core/text/camel-case.ts";
 import type { CallSummary, ToldColumns } from "./calls.ts";
-import { fromInteger, storable } from "../columns.ts";
+import { fromInteger, storable } from "../database/columns.ts";
 
 /** Model names and similar texts are limited when they arrive, but rows written by an older version may exceed this. */
 const MAX_WORD = 512;

@@ -3,10 +3,10 @@
 import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
 import { type CallStore, CONTENT, type ContentKey, type StoredContent } from "./calls.ts";
-import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import { inParts } from "../database/in-parts.ts";
 import { ofPresentProjects } from "../database/place-tables.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 
 type Db = Kysely<CallSchema>;
 

@@ -12,7 +12,7 @@ import { KEYS, loweredSum, type SumRow, sumsOf, type SumTable } from "../sums/ca
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { inParts } from "../database/in-parts.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 import { parseRecord } from "../../wire/json/record-json.ts";
 import { keepPlace } from "./journal-places.ts";
 import { bytesOf } from "../journal/journal-row.ts";

@@ -9,7 +9,7 @@ import type { CallRow, CallSchema } from "./call-schema.ts";
 import type { SumRow, SumTable } from "../sums/call-sums.ts";
 import type { TagRow } from "./call-tags.ts";
 import { inParts } from "../database/in-parts.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 
 type Db = Kysely<CallSchema>;
 export type Tx = Transaction<CallSchema>;

@@ -3,7 +3,7 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { firstKeyAt, MOST_MS } from "./call-keys.ts";
 import type { CallSchema } from "./call-schema.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 import { codeOf } from "../../core/thrown.ts";
 
 type Db = Kysely<CallSchema>;

@@ -8,7 +8,7 @@ import { searchCalls } from "../search/log-search.ts";
 import { attempts } from "../sums/attempt-sums.ts";
 import { rollUpNewest } from "../sums/roll-ups.ts";
 import { spent, usage, usageTotals } from "../sums/usage-reads.ts";
-import { bindObjects, boundObjects, pruneObjects } from "../vendor-objects.ts";
+import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
 import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
 import { prune } from "./call-pruning.ts";
 import { findCall, lastUses } from "./call-reads.ts";

@@ -2,10 +2,10 @@
 // place of names that recur (call-names.ts). Absent texts are stored as empty strings, absent names as 0.
 import type { CALL_COLUMN_TYPES, CallColumn, ColumnType } from "./call-column-types.ts";
 import { type CONTENT, LATENCY_BOUNDS_MS } from "./calls.ts";
-import { SUM_FIGURE_NAMES } from "./sum-figures.ts";
-import { integer, type RowOf, text } from "../columns.ts";
+import { SUM_FIGURE_NAMES } from "../sums/sum-figures.ts";
+import { integer, type RowOf, text } from "../database/columns.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
-import type { VendorObjectSchema } from "../vendor-objects.ts";
+import type { VendorObjectSchema } from "./vendor-objects.ts";
 
 /** The caller of a call, and the target that answered it. */
 export const DIMENSION_COLUMNS = [

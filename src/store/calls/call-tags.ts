@@ -4,7 +4,7 @@
 import { isRawNumber, type JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
-import { storable } from "../columns.ts";
+import { storable } from "../database/columns.ts";
 
 export const TAG_KINDS = [
   "meta",

@@ -4,13 +4,13 @@
 import type { CacheOutcome } from "../../core/configured/cache.ts";
 import type { Attempt, CallRecord } from "../../core/record/record.ts";
 import type { CamelCase } from "../../core/text/camel-case.ts";
-import { bytes, integer, type KeptIn, text } from "../columns.ts";
+import { bytes, integer, type KeptIn, text } from "../database/columns.ts";
 import type { LedgerSink } from "../journal/ledger.ts";
 import type { CALL_COLUMN_TYPES, CallColumn, ToldColumn, ToldType } from "./call-column-types.ts";
-import type { SumFigureName } from "./sum-figures.ts";
+import type { SumFigureName } from "../sums/sum-figures.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import type { ReplicaTable } from "../database/replicas.ts";
-import type { VendorObjectTable } from "../vendor-objects.ts";
+import type { VendorObjectTable } from "./vendor-objects.ts";
 
 /** What a summary tells of a column, by its type. Values that did not apply are `null`. */
 interface ToldValues extends Readonly<Record<ToldType, unknown>> {

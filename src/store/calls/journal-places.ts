@@ -4,7 +4,7 @@
 import { type Kysely, sql, type Transaction } from "kysely";
 import { type CallSchema, PLACE } from "./call-schema.ts";
 import type { ShippedPlace } from "../journal/ledger.ts";
-import { keptIn, toInteger } from "../columns.ts";
+import { keptIn, toInteger } from "../database/columns.ts";
 
 /** A batch that was given up and is committed late does not set the place back. */
 export async function keepPlace(

@@ -1,7 +1,7 @@
 // The table of drafts, and what makes it.
 import type { Kysely } from "kysely";
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
-import { integer, type RowOf, text, textOrNull, word } from "../columns.ts";
+import { integer, type RowOf, text, textOrNull, word } from "../database/columns.ts";
 import { belongsTo, uniqueInPlace } from "../database/place-tables.ts";
 import { runStatements } from "../database/run-statements.ts";
 

@@ -1,6 +1,6 @@
 // The table of drains, and what makes it.
 import type { Kysely } from "kysely";
-import { integer, type RowOf, text, textOrEmpty, textOrNull } from "../columns.ts";
+import { integer, type RowOf, text, textOrEmpty, textOrNull } from "../database/columns.ts";
 import { runStatements } from "../database/run-statements.ts";
 
 /** What the table keeps of Drain. */

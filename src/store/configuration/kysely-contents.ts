@@ -12,7 +12,7 @@ import { WATCHED } from "../migrations.ts";
 import type { Identities } from "../records.ts";
 import { plainMembershipOf, plainProjectOf, plainTenantOf, plainTokenOf, plainUserOf } from "../database/row-values.ts";
 import { inParts } from "../database/in-parts.ts";
-import { inOneView } from "../database/read-view.ts";
+import { inOneView } from "../database/transactions.ts";
 import { resourceOf } from "./resource-rows.ts";
 import type { Schema } from "../schema.ts";
 import { openedDocument } from "./secret-fields.ts";

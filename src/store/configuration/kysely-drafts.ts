@@ -4,9 +4,9 @@ import { type ConfiguredKind, isConfiguredKind } from "../../core/configured/con
 import { DRAFT } from "./draft-schema.ts";
 import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
-import { keptIn, rowOf } from "../columns.ts";
+import { keptIn, rowOf } from "../database/columns.ts";
 import { exactly } from "../database/pages.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 

@@ -3,7 +3,7 @@ import type { Drain } from "../../core/configured/drain.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Db } from "../kysely-reader.ts";
 import { requireTenant, requireTexts, type Work } from "../kysely-work.ts";
-import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import { DRAIN, type DrainSchema } from "./drain-schema.ts";
 import { exactly, readFirst } from "../database/pages.ts";
 import type { Writer } from "../writer.ts";

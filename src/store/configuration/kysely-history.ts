@@ -18,7 +18,7 @@ import type { Page, PageRequest } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
 import { actionOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
 import { maskedDocument } from "./secret-fields.ts";
-import { fromInteger, keptIn, rowOf, storable, toInteger } from "../columns.ts";
+import { fromInteger, keptIn, rowOf, storable, toInteger } from "../database/columns.ts";
 import { type Schema, VERSION } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 

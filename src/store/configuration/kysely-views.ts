@@ -2,7 +2,7 @@
 import type { Kysely } from "kysely";
 import { exactly, having, type ListKey, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { keptIn, rowOf } from "../columns.ts";
+import { keptIn, rowOf } from "../database/columns.ts";
 import type { Schema } from "../schema.ts";
 import { VIEW } from "./view-schema.ts";
 import type { SavedView, ViewOwner } from "./views.ts";

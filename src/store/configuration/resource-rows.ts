@@ -2,7 +2,7 @@
 import type { Selectable } from "kysely";
 import { CONFIGURED_KINDS, type ConfiguredKind } from "../../core/configured/configured.ts";
 import type { Change, Resource } from "../records.ts";
-import { keptIn, rowOf, type RowOf } from "../columns.ts";
+import { keptIn, rowOf, type RowOf } from "../database/columns.ts";
 import { RESOURCE, type Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { maskedDocument } from "./secret-fields.ts";

@@ -1,6 +1,6 @@
 // The table of saved views, and what makes it.
 import type { Kysely } from "kysely";
-import { flag, integer, type RowOf, text, textOrNull } from "../columns.ts";
+import { flag, integer, type RowOf, text, textOrNull } from "../database/columns.ts";
 import { belongsTo } from "../database/place-tables.ts";
 import { runStatements } from "../database/run-statements.ts";
 

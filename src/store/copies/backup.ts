@@ -14,7 +14,7 @@ import type { Kysely } from "kysely";
 import { z } from "zod";
 import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
 import type { Database } from "../database/database.ts";
-import { inOneView } from "../database/read-view.ts";
+import { inOneView } from "../database/transactions.ts";
 import { migrationsRun } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";

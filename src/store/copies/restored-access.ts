@@ -2,7 +2,7 @@
 // newer database is known, and what any gateway knows as revoked is revoked; sessions and links end in any case.
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
-import { fromRole, keptIn } from "../columns.ts";
+import { fromRole, keptIn } from "../database/columns.ts";
 import { WATCHED } from "../migrations.ts";
 import { COMMAND_LINE } from "../records.ts";
 import { CHANGEABLE_OF_TOKEN, type Schema, TOKEN_SECRET } from "../schema.ts";

@@ -4,11 +4,11 @@
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 import { VERSION } from "../../core/version.ts";
-import { fromInteger, toInteger } from "../columns.ts";
+import { fromInteger, toInteger } from "./columns.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import { readFirst } from "./pages.ts";
-import { beginWriting } from "./write-transaction.ts";
+import { beginWriting } from "./transactions.ts";
 
 type Db = Kysely<Schema>;
 

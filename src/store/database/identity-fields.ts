@@ -2,7 +2,7 @@
 // shows of it. The types of rows and of what the store keeps follow from here: CONTRIBUTING.md#adding-a-field-of-a-user.
 import type { Login } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { fromInteger, toInteger } from "../columns.ts";
+import { fromInteger, toInteger } from "./columns.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -2,7 +2,7 @@
 // not shift the pages.
 import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
 import type { Page, PageRequest } from "../reader.ts";
-import { toInteger } from "../columns.ts";
+import { toInteger } from "./columns.ts";
 import { StoreError } from "../store-error.ts";
 
 const MOST_ROWS = 1000;

@@ -2,7 +2,7 @@
 // call store (calls.ts), whose connections are separate from the main thread: a write that waits for a disk or a
 // network delays no call.
 import type { Kysely } from "kysely";
-import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, toInteger } from "../columns.ts";
+import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, toInteger } from "./columns.ts";
 import { runStatements } from "./run-statements.ts";
 
 /** The columns of a gateway that runs, whose members are in Replica. */

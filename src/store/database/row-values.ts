@@ -5,7 +5,7 @@ import type { Membership, Project, User } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { membersOf, PROJECT_FIELDS, TENANT_FIELDS, USER_FIELDS } from "./identity-fields.ts";
 import type { Actor, Kept, StoredTenant, StoredToken, StoredUser } from "../records.ts";
-import { fromInteger, fromIntegerOrNull, fromRole, keptIn } from "../columns.ts";
+import { fromInteger, fromIntegerOrNull, fromRole, keptIn } from "./columns.ts";
 import { type Schema, TOKEN, TOKEN_SECRET } from "../schema.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;

@@ -5,7 +5,7 @@ import { DELIVERY, EVENT, type EventSchema } from "./event-schema.ts";
 import type { Delivery, DeliveryFilter, Recipient } from "./events.ts";
 import { byNewest, during, having, readFirst, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { keptIn, rowOf, type RowOf } from "../columns.ts";
+import { keptIn, rowOf, type RowOf } from "../database/columns.ts";
 
 type Db = Kysely<EventSchema>;
 type EventRow = Selectable<EventSchema["event"]>;

@@ -3,7 +3,7 @@
 import type { Kysely } from "kysely";
 import type { JsonObject } from "../../core/json.ts";
 import type { EventType } from "../../core/record/event.ts";
-import { integer, integerOrNull, json, oneOf, type RowOf, text, textOrNull, word } from "../columns.ts";
+import { integer, integerOrNull, json, oneOf, type RowOf, text, textOrNull, word } from "../database/columns.ts";
 import { runStatements } from "../database/run-statements.ts";
 import { type DeliveryAttempt, DELIVERY_STATES } from "./events.ts";
 

@@ -7,7 +7,7 @@ import { deliveryColumns, eventColumns, findDelivery } from "./event-rows.ts";
 import type { Recipient } from "./events.ts";
 import { requireFound, type Work } from "../kysely-work.ts";
 import type { Actor, Change } from "../records.ts";
-import { toInteger } from "../columns.ts";
+import { toInteger } from "../database/columns.ts";
 import type { Schema } from "../schema.ts";
 import type { Writer } from "../writer.ts";
 

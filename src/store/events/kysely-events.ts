@@ -15,10 +15,10 @@ import {
   MOST_WAITING,
   type AddressedEvent,
 } from "./events.ts";
-import { fromInteger, fromIntegerOrNull, toInteger } from "../columns.ts";
+import { fromInteger, fromIntegerOrNull, toInteger } from "../database/columns.ts";
 import { usesPostgres } from "../database/dialect.ts";
 import { inParts } from "../database/in-parts.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 
 type Db = Kysely<EventSchema>;
 

@@ -1,6 +1,6 @@
 // The table of claim links, and what makes it.
 import type { Kysely } from "kysely";
-import type { RowOf } from "../columns.ts";
+import type { RowOf } from "../database/columns.ts";
 import type { CLAIM } from "./claims.ts";
 import { belongsTo } from "../database/place-tables.ts";
 import { runStatements } from "../database/run-statements.ts";

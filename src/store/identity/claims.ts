@@ -1,7 +1,7 @@
 // The port to claim links: access tokens that somebody may fetch once, with a code that the giver passes on. The token is
 // made when it is fetched, so that the giver never sees it. Part of the store (store.ts), in its reader and writer.
 import type { JsonObject } from "../../core/json.ts";
-import { integer, integerOrNull, json, type KeptIn, text, textOrNull } from "../columns.ts";
+import { integer, integerOrNull, json, type KeptIn, text, textOrNull } from "../database/columns.ts";
 
 /** The columns of a claim link, whose members are in StoredClaim. */
 export const CLAIM = {

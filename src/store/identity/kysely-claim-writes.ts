@@ -4,7 +4,7 @@ import { CLAIM, type StoredClaim } from "./claims.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import { exactly, readFirst } from "../database/pages.ts";
 import { requireTexts, type Work } from "../kysely-work.ts";
-import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import type { Writer } from "../writer.ts";
 
 type Row = ClaimSchema["token_claims"];

@@ -2,7 +2,7 @@
 import { type Kysely, sql } from "kysely";
 import { byNewest, having, readFirst, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { keptIn, rowOf, toInteger } from "../columns.ts";
+import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import type { Schema } from "../schema.ts";
 import { CODE, SESSION, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "../kysely-work.ts";
 import type { Kept, StoredToken } from "../records.ts";
 import { auditedToken } from "../database/row-values.ts";
-import { rowOf, toInteger } from "../columns.ts";
+import { rowOf, toInteger } from "../database/columns.ts";
 import { CHANGEABLE_OF_TOKEN, TOKEN, TOKEN_SECRET } from "../schema.ts";
 import type { Writer } from "../writer.ts";
 

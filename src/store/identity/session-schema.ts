@@ -1,6 +1,6 @@
 // The tables of sessions, login codes and failed logins, and what makes them.
 import type { Kysely } from "kysely";
-import type { RowOf } from "../columns.ts";
+import type { RowOf } from "../database/columns.ts";
 import { runStatements } from "../database/run-statements.ts";
 import type { CODE, SESSION } from "./sessions.ts";
 

@@ -1,7 +1,7 @@
 // The port to sessions of the web console, the one-time codes of its login links, and the count of logins that failed.
 // They stand in the database so that every replica and worker knows them, and none of them changes the snapshot. Secrets
 // are kept as hashes only. Part of the store (store.ts), whose reader lists them and whose writer ends those of others.
-import { integer, type KeptIn, oneOf, text, textOrNull, texts } from "../columns.ts";
+import { integer, type KeptIn, oneOf, text, textOrNull, texts } from "../database/columns.ts";
 
 /** How the person of a session has logged in. */
 export const LOGIN_WAYS = ["link", "token", "oidc"] as const;

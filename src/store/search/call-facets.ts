@@ -18,7 +18,7 @@ import {
 import { type LogQuery, logQuery, numberedFilter } from "./log-search.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
 import { usesPostgres } from "../database/dialect.ts";
-import { inOneView } from "../database/read-view.ts";
+import { inOneView } from "../database/transactions.ts";
 import { roundly } from "../sums/sum-halves.ts";
 import { sumOf, type Sums, wholeOf } from "../sums/usage-figures.ts";
 import { HOURS } from "../sums/roll-up-triggers.ts";

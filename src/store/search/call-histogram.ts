@@ -7,7 +7,7 @@ import type { CallSchema } from "../calls/call-schema.ts";
 import type { CallHistogram, CallScope, HistogramQuery, LogFilter, UsageSums } from "../calls/calls.ts";
 import { logQuery, numberedFilter } from "./log-search.ts";
 import { cursorAt } from "../database/pages.ts";
-import { inOneView } from "../database/read-view.ts";
+import { inOneView } from "../database/transactions.ts";
 import { StoreError } from "../store-error.ts";
 import { addedSums, ALL_SUMS, NO_SUMS, type Sums, sumsOf } from "../sums/usage-figures.ts";
 import { HOURS } from "../sums/roll-up-triggers.ts";

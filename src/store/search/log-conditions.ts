@@ -6,7 +6,7 @@ import { keyBoundAt, timeOfKeySql } from "../calls/call-keys.ts";
 import { withoutIndex } from "../calls/call-reads.ts";
 import type { FoundRow } from "../calls/call-schema.ts";
 import type { LogBounds, LogFilter } from "../calls/calls.ts";
-import { toInteger } from "../columns.ts";
+import { toInteger } from "../database/columns.ts";
 
 export type Condition = RawBuilder<boolean>;
 

@@ -31,7 +31,7 @@ import {
   having,
 } from "../database/pages.ts";
 import type { PageRequest } from "../reader.ts";
-import { toInteger } from "../columns.ts";
+import { toInteger } from "../database/columns.ts";
 
 type Db = Kysely<CallSchema>;
 

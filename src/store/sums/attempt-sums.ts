@@ -10,7 +10,7 @@ import { type CallSchema, LATENCY_COLUMNS } from "../calls/call-schema.ts";
 import { POSTGRES_TYPES } from "../calls/call-tables.ts";
 import { namesOf, numbersOf } from "../calls/call-names.ts";
 import { type AttemptSums, type AttemptsQuery, LATENCY_BOUNDS_MS } from "../calls/calls.ts";
-import { storable } from "../columns.ts";
+import { storable } from "../database/columns.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 
 const HOUR_MS = 3_600_000;

@@ -6,7 +6,7 @@ import {
   LATENCY_COLUMNS,
   SUM_COLUMNS,
 } from "../calls/call-schema.ts";
-import { type SumFigureName, SUM_FIGURE_NAMES, SUM_FIGURES, type SUMMED_COLUMNS } from "../calls/sum-figures.ts";
+import { type SumFigureName, SUM_FIGURE_NAMES, SUM_FIGURES, type SUMMED_COLUMNS } from "./sum-figures.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
 import { NO_NAME } from "../calls/call-names.ts";
 import { LATENCY_BOUNDS_MS } from "../calls/calls.ts";

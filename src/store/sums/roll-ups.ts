@@ -5,7 +5,7 @@
 // background, the newest first.
 import { type Kysely, sql, type Transaction } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
-import { beginWriting } from "../database/write-transaction.ts";
+import { beginWriting } from "../database/transactions.ts";
 import { ROLL_UP_GROUPS, ROLL_UP_LOCK, rolledUp, type RollUpGroup } from "./roll-up-triggers.ts";
 
 /** How many sums one step adds at least: whole hours or days, and more would keep other writers waiting. */

@@ -2,7 +2,7 @@
 // providers can make as large as they like, are computed in two halves, so that every sum is exact: databases round or
 // fail above 2^63.
 import { SUM_COLUMNS } from "../calls/call-schema.ts";
-import { SUM_FIGURE_NAMES, SUM_FIGURES } from "../calls/sum-figures.ts";
+import { SUM_FIGURE_NAMES, SUM_FIGURES } from "./sum-figures.ts";
 
 export const HALF = 1_000_000_000n;
 

@@ -2,7 +2,7 @@
 import { type RawBuilder, sql } from "kysely";
 import { LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
 import { camelCase } from "../../core/text/camel-case.ts";
-import { SUM_FIGURE_NAMES, type SumFigureName } from "../calls/sum-figures.ts";
+import { SUM_FIGURE_NAMES, type SumFigureName } from "./sum-figures.ts";
 import type { UsageSums } from "../calls/calls.ts";
 import { FIGURE_COLUMNS, HALF, partsOf } from "./sum-halves.ts";
 

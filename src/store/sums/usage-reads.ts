@@ -18,7 +18,7 @@ import {
 } from "../calls/calls.ts";
 import { afterCursor, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
-import { inOneView } from "../database/read-view.ts";
+import { inOneView } from "../database/transactions.ts";
 import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
 import { HOURS, type SumsTable, USER_DAYS } from "./roll-up-triggers.ts";
 import { type UsageSource, usageSource } from "./usage-source.ts";

@@ -5,7 +5,7 @@ import { usesPostgres } from "../database/dialect.ts";
 import { firstKeyAt, keyBoundAt, timeOfKey, timeOfKeySql } from "../calls/call-keys.ts";
 import { scopeConditions } from "../calls/call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
-import { SUM_FIGURES, SUMMED_COLUMNS, type SumFigureName } from "../calls/sum-figures.ts";
+import { SUM_FIGURES, SUMMED_COLUMNS, type SumFigureName } from "./sum-figures.ts";
 import { type CallScope, DIMENSIONS, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
 import { rolledFrom } from "./roll-ups.ts";
 import { HOURS, type RollUpGroup, type SumsTable } from "./roll-up-triggers.ts";

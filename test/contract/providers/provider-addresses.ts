@@ -2,7 +2,7 @@
 // it.
 import { expect } from "bun:test";
 import fc from "fast-check";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { fitted, targetOf } from "./provider-requests.ts";
 
 /** What stands behind the host of an address; nothing for the provider's own address. */

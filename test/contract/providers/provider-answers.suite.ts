@@ -1,8 +1,8 @@
 // What every provider does with answers: streamed and non-streaming ones agree, and every error has a message. Random
 // bytes: provider-fuzz.suite.ts.
 import { describe, expect, test } from "bun:test";
-import type { Provider } from "../../../src/providers/provider.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { modelNames } from "../../spec/requests/parameter-samples.ts";
 import { examplesOf } from "./provider-examples.ts";
 import { choicesOfStream, choicesOfWhole, encoded } from "./provider-requests.ts";

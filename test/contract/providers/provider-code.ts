@@ -2,7 +2,7 @@
 // engines, and nearly all that a row says is data for the same code. Random tests are run once for each code.
 import type { answerRules } from "../../../src/providers/openai-compatible/answer-rules.ts";
 import type { OpenAICompatibleRow } from "../../../src/providers/openai-compatible/row.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { completionRows } from "../../../src/providers/raw-completions/rows.ts";
 import { openaiCompatibleRows, providers } from "../../../src/providers/registry.ts";
 

@@ -2,7 +2,7 @@
 // beside them are what a client has to receive. https://platform.openai.com/docs/api-reference/chat,
 // https://platform.claude.com/docs/en/build-with-claude/streaming, https://ai.google.dev/api/generate-content
 import type { JsonObject } from "../../../src/core/json.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import type { SseEvent } from "../../../src/wire/sse.ts";
 import { VERTEX } from "./examples-vertex.ts";
 import { COHERE } from "./examples-cohere.ts";

@@ -4,8 +4,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isObject, type JsonObject } from "../../../src/core/json.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
 import { printedSeed } from "../../harness/time/chance.ts";

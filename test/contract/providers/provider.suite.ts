@@ -9,7 +9,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
 import { COMMON_PARAMETERS } from "../../../src/core/params.ts";
 import { ADDRESS_WORD } from "../../../src/core/target.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import {
   besideOf,
   cellOf,

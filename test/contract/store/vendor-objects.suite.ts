@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import type { CallStore } from "../../../src/store/calls/calls.ts";
-import type { VendorObject } from "../../../src/store/vendor-objects.ts";
+import type { VendorObject } from "../../../src/store/calls/vendor-objects.ts";
 import { drawCount } from "../../harness/time/long-run.ts";
 
 /** Projects of the furnished store by their tenants, and one that no longer exists. */

@@ -9,7 +9,7 @@ import { CallClock } from "../../../src/engine/call/call-clock.ts";
 import { ResponseStream } from "../../../src/engine/stream/answer-stream.ts";
 import { StreamNormalizer } from "../../../src/engine/stream/stream-normalizer.ts";
 import { StreamSerializer } from "../../../src/operations/chat/stream-serializer.ts";
-import { decoderAround } from "../../../src/providers/stream-decoder.ts";
+import { decoderAround } from "../../../src/providers/interface/stream-decoder.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { createSseParser, type SseEvent, type SseParser } from "../../../src/wire/sse.ts";
 import { frameOf } from "../../contract/providers/provider-requests.ts";

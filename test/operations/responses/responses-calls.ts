@@ -3,7 +3,7 @@ import { handleCall } from "../../../src/engine/handle.ts";
 import type { KeptResponseRequest } from "../../../src/operations/responses/kept-response-requests.ts";
 import type { Reader } from "../../../src/operations/responses/keeping/opened-responses.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { eventStream, openaiAnswer } from "../../harness/servers/upstream.ts";
 import {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { AnswerChoice, ChatAnswer, Message } from "../../../src/core/chat.ts";
 import { anthropic } from "../../../src/providers/anthropic/provider.ts";
 import { turnContent } from "../../../src/providers/anthropic/turn-content.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 
 const USAGE = { input_tokens: 10, output_tokens: 5 };
 

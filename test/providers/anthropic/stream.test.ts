@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { ChatChunk } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { anthropic } from "../../../src/providers/anthropic/provider.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { createSseParser, type SseEvent } from "../../../src/wire/sse.ts";
 
 const start = (more: object = {}): object => ({

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import type { ChatChunk } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { bedrock } from "../../../src/providers/bedrock/provider.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { awsEvent, awsEventStream } from "../../harness/servers/aws-events.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { readStream } from "../../harness/sse.ts";

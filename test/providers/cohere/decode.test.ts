@@ -1,7 +1,7 @@
 // Cohere's answers, whole and streamed, beyond what the examples of the contract suite show: figures, likelihoods, citations, odd calls, failures.
 import { describe, expect, test } from "bun:test";
 import { cohere } from "../../../src/providers/cohere/provider.ts";
-import { StreamError } from "../../../src/providers/upstream-failure.ts";
+import { StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 
 const CONTEXT = { model: "m", memo: null };
 const decode = (message: object, more: object = {}): any =>

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { gemini } from "../../../src/providers/gemini/provider.ts";
-import { MalformedAnswer } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../../src/providers/interface/upstream-failure.ts";
 
 const frameOf = (functionCall: JsonObject, more: JsonObject = {}, part: JsonObject = {}): JsonObject => ({
   candidates: [{ index: 0, content: { role: "model", parts: [{ functionCall, ...part }] }, ...more }],

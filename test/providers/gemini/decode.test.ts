@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import type { AnswerChoice, ChatAnswer } from "../../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { gemini } from "../../../src/providers/gemini/provider.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import type { SseEvent } from "../../../src/wire/sse.ts";
 
 const context = { model: "gemini-3-flash-preview", memo: null };

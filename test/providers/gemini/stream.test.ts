@@ -4,7 +4,7 @@ import fc from "fast-check";
 import type { ChatChunk } from "../../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import { gemini } from "../../../src/providers/gemini/provider.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { targetFor } from "../../harness/targets.ts";
 
 const context = { model: "gemini-3-flash-preview", memo: null };

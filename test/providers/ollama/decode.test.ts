@@ -1,7 +1,7 @@
 // Ollama's answers beyond what the examples of the contract suite show, and its errors in their classes.
 import { describe, expect, test } from "bun:test";
 import { ollama } from "../../../src/providers/ollama/provider.ts";
-import { StreamError } from "../../../src/providers/upstream-failure.ts";
+import { StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 
 const CONTEXT = { model: "m", memo: null };
 const decode = (answer: object): any =>

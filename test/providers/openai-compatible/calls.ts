@@ -8,8 +8,8 @@ import { openTable } from "../../../src/providers/conversation/conversation-memb
 import { openAICompatibleProvider } from "../../../src/providers/openai-compatible/provider.ts";
 import { openaiCompatibleProviders } from "../../../src/providers/registry.ts";
 import type { OpenAICompatibleRow } from "../../../src/providers/openai-compatible/row.ts";
-import type { EncodedRequest } from "../../../src/providers/encoded-request.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { EncodedRequest } from "../../../src/providers/interface/encoded-request.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { targetFor } from "../../harness/targets.ts";
 
 const BY_ID: ReadonlyMap<string, Provider> = new Map(openaiCompatibleProviders.map((each) => [each.id, each]));

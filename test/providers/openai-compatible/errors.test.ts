@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { FailureClass, UpstreamFailure } from "../../../src/providers/upstream-failure.ts";
+import type { FailureClass, UpstreamFailure } from "../../../src/providers/interface/upstream-failure.ts";
 import { openaiCompatibleProviders } from "../../../src/providers/registry.ts";
 import { vectorsFolder } from "../../traffic/cases.ts";
 import { provider, providerOf } from "./calls.ts";

@@ -7,7 +7,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import type { Principal } from "../../../src/core/identity.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import type { Target } from "../../../src/core/target.ts";
-import { StreamError } from "../../../src/providers/upstream-failure.ts";
+import { StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { chunksOf, CONTEXT, encode, HELLO, provider, targetOf, thrownBy, wireBody } from "./calls.ts";
 
 const TOOLS = ["f", "g"].map((name) => ({ type: "function", function: { name } }));

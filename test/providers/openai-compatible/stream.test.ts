@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { ChunkDelta } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { chunksOf, CONTEXT, provider, providerOf, thrownBy } from "./calls.ts";
 
 const acme = providerOf({});

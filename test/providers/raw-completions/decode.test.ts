@@ -1,7 +1,7 @@
 // Answers of raw prompt endpoints: texts, finish reasons, figures, log probabilities and errors become those of chat.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { StreamError } from "../../../src/providers/upstream-failure.ts";
+import { StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { stopTrimmer, withoutStop } from "../../../src/providers/raw-completions/stop-text.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { encoded } from "../../contract/providers/provider-requests.ts";

@@ -2,7 +2,7 @@
 // wrong, so that the stream fails (promise 8.3). Defects are planted in each kind of text and in each place.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { MalformedAnswer } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../../src/providers/interface/upstream-failure.ts";
 import { call, customCall, eventsOf, message, reasoning, responseOf, type Streamed, streamed } from "./events.ts";
 
 type Event = Record<string, any>;

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { decodeResponse } from "../../../src/providers/responses/decode-response.ts";
-import { MalformedAnswer, StreamError } from "../../../src/providers/upstream-failure.ts";
+import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import type { SseEvent } from "../../../src/wire/sse.ts";
 import {
   call,

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../../src/core/capability.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
-import { StreamError } from "../../../src/providers/upstream-failure.ts";
+import { StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { vertex } from "../../../src/providers/vertex/provider.ts";
 import { answeringGateway, ask } from "../../spec/chat-calls.ts";
 import { bodyOf, encode, HELLO, refusalOf, WEATHER } from "./calls.ts";

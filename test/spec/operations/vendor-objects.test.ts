@@ -15,7 +15,7 @@ import type { ProviderSettings } from "../../../src/core/snapshot.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
-import type { VendorObject } from "../../../src/store/vendor-objects.ts";
+import type { VendorObject } from "../../../src/store/calls/vendor-objects.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
 import { routeOf } from "../../harness/routed.ts";

@@ -6,7 +6,7 @@ import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import { describe, expect, test } from "bun:test";
 import { isObject, type Json, type JsonObject } from "../../../src/core/json.ts";
 import type { Members } from "../../../src/providers/conversation/conversation-members.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { CONVERSING } from "../../harness/conversing.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";

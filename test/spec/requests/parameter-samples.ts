@@ -3,7 +3,7 @@
 import { type Capability, capabilityOf } from "../../../src/core/capability.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import type { CommonParameter } from "../../../src/core/params.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { BEDROCK_MODELS } from "../../contract/providers/examples-bedrock.ts";
 import { TOOL } from "../chat-calls.ts";
 

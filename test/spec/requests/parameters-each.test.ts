@@ -5,7 +5,7 @@ import { type Capability, capabilityOf } from "../../../src/core/capability.ts";
 import type { BlockType } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { ADVISORY, COMMON_PARAMETERS, type CommonParameter, NEVER_UNSUPPORTED } from "../../../src/core/params.ts";
-import type { Provider } from "../../../src/providers/provider.ts";
+import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { CONVERSING } from "../../harness/conversing.ts";
 import { readStream } from "../../harness/sse.ts";

@@ -9,9 +9,8 @@ import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { useMe } from "../../session/session.tsx";
 import type { JsonObject } from "../play/play-request.ts";
-import type { CallContent } from "./call-content.ts";
+import { type CallContent, type OpenedContent, useContent } from "./use-content.ts";
 import { commonStart, textOf, toolCallsOf } from "./conversation-text.ts";
-import { type OpenedContent, useContent } from "./use-content.ts";
 
 interface ConversationProps {
   readonly call: CallDetail;

@@ -2,7 +2,7 @@
 // of parameters are not recorded, so they are named and left out.
 import type { CallDetail } from "../../api/types.ts";
 import type { JsonObject } from "../play/play-request.ts";
-import type { CallContent } from "./call-content.ts";
+import type { CallContent } from "./use-content.ts";
 import { recordOf } from "./call-record.ts";
 
 export interface RemadeRequest {

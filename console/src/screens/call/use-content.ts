@@ -3,7 +3,17 @@ import { useState } from "react";
 import { useApi } from "../../api/use-api.tsx";
 import type { CallDetail } from "../../api/types.ts";
 import { adminPath } from "../../scope/scope.ts";
-import type { CallContent } from "./call-content.ts";
+import type { JsonObject } from "../play/play-request.ts";
+
+/** What was said in a call, as the admin API shows it to who may read it. */
+export interface CallContent {
+  readonly messages?: readonly JsonObject[];
+  readonly tools?: readonly JsonObject[];
+  /** Turns of earlier rounds, whose tools the gateway ran. */
+  readonly rounds?: readonly JsonObject[];
+  readonly answers?: readonly JsonObject[];
+  readonly left_out?: { readonly messages: number; readonly tools: number; readonly answer_cut: boolean };
+}
 
 export interface OpenedContent {
   readonly content: CallContent | null;

@@ -1,5 +1,5 @@
 // Targets and fallbacks of a route as the form shows and changes them, and what a change of their order means in words.
-import type { Fields } from "../../configured/fields.ts";
+import type { Fields } from "../../configured/merge-patch.ts";
 import { withValue, type YamlText } from "../../configured/yaml-text.ts";
 
 /** The lists of a route whose entries have conditions. */

@@ -8,7 +8,7 @@ import type { Usage } from "../../../core/chat.ts";
 import { hostedToolPrice } from "../../../core/configured/hosted-tool.ts";
 import { type CallRecord, usedBy } from "../../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
-import type { Provider } from "../../../providers/provider.ts";
+import type { Provider } from "../../../providers/interface/provider.ts";
 import type { CostPart } from "./call-verdict.ts";
 
 /** What is charged for a part, in words that follow a number. */

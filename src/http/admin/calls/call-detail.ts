@@ -10,7 +10,7 @@ import type { Snapshot } from "../../../core/snapshot.ts";
 import { callFields } from "../../../observe/log.ts";
 import type { Integration } from "../../../observe/integrations/integration-settings.ts";
 import { traceLinks } from "../../../observe/trace-links.ts";
-import type { Provider } from "../../../providers/provider.ts";
+import type { Provider } from "../../../providers/interface/provider.ts";
 import type { CallScope, CallSummary, LogFilter } from "../../../store/calls/calls.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import { costOfAll, costSum } from "./call-cost.ts";

@@ -11,9 +11,8 @@ import type { RouteScope } from "../../../routing/compile-routes.ts";
 import { degradeProblems } from "../../../routing/lost-names.ts";
 import { routeProblems } from "../../../routing/route-problems.ts";
 import { type RouteEntry, routeSchema } from "../../../routing/settings.ts";
-import { everyRow } from "../../../store/every-row.ts";
+import { everyRow, type Reader } from "../../../store/reader.ts";
 import type { Resource } from "../../../store/records.ts";
-import type { Reader } from "../../../store/reader.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 
 const MAX_LISTED = 20;

@@ -4,8 +4,7 @@ import { type AdminCaller, nothingThere, requireOperator, roleAt } from "../../.
 import type { Project } from "../../../core/identity.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { Kept, StoredTenant } from "../../../store/records.ts";
-import type { Page, PageRequest, Reader } from "../../../store/reader.ts";
-import { everyRow } from "../../../store/every-row.ts";
+import { type Page, type PageRequest, type Reader, everyRow } from "../../../store/reader.ts";
 import type { AdminOperation } from "../operation.ts";
 import { chosenId } from "../schemas.ts";
 import { identityOperations, NAME, type Thing } from "./identity-operations.ts";

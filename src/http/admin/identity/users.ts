@@ -6,9 +6,8 @@ import { UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { conflict } from "../../../core/refusals.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { everyRow } from "../../../store/every-row.ts";
+import { everyRow, type Reader } from "../../../store/reader.ts";
 import type { Kept, StoredUser } from "../../../store/records.ts";
-import type { Reader } from "../../../store/reader.ts";
 import { askedBy } from "../asked.ts";
 import { type AdminCall, type AdminOperation, PLACES, reading, writing } from "../operation.ts";
 import {

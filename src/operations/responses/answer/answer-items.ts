@@ -6,7 +6,7 @@ import { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../../engine/tools/multi-round-answer.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
-import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import {
   type CalledTool,
   type CallItem,

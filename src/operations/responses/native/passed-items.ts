@@ -7,7 +7,7 @@ import { newRandomId } from "../../../core/ids.ts";
 import { isObject, isText, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
-import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import { matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
 import {
   ANNOTATION_ADDED,

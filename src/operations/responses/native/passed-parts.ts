@@ -2,7 +2,7 @@
 // Each grows by deltas and is repeated as a whole in the events that end it, its item and the answer.
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import { isObject, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../../core/json.ts";
-import { MalformedAnswer } from "../../../providers/upstream-failure.ts";
+import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import { formOfInput, formOfPart, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 
 export interface PassedPart {

@@ -3,8 +3,8 @@
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { dimensionsIn, inputTypeIn } from "../../tasks/embedding-parameters.ts";
-import type { TaskForm, Tasks } from "../../task-form.ts";
-import { StreamError } from "../../upstream-failure.ts";
+import type { TaskForm, Tasks } from "../../interface/task-form.ts";
+import { StreamError } from "../../interface/upstream-failure.ts";
 import type { Vector } from "../../tasks/task-values.ts";
 import { requireSentObject } from "../../answers/sent-json.ts";
 import {

@@ -2,7 +2,7 @@
 // https://docs.cohere.com/reference/rerank
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
-import type { Tasks } from "../../task-form.ts";
+import type { Tasks } from "../../interface/task-form.ts";
 import { requireSentObject } from "../../answers/sent-json.ts";
 import { RERANK_PARAMETERS } from "../../tasks/ranking.ts";
 import { toldTokens } from "../../tasks/task.ts";

@@ -3,7 +3,7 @@ import type { ChatRequest } from "../../../core/chat.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Target } from "../../../core/target.ts";
 import { NEITHER } from "../../tasks/embedding-parameters.ts";
-import type { Tasks } from "../../task-form.ts";
+import type { Tasks } from "../../interface/task-form.ts";
 import { membersOf, textEmbeddings } from "../../tasks/text-embeddings.ts";
 
 /** `modelOf` returns the members that name the model and who pays; `version` is the version of the API by default. */

@@ -1,6 +1,6 @@
 // What encoding a request gives, and what the decoder of its answer has to know of it.
-import type { ChatParams } from "../core/chat.ts";
-import type { UpstreamRequest } from "../wire/upstream.ts";
+import type { ChatParams } from "../../core/chat.ts";
+import type { UpstreamRequest } from "../../wire/upstream.ts";
 
 export interface EncodedRequest {
   /** Unsigned: it holds no credential yet. */

@@ -1,8 +1,8 @@
 // What becomes of a request that did not succeed: how a provider refused or failed, in a response of its own, in a stream,
 // or in a response that violates the protocol.
-import type { Usage } from "../core/chat.ts";
-import type { JsonObject } from "../core/json.ts";
-import { strictUsage } from "./answers/strict-usage.ts";
+import type { Usage } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
+import { strictUsage } from "../answers/strict-usage.ts";
 
 /** Why a provider refused or failed. The class decides the status and whether the call is retried (promise 7.8). */
 export type FailureClass =

@@ -1,11 +1,11 @@
 // Which project received the id of a thing that lives at a vendor, and with which credential (promise 12.15). Ids stand
 // here as hashes. The table is part of the call store (calls.ts), whose connections are separate from the main thread.
 import { type Kysely, sql } from "kysely";
-import { belongsTo, ofPresentProjects } from "./database/place-tables.ts";
-import { runStatements } from "./database/run-statements.ts";
-import { inParts } from "./database/in-parts.ts";
-import { beginWriting } from "./database/write-transaction.ts";
-import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "./columns.ts";
+import { belongsTo, ofPresentProjects } from "../database/place-tables.ts";
+import { runStatements } from "../database/run-statements.ts";
+import { inParts } from "../database/in-parts.ts";
+import { beginWriting } from "../database/transactions.ts";
+import { integer, keptIn, type KeptIn, rowOf, type RowOf, text, textOrNull, toInteger } from "../database/columns.ts";
 
 /** The columns of an id as it was handed out to a project. */
 const VENDOR_OBJECT = {

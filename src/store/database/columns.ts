@@ -1,10 +1,10 @@
 // What columns hold of values, the same for every database: one pair of functions for each kind of column, and rows that are
 // things whose members have the names of the columns in camel case. Drivers read and write every integer as a bigint,
 // because a large one is silently rounded as a number.
-import { PERMISSIONS, ROLES, type Permission, type Role } from "../core/identity.ts";
-import { memoizePerObject } from "../core/memoization.ts";
-import { type CamelCase, camelCase } from "../core/text/camel-case.ts";
-import { StoreError } from "./store-error.ts";
+import { PERMISSIONS, ROLES, type Permission, type Role } from "../../core/identity.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
+import { type CamelCase, camelCase } from "../../core/text/camel-case.ts";
+import { StoreError } from "../store-error.ts";
 
 export const toInteger = (value: number): bigint => BigInt(Math.round(value));
 

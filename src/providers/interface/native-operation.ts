@@ -1,11 +1,11 @@
 // How a provider is called for a model that speaks the operation of a call itself, and what all who speak an operation
 // have in common.
-import type { ChatAnswer, ChatRequest, ReasoningDetail } from "../core/chat.ts";
-import type { Target } from "../core/target.ts";
-import type { CacheMarks } from "../core/configured/prompt-cache.ts";
-import type { SseEvent } from "../wire/sse.ts";
-import type { Json, JsonObject } from "../core/json.ts";
-import type { JsonEdit } from "../core/request/json-edit.ts";
+import type { ChatAnswer, ChatRequest, ReasoningDetail } from "../../core/chat.ts";
+import type { Target } from "../../core/target.ts";
+import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { DecodeContext, EncodedRequest } from "./encoded-request.ts";
 import type { Framing, StreamDecoder } from "./stream-decoder.ts";
 

@@ -4,14 +4,14 @@
 // Decides (the request): How does a request get its credential or signature? By: `sign`. Also: called by
 // `engine/attempt/upstream-requests.ts`; `providers/credentials/aws-signature.ts`, `key-header.ts`. Rule: Last of all, so
 // that a signature is over the bytes that leave.
-import type { BlockType, ChatAnswer, ChatRequest, NativeCircumstance } from "../core/chat.ts";
-import type { Credential, Target } from "../core/target.ts";
-import type { MaybePromise } from "../core/maybe-promise.ts";
-import type { UpstreamRequest } from "../wire/upstream.ts";
-import type { JsonObject } from "../core/json.ts";
-import type { OperationName } from "../core/operation.ts";
-import type { ProviderServiceType } from "../core/configured/outside-guard.ts";
-import type { FollowUp } from "./answers/follow-up.ts";
+import type { BlockType, ChatAnswer, ChatRequest, NativeCircumstance } from "../../core/chat.ts";
+import type { Credential, Target } from "../../core/target.ts";
+import type { MaybePromise } from "../../core/maybe-promise.ts";
+import type { UpstreamRequest } from "../../wire/upstream.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { OperationName } from "../../core/operation.ts";
+import type { ProviderServiceType } from "../../core/configured/outside-guard.ts";
+import type { FollowUp } from "../answers/follow-up.ts";
 import type { ProviderForm } from "./judging-form.ts";
 import type { ErrorAnswer, UpstreamFailure } from "./upstream-failure.ts";
 import type { DecodeContext, EncodedRequest, JoinedText } from "./encoded-request.ts";

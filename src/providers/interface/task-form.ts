@@ -1,10 +1,10 @@
 // How a model does a task: an operation whose answer is a value for each of its inputs.
 import type { ToldUsage } from "./upstream-failure.ts";
-import type { ChatRequest } from "../core/chat.ts";
-import type { Target } from "../core/target.ts";
-import type { JsonObject } from "../core/json.ts";
-import type { TaskName } from "../core/operation.ts";
-import type { TaskValues } from "./tasks/task-values.ts";
+import type { ChatRequest } from "../../core/chat.ts";
+import type { Target } from "../../core/target.ts";
+import type { JsonObject } from "../../core/json.ts";
+import type { TaskName } from "../../core/operation.ts";
+import type { TaskValues } from "../tasks/task-values.ts";
 import type { DecodeContext, EncodedRequest } from "./encoded-request.ts";
 
 /**

@@ -1,6 +1,6 @@
 // One model's capability table in the form in which `GET /params`, `dragoman params` and docs/providers.md show it.
-import { type Capability, type CapabilityRow, capabilityRows } from "../core/capability.ts";
-import type { JsonObject } from "../core/json.ts";
+import { type Capability, type CapabilityRow, capabilityRows } from "../../core/capability.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { Provider } from "./provider.ts";
 
 export interface CapabilityListing extends JsonObject {

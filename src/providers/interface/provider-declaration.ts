@@ -1,13 +1,13 @@
 // What a provider declares: its name and pages, where it is and what it is called with, what its models take, and what it
 // costs.
-import type { CapabilityTable } from "../core/capability.ts";
-import type { BlockType, CallerSettings, MessageRole } from "../core/chat.ts";
-import type { CredentialForm } from "../core/configured/credential.ts";
-import type { ModelFacts, Target } from "../core/target.ts";
-import type { CacheMarks } from "../core/configured/prompt-cache.ts";
-import type { PricedTool } from "../core/configured/hosted-tool.ts";
-import type { PriceFactor, SearchUnitPrice } from "../core/configured/price.ts";
-import type { ConversationMembers } from "./conversation/conversation-members.ts";
+import type { CapabilityTable } from "../../core/capability.ts";
+import type { BlockType, CallerSettings, MessageRole } from "../../core/chat.ts";
+import type { CredentialForm } from "../../core/configured/credential.ts";
+import type { ModelFacts, Target } from "../../core/target.ts";
+import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import type { PricedTool } from "../../core/configured/hosted-tool.ts";
+import type { PriceFactor, SearchUnitPrice } from "../../core/configured/price.ts";
+import type { ConversationMembers } from "../conversation/conversation-members.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Framing } from "./stream-decoder.ts";
 

@@ -1,10 +1,10 @@
 // How a service is asked for its judgement of texts: pure translation. What a service finds are stretches of the texts,
 // or whole texts where it names no stretch. Services that belong to a provider have their form in its folder.
-import type { GuardPlace, GuardServiceOptions } from "../core/configured/outside-guard.ts";
-import type { Json } from "../core/json.ts";
-import type { Target } from "../core/target.ts";
-import type { UpstreamRequest } from "../wire/upstream.ts";
-import { isCount } from "../core/record/token-count.ts";
+import type { GuardPlace, GuardServiceOptions } from "../../core/configured/outside-guard.ts";
+import type { Json } from "../../core/json.ts";
+import type { Target } from "../../core/target.ts";
+import type { UpstreamRequest } from "../../wire/upstream.ts";
+import { isCount } from "../../core/record/token-count.ts";
 
 export interface ServiceQuestion {
   readonly texts: readonly string[];

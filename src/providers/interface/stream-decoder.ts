@@ -1,7 +1,7 @@
 // How the stream of a provider is cut into events, and how events become chunks.
-import type { ChatChunk, ChunkDelta } from "../core/chat.ts";
-import type { SseEvent } from "../wire/sse.ts";
-import type { Json } from "../core/json.ts";
+import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
+import type { SseEvent } from "../../wire/sse.ts";
+import type { Json } from "../../core/json.ts";
 
 /**
  * How a stream is cut into events. `ndjson`: each line is one JSON text and becomes an event without a name.
