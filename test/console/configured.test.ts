@@ -2,7 +2,15 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { changeWords } from "../../console/src/configured/change-words.ts";
-import { fileText, lineOf, readYaml, withMoved, withSecret, withValue, writtenYaml } from "../../console/src/configured/yaml-text.ts";
+import {
+  fileText,
+  lineOf,
+  readYaml,
+  withMoved,
+  withSecret,
+  withValue,
+  writtenYaml,
+} from "../../console/src/configured/yaml-text.ts";
 import { lineDiff } from "../../console/src/configured/line-diff.ts";
 import { mergePatch } from "../../console/src/configured/merge-patch.ts";
 import {

@@ -4,9 +4,8 @@
 // do not count as keys.
 import { KeyWindows } from "./key-windows.ts";
 import { memoizeBounded } from "../memoization.ts";
-import { base64Within, CREDENTIAL } from "./redaction.ts";
+import { CREDENTIAL, spellingsOf } from "./secret-spellings.ts";
 
-const MIN_LENGTH = 16;
 /**
  * The number of characters of a possible key that are let through before the rest is held back. The beginning of a key
  * is often the vendor's prefix, and ordinary text must not be delayed by it.
@@ -15,14 +14,6 @@ const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
 /** In code units. A shorter text is faster looked at unit by unit. */
 const LONG_TEXT = 1_024;
-
-/**
- * Whether a secret looks like a key, and not like a word, a path or an address, which may be configured in place of a
- * secret.
- */
-export function isKey(secret: string): boolean {
-  return secret.length >= MIN_LENGTH && /\d/.test(secret) && /[a-z]/i.test(secret) && !/^[./~]|:\/\//.test(secret);
-}
 
 const joined = (keys: readonly string[]): string => keys.join("\n");
 
@@ -35,31 +26,12 @@ export const keyRemover = memoizeBounded(
     const windows = new KeyWindows(spellings);
     return (text) => {
       if (!windows.areIn(text)) return text;
-      let clean = text;
-      for (const spelled of spellings) if (clean.includes(spelled)) clean = clean.replaceAll(spelled, () => CREDENTIAL);
-      return clean;
+      const watch = new KeyWatch(keyFinder(keys));
+      return watch.push(text) + watch.end();
     };
   },
   joined,
 );
-
-const spellingsOf = memoizeBounded(MAX_KNOWN, (key: string): readonly string[] => {
-  const bytes = Buffer.from(key);
-  const all = new Set([
-    key,
-    JSON.stringify(key).slice(1, -1),
-    // some servers escape slashes in JSON
-    key.replaceAll("/", String.raw`\/`),
-    encodeURIComponent(key),
-    key.toUpperCase(),
-    Array.from(key).toReversed().join(""),
-    bytes.toString("hex"),
-    bytes.toString("hex").toUpperCase(),
-  ]);
-  for (const alphabet of ["base64", "base64url"] as const)
-    for (const spelled of base64Within(bytes, alphabet)) all.add(spelled);
-  return [...all];
-});
 
 /**
  * Finds every usual spelling of several keys in one pass over a text, with the automaton of Aho and Corasick (CACM 18,

@@ -3,8 +3,8 @@
 // has been undone (JSON in JSON, percent signs, entities), so that separators and characters of zero width hide
 // nothing. A secret is also found in base64 or hexadecimal, backwards, and in part. Secrets are not made into regular
 // expressions, because callers choose some of them.
+import { CREDENTIAL, spellingsOf } from "./secret-spellings.ts";
 
-export const CREDENTIAL = "[credential]";
 /** A shorter secret is not a key and may be any word. */
 const MIN_KEY = 8;
 /** A run of this many letters and digits is part of a secret and not a coincidence. */
@@ -59,29 +59,12 @@ interface Reading {
  * Returns how the letters and digits of a key look in each spelling that it may have; empty when the key has too few.
  */
 function needlesOf(key: string): readonly string[] {
-  const needles = new Set<string>();
   // a key may itself look quoted
-  for (const one of new Set([key, unquoted(key).text])) {
-    const own = letters(one);
-    if (own.length < MIN_KEY) continue;
-    const bytes = Buffer.from(one);
-    needles.add(own).add(Array.from(own).toReversed().join("")).add(bytes.toString("hex"));
-    for (const spelled of base64Within(bytes, "base64")) needles.add(letters(spelled));
-  }
-  return [...needles].filter((needle) => needle.length >= MIN_KEY);
-}
-
-/**
- * Returns what a longer text in base64 contains of these bytes. Bytes before them shift the encoding by one or two
- * bytes, and its ends depend on the neighbouring bytes.
- */
-export function base64Within(bytes: Uint8Array, alphabet: "base64" | "base64url"): readonly string[] {
-  return [0, 1, 2].map((before) =>
-    Buffer.concat([Buffer.alloc(before), bytes])
-      .toString(alphabet)
-      .replace(/=+$/, "")
-      .slice(before === 0 ? 0 : before + 1, -1),
-  );
+  const ways = new Set([key, unquoted(key).text]);
+  const needles = [...ways]
+    .filter((one) => letters(one).length >= MIN_KEY)
+    .flatMap((one) => spellingsOf(one).map(letters));
+  return [...new Set(needles)].filter((needle) => needle.length >= MIN_KEY);
 }
 
 /** Returns hashes of parts so close together that a text with enough of the needle contains at least one of them. */

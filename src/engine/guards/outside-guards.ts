@@ -13,7 +13,12 @@ import type { GuardService } from "../../core/configured/outside-guard.ts";
 import { DEFAULT_BREAKER } from "../../core/configured/route.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { batchesOf, type Part } from "../../guards/outside/text-batches.ts";
-import { MAX_FINDINGS, NonsenseAnswer, type ServiceQuestion, TOO_MANY_FINDINGS } from "../../providers/interface/judging-form.ts";
+import {
+  MAX_FINDINGS,
+  NonsenseAnswer,
+  type ServiceQuestion,
+  TOO_MANY_FINDINGS,
+} from "../../providers/interface/judging-form.ts";
 import { openConcurrency, type Slots } from "../../core/concurrency/slots.ts";
 import { takeTurn } from "../../core/concurrency/slot-turn.ts";
 import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";

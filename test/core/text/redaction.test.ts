@@ -1,7 +1,9 @@
 // Secrets are removed from text of others, however it quotes them.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
+import { keyRemover } from "../../../src/core/text/quoted-key.ts";
 import { withoutSecrets } from "../../../src/core/text/redaction.ts";
+import { spellingsOf } from "../../../src/core/text/secret-spellings.ts";
 import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
 
 const SECRET = 'sk-a/b+c"d\\e%f=0123';
@@ -64,6 +66,16 @@ describe("texts without secrets", () => {
   ])("[d2.9] [d7.8] a key %s", (_, spelled) => {
     const clean = withoutSecrets(`the key ${spelled} is wrong`, [KEY]);
     expect(clean).toMatch(/^the key .{0,12}\[credential\].{0,12} is wrong$/su);
+  });
+
+  test.each(spellingsOf(KEY))("both searches remove the spelling %s", (spelled) => {
+    const text = `key ${spelled}, again "${spelled}".`;
+    expect(withoutSecrets(text, [KEY])).toMatch(/^key \[credential\]=?, again "\[credential\]=?"\.$/);
+    expect(keyRemover([KEY])(text)).toMatch(/^key \[credential\]=?, again "\[credential\]=?"\.$/);
+  });
+  test("a secret that is no well-formed text is removed as well", () => {
+    const odd = "sk-\ud800-ab12cd34ef56";
+    expect(withoutSecrets(`it was ${odd}!`, [odd])).toBe("it was [credential]!");
   });
 
   test("general statements about keys stay", () => {
