@@ -1,6 +1,6 @@
 // Reads a provider's non-streaming answer. Other calls have their turns between the steps of the work on a long one
 // (promise 5.8).
-import type { ChatAnswer } from "../../core/chat.ts";
+import type { ChatAnswer, ChatRequest } from "../../core/chat.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
@@ -8,6 +8,7 @@ import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { parseSentObject } from "../../providers/answers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
+import { choiceCount, promptCount } from "../fit/raw-prompts.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { valueInTurns } from "../long-bodies/read-in-turns.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -64,7 +65,15 @@ function decoded(
   return { answer: provider.decodeResponse(text, decode, known) };
 }
 
-/** Throws MalformedAnswer. Among the answers of several requests, the absence of choices would go unnoticed. */
-export function requireChoices({ choices }: ChatAnswer): void {
+/**
+ * Throws MalformedAnswer. Among the answers of several requests, the absence of choices would go unnoticed; and of several
+ * prompts, whose choices are told apart by their number, a client would take a choice for that of another prompt.
+ */
+export function requireChoices({ choices }: ChatAnswer, request: ChatRequest): void {
   if (choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
+  const asked = choiceCount(request);
+  if (promptCount(request) > 1 && choices.length !== asked)
+    throw new MalformedAnswer(
+      `The provider's answer to several prompts has ${choices.length} choices in place of ${asked}.`,
+    );
 }

@@ -59,7 +59,7 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Pr
     const { answer, passed } = isPending(reading) ? await reading : reading;
     // what the provider counted is charged, also where the answer cannot be used
     attempt.meter.readFrom(() => toldUsage(answer));
-    requireChoices(answer);
+    requireChoices(answer, attempt.fitted.request);
     const making = madeOf([answer], bytes.length, attempt, call, isRound);
     const made = isPending(making) ? await making : making;
     return passed === undefined ? made : { ...made, passed };
@@ -151,7 +151,7 @@ async function allRead(
       const { answer } = await readAnswer(bytes, one, attempt.resolved);
       length += bytes.length;
       usages.set(attempt.requests.indexOf(one.request), toldUsage(answer));
-      requireChoices(answer);
+      requireChoices(answer, attempt.fitted.request);
       return answer;
     } catch (thrown) {
       throw closed(one, thrown, attempt, call);

@@ -302,7 +302,7 @@ function jsonAnswerStream(
 
 async function chunksOf(
   open: OpenAnswer,
-  { resolved, objects }: OpenAttempt,
+  { resolved, objects, fitted }: OpenAttempt,
   call: Call,
   writer: ChunkWriter,
 ): Promise<ChatChunk[]> {
@@ -311,8 +311,8 @@ async function chunksOf(
   const isLong = bytes.length >= TURNS_BYTES;
   const { answer } = await readAnswer(bytes, open, resolved);
   // what the provider counted is charged, also where the answer cannot be used
-  if (answer.choices.length === 0) writer.repair(chunkOfAnswer(answer));
-  requireChoices(answer);
+  writer.repair(chunkOfAnswer({ ...answer, choices: [] }));
+  requireChoices(answer, fitted.request);
   open.response.body.accept();
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
   const choices = answer.choices.map((choice) => ({

@@ -78,9 +78,10 @@ export class VendorRepair implements StreamStage {
   get hasFinish(): boolean {
     return this.#choices.some((choice) => choice.finish !== null);
   }
-  /** Whether at least one choice has begun, and every choice that began has its finish reason. */
+  /** Whether as many choices have begun as have to, and every choice that began has its finish reason. */
   get isComplete(): boolean {
-    return this.#choices.length > 0 && this.#choices.every((choice) => choice.finish !== null);
+    const least = this.#frame.needsAllChoices === true ? this.#frame.choices : 1;
+    return this.#choices.length >= least && this.#choices.every((choice) => choice.finish !== null);
   }
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);

@@ -4,6 +4,7 @@ import { COMPLETIONS } from "../../../src/operations/completions/completions.ts"
 import { compilePolicies } from "../../../src/policies/compile-policies.ts";
 import { policiesSection } from "../../../src/policies/policy-settings.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
+import type { UpstreamRequest } from "../../../src/wire/upstream.ts";
 import { cannedUpstream, type CannedAnswer, type Stub, stubGateway } from "../../harness/in-process.ts";
 
 type Body = Readonly<Record<string, any>>;
@@ -25,8 +26,16 @@ const EVENTS = [
 const STREAM = `${EVENTS.map((event) => `data: ${JSON.stringify(event)}\n\n`).join("")}data: [DONE]\n\n`;
 const EVENT_STREAM = { "content-type": "text/event-stream" };
 
+/** A choice for each prompt. */
+function answerTo({ body }: UpstreamRequest): CannedAnswer {
+  const { prompt } = JSON.parse(body) as Body;
+  const prompts = Array.isArray(prompt) && typeof prompt[0] !== "number" ? prompt.length : 1;
+  const choices = Array.from({ length: prompts }, (_, index) => ({ ...ANSWER.choices[0]!, index }));
+  return { body: JSON.stringify({ ...ANSWER, choices }) };
+}
+
 function gatewayOf(
-  answer: CannedAnswer = { body: JSON.stringify(ANSWER) },
+  answer: Parameters<typeof cannedUpstream>[0] = answerTo,
   snapshot: Partial<Snapshot> = {},
   permissions?: readonly "debug"[],
 ): Stub {
@@ -209,6 +218,28 @@ describe("the answer", () => {
     const answer = (await (await gateway.chat({ model: "vllm:m", prompt: ["a", "b"], n: 2 })).json()) as Body;
     expect(answer["choices"]).toEqual(choices);
   });
+  const of = (index: number): Body => ({ text: `t${index}`, index, logprobs: null, finish_reason: "stop" });
+  test.each([
+    ["the choice of one prompt", ["a", "b"], 1, [1]],
+    ["three of four choices", ["a", "b"], 2, [0, 1, 3]],
+    ["more choices than were asked for", ["a", "b"], 1, [0, 1, 2]],
+  ] as const)("[d12.10] to several prompts is no answer with %s, and is charged", async (_, prompt, n, indexes) => {
+    for (const stream of [false, true]) {
+      const gateway = gatewayOf({
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ ...ANSWER, choices: indexes.map(of) }),
+      });
+      const response = await gateway.chat({ model: "vllm:m", prompt, n, stream });
+      const { error } = (await response.json()) as Body;
+      expect([response.status, error["code"]]).toEqual([502, "upstream_invalid_response"]);
+      expect(gateway.records[0]!.usage).toEqual(ANSWER.usage);
+    }
+  });
+  test("[d12.10] to one prompt may have fewer choices than were asked for", async () => {
+    const gateway = gatewayOf({ body: JSON.stringify({ ...ANSWER, choices: [of(0)] }) });
+    const answer = (await (await gateway.chat({ model: "vllm:m", prompt: ["a"], n: 2 })).json()) as Body;
+    expect(answer["choices"]).toEqual([of(0)]);
+  });
   const LISTS = {
     tokens: ["On", "ce", " a"],
     token_logprobs: [null, -0.5, -9.25],
@@ -301,6 +332,19 @@ describe("a stream", () => {
     );
     for (const index of [0, 1, 2, 3]) expect(said).toContainEqual([index, `t${index}`]);
   });
+  test.each([
+    ["the protocol's end", "data: [DONE]\n\n"],
+    ["the end of the body", ""],
+  ])("[d8.3 d12.5] of several prompts never ends as complete without a choice of each, at %s", async (_, end) => {
+    for (const reason of ["stop", null]) {
+      const choices = [{ text: "for b", index: 1, logprobs: null, finish_reason: reason }];
+      const body = `data: ${JSON.stringify({ ...ANSWER, choices })}\n\n${end}`;
+      const text = await (await streamed({ prompt: ["a", "b"] }, { body, chunk: "event" })).text();
+      const events = eventsIn(text);
+      expect(events.at(-1)!["error"]).toMatchObject({ code: "upstream_incomplete" });
+      expect(events.some(({ choices: shown }) => shown?.[0]?.finish_reason != null)).toBe(false);
+    }
+  });
   test("[d12.10] has log probabilities with places that go on from event to event", async () => {
     const lists = (token: string) => ({ tokens: [token], token_logprobs: [-1], top_logprobs: [{}], text_offset: [0] });
     const events = [" up", "on"].map((text) => ({
@@ -338,7 +382,7 @@ describe("what holds for every call", () => {
 
   test("[d12.2] guards mask what goes out and what comes back, and withhold log probabilities", async () => {
     const lists = { tokens: ["hushhush"], token_logprobs: [-1], top_logprobs: [{}], text_offset: [0] };
-    const choices = [{ ...SAID.choices[0]!, logprobs: lists }];
+    const choices = [0, 1].map((index) => ({ ...SAID.choices[0]!, index, logprobs: lists }));
     const gateway = gatewayOf({ body: JSON.stringify({ ...SAID, choices }) }, guarded("mask"));
     const response = await gateway.chat({
       model: INSTRUCT,
