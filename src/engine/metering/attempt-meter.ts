@@ -14,6 +14,7 @@ import type { ChatRequest, Usage } from "../../core/chat.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { countedTokens, withTier } from "../../core/record/usage.ts";
 import type { Json } from "../../core/json.ts";
+import type { StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder, AttemptUsage } from "../call/call-recorder.ts";
 import { type AttemptEstimate, promptTokens } from "./attempt-estimate.ts";
@@ -241,24 +242,27 @@ export interface StreamFigures {
 }
 
 /**
- * Returns what a stream has used so far; `null` when nothing is known. `uses` says how often the provider has run its own
- * tools, which only the figures at its end tell otherwise.
+ * Returns what a stream has used so far; `null` when nothing is known. `decoder` says how often the provider has run its
+ * own tools, which only the figures at its end tell otherwise; undefined before the answer has begun, and for one that
+ * came as JSON.
  */
 export function streamUsage(
   request: ChatRequest,
   stream: StreamFigures,
-  uses: Readonly<Record<string, number>> = {},
+  decoder: Pick<StreamDecoder, "toolUses" | "countsAnswer"> | undefined,
 ): AttemptUsage | null {
-  const tokens = streamedTokens(request, stream);
+  const tokens = streamedTokens(request, stream, decoder?.countsAnswer?.() !== false);
+  const uses = decoder?.toolUses?.() ?? {};
   if (stream.isComplete || Object.keys(uses).length === 0) return tokens;
   const used = tokens ?? { usage: estimatedUsage(promptTokens(request), stream.generated), isEstimated: true };
   return { ...used, usage: { hosted_tools: uses, ...used.usage } };
 }
 
 /** Figures that came before the end of a stream need not contain all that was generated since. */
-function streamedTokens(request: ChatRequest, stream: StreamFigures): AttemptUsage | null {
+function streamedTokens(request: ChatRequest, stream: StreamFigures, countsAnswer: boolean): AttemptUsage | null {
   const { reportedUsage: reported } = stream;
-  if (reported !== null && (stream.isComplete || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
+  const isWhole = stream.isComplete && countsAnswer;
+  if (reported !== null && (isWhole || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!stream.hasGenerated) return null;
   const estimated = estimatedUsage(promptTokens(request), stream.generated);
   if (reported === null) return { usage: withTier(estimated, stream.reportedTier), isEstimated: true };

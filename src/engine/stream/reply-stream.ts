@@ -94,10 +94,11 @@ async function tryStream(
       ? null
       : new NativePassing(native!.stream(sealingAt(attempt, call), frame.isRepeated), fitted.native, resolved.target);
   const normalizer = new StreamNormalizer(frame, passing?.writer(translating) ?? translating, accumulator);
-  const usage = () => normalizer.reportedUsage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   const decoders = new Map<AttemptRecorder, StreamDecoder>();
-  const usesOf = (index: number) => decoders.get(requests[index]!)?.toolUses?.();
-  attempt.meter.readFrom(() => streamUsage(fitted.request, normalizer, usesOf(0)));
+  const decoderOf = (index: number) => decoders.get(requests[index]!);
+  const used = () => streamUsage(fitted.request, normalizer, decoderOf(0));
+  const usage = () => used()?.usage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
+  attempt.meter.readFrom(used);
   const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards, form.hasBlocks);
     const { maxEventBytes } = call.snapshot.limits;
@@ -125,7 +126,7 @@ async function tryStream(
       ? streamOf(answers[0]!, (open) =>
           openStream(open, accumulator === null ? normalizer : listening(normalizer, lifetime)),
         )
-      : fannedStream(answers, openStream, normalizer, attempt, call, usesOf);
+      : fannedStream(answers, openStream, normalizer, attempt, call, decoderOf);
   try {
     let held = "";
     while ((!normalizer.hasContent || normalizer.isEmpty) && held.length < MAX_HELD) {
@@ -228,11 +229,11 @@ function fannedStream(
   normalizer: StreamNormalizer,
   attempt: OpenAttempt,
   call: Call,
-  usesOf: (index: number) => Readonly<Record<string, number>> | undefined,
+  decoderOf: (index: number) => StreamDecoder | undefined,
 ): AnswerStream {
   const { fitted, meter } = attempt;
   const writers = answers.map((_, index) => new ChoiceWriter(normalizer, index));
-  meter.readFrom((index) => streamUsage(fitted.request, writers[index]!, usesOf(index)));
+  meter.readFrom((index) => streamUsage(fitted.request, writers[index]!, decoderOf(index)));
   const streams = answers.map((answer, index) =>
     streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
   );

@@ -20,7 +20,7 @@ import type { DecodeContext } from "../interface/encoded-request.ts";
 import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseEventObject, requireNoChunk } from "../answers/sent-json.ts";
-import { tokenCount } from "../../core/record/token-count.ts";
+import { isCount, tokenCount } from "../../core/record/token-count.ts";
 import { classifyError } from "./errors.ts";
 import { finishOf, isCutOff, refusalOf, serviceTierOf, stopSequenceOf, usageOf } from "./outcome.ts";
 import { annotationsOf, carriedTurn, endBlock, growBlock, pieceOf, withPiece } from "./turn-content.ts";
@@ -79,6 +79,7 @@ class MessageStream implements StreamDecoder {
   #delta: JsonObject = {};
   readonly #grown = new GrownText((piece) => this.#grow(withPiece(this.#delta, piece), piece.length));
   #usage: JsonObject = {};
+  #countsAnswer = false;
   #stopReason: string | null = null;
   #stopSequence: ReturnType<typeof stopSequenceOf> = {};
   #container: Json | undefined;
@@ -134,6 +135,11 @@ class MessageStream implements StreamDecoder {
 
   toolUses(): Readonly<Record<string, number>> {
     return this.#searches === 0 ? {} : { web_search: this.#searches };
+  }
+
+  /** message_start tells a few tokens of an answer that has not begun. */
+  countsAnswer(): boolean {
+    return this.#countsAnswer;
   }
 
   whole(answer: JsonObject): readonly ChatChunk[] {
@@ -300,7 +306,10 @@ class MessageStream implements StreamDecoder {
   #onMessageDelta(event: JsonObject): readonly ChatChunk[] {
     const delta = isObject(event["delta"]) ? event["delta"] : {};
     // Old models omit here what stood in message_start; newer ones correct it.
-    if (isObject(event["usage"])) this.#usage = { ...this.#usage, ...toldUsage(event["usage"]) };
+    if (isObject(event["usage"])) {
+      this.#usage = { ...this.#usage, ...toldUsage(event["usage"]) };
+      this.#countsAnswer ||= isCount(event["usage"]["output_tokens"]);
+    }
     if (typeof delta["stop_reason"] === "string") this.#stopReason = delta["stop_reason"];
     this.#container = delta["container"] ?? this.#container;
     this.#stopSequence = { ...this.#stopSequence, ...stopSequenceOf(delta["stop_sequence"]) };

@@ -46,6 +46,11 @@ export interface StreamDecoder {
   pieceIn?(event: Json): Json | undefined;
   /** How often the provider has run each of its own tools so far. Absent where the events do not say it. */
   toolUses?(): Readonly<Record<string, number>>;
+  /**
+   * Whether the figures so far count the answer, and not only the prompt, with which the stream began. Absent where all
+   * figures do.
+   */
+  countsAnswer?(): boolean;
   /** Throws StreamError when the event carries an error of the provider. */
   push(event: SseEvent): readonly ChatChunk[];
   /**
@@ -70,6 +75,7 @@ export function decoderAround(
     ...(inner.padding !== undefined && { padding: inner.padding }),
     ...(inner.pieceIn !== undefined && { pieceIn: (event: Json) => inner.pieceIn!(event) }),
     ...(inner.toolUses !== undefined && { toolUses: () => inner.toolUses!() }),
+    ...(inner.countsAnswer !== undefined && { countsAnswer: () => inner.countsAnswer!() }),
     ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
   };
   // Whether the form has a terminator is known from the start; whether the terminator has come changes.

@@ -7,6 +7,7 @@ import type { CallRecord } from "../../../src/core/record/record.ts";
 import { callLine } from "../../../src/observe/log.ts";
 import { openMetrics } from "../../../src/observe/metrics/metrics.ts";
 import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RERANK } from "../../../src/operations/rerank/rerank.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
@@ -331,6 +332,53 @@ describe("usage of Claude that the last event of a stream tells again", () => {
     const figures = { prompt_tokens: prompt, completion_tokens: 7, prompt_tokens_details: { cached_tokens: cached } };
     expect(usage).toMatchObject(figures);
     expect(record).toMatchObject({ usage: figures, usageSource: "provider" });
+  });
+});
+
+describe("usage of Claude whose stream tells nothing of its answer after it", () => {
+  const TEXT = "word ".repeat(400);
+  /** `told` is the usage of the last event. */
+  const unmetered = (told: object | undefined): NonNullable<StubOptions["upstream"]> =>
+    cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body:
+        event("message_start", {
+          message: {
+            id: "msg_1",
+            role: "assistant",
+            model: "m",
+            content: [],
+            usage: { input_tokens: 11, output_tokens: 1 },
+          },
+        }) +
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: TEXT } }) +
+        event("content_block_stop", { index: 0 }) +
+        event("message_delta", { delta: { stop_reason: "end_turn" }, ...(told !== undefined && { usage: told }) }) +
+        event("message_stop", {}),
+    });
+  const figures = { prompt_tokens: 11, completion_tokens: TEXT.length / 4 };
+
+  test.each([
+    ["no usage", undefined],
+    ["an empty one", {}],
+    ["figures that cannot be", { output_tokens: -1 }],
+    ["figures of the prompt alone", { input_tokens: 11, output_tokens: null }],
+  ] as const)(
+    "[d4.2 d8.9] with %s: what was generated is estimated, for the client as for the record",
+    async (_, last) => {
+      const stub = stubGateway({ upstream: unmetered(last) });
+      const { usage, record } = await told(stub, true);
+      expect(usage).toMatchObject(figures);
+      expect(record).toMatchObject({ usage: figures, usageSource: "estimated" });
+    },
+  );
+  test("[d4.2 d12.7] also where the target speaks the operation of the call", async () => {
+    const stub = stubGateway({ upstream: unmetered(undefined), operation: MESSAGES });
+    const messages = [{ role: "user", content: "Hello" }];
+    const response = await stub.chat({ model: CLAUDE, stream: true, max_tokens: 1_000, messages });
+    expect(await response.text()).toContain("message_stop");
+    expect(stub.records.at(-1)).toMatchObject({ usage: figures, usageSource: "estimated" });
   });
 });
 
