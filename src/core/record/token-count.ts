@@ -13,11 +13,11 @@ export function tokenCount(value: Json | undefined): number {
 }
 
 /**
- * A sum on which everything else depends. NaN when it is impossible: the usage is then not trusted, and an estimate
- * takes its place.
+ * A sum on which everything else depends. NaN when it is absent or impossible: the usage is then not trusted, and an
+ * estimate takes its place.
  */
 export function mainTokenCount(value: Json | undefined): number {
-  return value === undefined || value === null || isCount(value) ? (value ?? 0) : Number.NaN;
+  return isCount(value) ? value : Number.NaN;
 }
 
 /** What a prompt and its completion used. */

@@ -14,11 +14,11 @@ export function strictUsage(usage: JsonObject | null | undefined, tier?: Json): 
   const completion = usage["completion_tokens"];
   const total = usage["total_tokens"];
   if (!isCount(prompt) && !isCount(completion)) return null;
-  // an impossible figure that cannot be derived from the others makes the usage invalid
-  const isImpossible = [prompt, completion].some((part) => part !== undefined && part !== null && !isCount(part));
-  if (isImpossible && (!isCount(total) || total < ((isCount(prompt) ? prompt : completion) as number))) return null;
-  const promptTokens = isCount(prompt) ? prompt : isCount(total) ? Math.max(0, total - (completion as number)) : 0;
-  const completionTokens = isCount(completion) ? completion : isCount(total) ? Math.max(0, total - promptTokens) : 0;
+  // a figure that is absent or impossible, and cannot be derived from the others, makes the usage invalid
+  const derived = (other: number): number | null => (isCount(total) && total >= other ? total - other : null);
+  const promptTokens = isCount(prompt) ? prompt : derived(completion as number);
+  const completionTokens = isCount(completion) ? completion : derived(prompt as number);
+  if (promptTokens === null || completionTokens === null) return null;
   const whole: Record<string, Json> = {
     prompt_tokens: promptTokens,
     completion_tokens: completionTokens,

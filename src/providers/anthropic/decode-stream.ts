@@ -2,7 +2,7 @@
 // Blocks come one after another, each with a start, deltas and a stop; then message_delta gives the stop reason.
 // Unknown events, blocks and deltas are ignored, as the vendor asks.
 import type { ChatAnswer, ChatChunk } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
@@ -111,7 +111,7 @@ class MessageStream implements StreamDecoder {
         return this.#endOpenBlock();
       case "message_start":
         return isObject(event["message"])
-          ? this.#onMessageStart(event["message"], (block) => JSON.stringify(block).length)
+          ? this.#onMessageStart(withAnswerCount(event["message"]), (block) => JSON.stringify(block).length)
           : NO_CHUNKS;
       case "message_delta":
         return [...this.#endOpenBlock(), ...this.#onMessageDelta(event)];
@@ -332,6 +332,14 @@ class MessageStream implements StreamDecoder {
 function refusalIn(details: Json | undefined): readonly ChatChunk[] {
   const refusal = refusalOf(details);
   return refusal === null ? NO_CHUNKS : [chunkOf({ refusal })];
+}
+
+/** Servers that tell nothing of the answer where it begins tell the figures of the prompt all the same. */
+function withAnswerCount(message: JsonObject): JsonObject {
+  const { usage } = message;
+  return isObject(usage) && !isSet(usage["output_tokens"])
+    ? { ...message, usage: { ...usage, output_tokens: 0 } }
+    : message;
 }
 
 /** `null` when the data is not an event: some compatible servers end with OpenAI's `[DONE]`. */

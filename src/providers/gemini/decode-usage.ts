@@ -11,8 +11,8 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   const { promptTokenCount: prompt, candidatesTokenCount: candidates, totalTokenCount: total } = metadata;
   const thoughts = tokenCount(metadata["thoughtsTokenCount"]);
   if (typeof prompt !== "number" && typeof candidates !== "number" && typeof total !== "number") return null;
-  const promptTokens = mainTokenCount(prompt) + tokenCount(metadata["toolUsePromptTokenCount"]);
-  const completionTokens = mainTokenCount(candidates) + thoughts;
+  const promptTokens = mainTokenCount(prompt ?? 0) + tokenCount(metadata["toolUsePromptTokenCount"]);
+  const completionTokens = mainTokenCount(candidates ?? 0) + thoughts;
   const {
     promptTokensDetails: given,
     candidatesTokensDetails: made,

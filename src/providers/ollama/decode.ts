@@ -135,7 +135,7 @@ export function usageOf({
 }: JsonObject): Usage | null {
   if (typeof read !== "number" && typeof written !== "number") return null;
   return {
-    ...usageOfText(mainTokenCount(read), mainTokenCount(written)),
+    ...usageOfText(mainTokenCount(read ?? 0), mainTokenCount(written ?? 0)),
     ...(isCount(cached) && { prompt_tokens_details: { cached_tokens: cached } }),
   };
 }

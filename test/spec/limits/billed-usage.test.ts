@@ -46,6 +46,23 @@ function claudeSaying(usage: object): NonNullable<StubOptions["upstream"]> {
   });
 }
 
+const ofOpenAI = (usage: object): NonNullable<StubOptions["upstream"]> =>
+  cannedUpstream(({ body }) =>
+    (JSON.parse(body) as { readonly stream?: boolean }).stream === true
+      ? {
+          headers: { "content-type": "text/event-stream" },
+          body: [
+            { choices: [{ index: 0, delta: { role: "assistant", content: "Hello" } }] },
+            { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+            { choices: [], usage },
+          ]
+            .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+            .concat("data: [DONE]\n\n")
+            .join(""),
+        }
+      : { body: JSON.stringify({ ...openaiAnswer("Hello"), usage }) },
+  );
+
 const FAILED_RESPONSE = {
   id: "resp_1",
   object: "response",
@@ -213,22 +230,6 @@ describe.each([
   ["streamed", true],
 ] as const)("impossible figures, %s", (_, stream) => {
   const IMPOSSIBLE = [-5, 1e300, 0.5, "12", {}, [7]] as const;
-  const ofOpenAI = (usage: object): NonNullable<StubOptions["upstream"]> =>
-    cannedUpstream(({ body }) =>
-      (JSON.parse(body) as { readonly stream?: boolean }).stream === true
-        ? {
-            headers: { "content-type": "text/event-stream" },
-            body: [
-              { choices: [{ index: 0, delta: { role: "assistant", content: "Hello" } }] },
-              { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
-              { choices: [], usage },
-            ]
-              .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
-              .concat("data: [DONE]\n\n")
-              .join(""),
-          }
-        : { body: JSON.stringify({ ...openaiAnswer("Hello"), usage }) },
-    );
 
   test("[d4.2 d8.9] of a sum that all other figures depend on: the usage is discarded, and an estimate takes its place", async () => {
     for (const impossible of IMPOSSIBLE) {
@@ -306,6 +307,44 @@ describe.each([
   });
 });
 
+describe("usage that tells one sum alone, or none", () => {
+  const RESPONSES_MODEL = "openai:o1-pro";
+  const saying = (usage: object): NonNullable<StubOptions["upstream"]> => {
+    const output = [{ type: "message", role: "assistant", content: [{ type: "output_text", text: "Hello" }] }];
+    return cannedUpstream({
+      body: JSON.stringify({ ...FAILED_RESPONSE, error: null, status: "completed", output, usage }),
+    });
+  };
+  test.each([
+    ["none in OpenAI's form", ofOpenAI({}), "openai:gpt-4o"],
+    ["of the prompt alone", ofOpenAI({ prompt_tokens: 11 }), "openai:gpt-4o"],
+    ["of the answer alone", ofOpenAI({ completion_tokens: 7, total_tokens: null }), "openai:gpt-4o"],
+    ["none of Claude", claudeSaying({}), CLAUDE],
+    ["of the prompt of Claude alone", claudeSaying({ input_tokens: 11 }), CLAUDE],
+    ["of the answer of Claude alone", claudeSaying({ output_tokens: 7, input_tokens: null }), CLAUDE],
+    ["none of the Responses API", saying({}), RESPONSES_MODEL],
+    ["of the answer of the Responses API alone", saying({ output_tokens: 7 }), RESPONSES_MODEL],
+  ] as const)("[d4.2 d8.9] %s: the other is no zero, and an estimate takes its place", async (_, upstream, model) => {
+    const { usage, record } = await told(stubGateway({ upstream }), false, model);
+    expect([record.usageSource, usage.prompt_tokens > 0, usage.completion_tokens > 0]).toEqual([
+      "estimated",
+      true,
+      true,
+    ]);
+    expect(record.usage).toEqual(usage);
+  });
+  test("[d4.2 d8.9] with the total: the other is what is left of it", async () => {
+    for (const figures of [{ prompt_tokens: 11 }, { completion_tokens: 7 }]) {
+      const upstream = ofOpenAI({ ...figures, total_tokens: 18 });
+      const { usage, record } = await told(stubGateway({ upstream }), false, "openai:gpt-4o");
+      expect([record.usageSource, usage]).toEqual([
+        "provider",
+        { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 },
+      ]);
+    }
+  });
+});
+
 describe("usage of Claude that the last event of a stream tells again", () => {
   const begun = { input_tokens: 11, cache_read_input_tokens: 100, output_tokens: 1 };
   const ending = (usage: object): NonNullable<StubOptions["upstream"]> =>
@@ -337,24 +376,19 @@ describe("usage of Claude that the last event of a stream tells again", () => {
 
 describe("usage of Claude whose stream tells nothing of its answer after it", () => {
   const TEXT = "word ".repeat(400);
-  /** `told` is the usage of the last event. */
-  const unmetered = (told: object | undefined): NonNullable<StubOptions["upstream"]> =>
+  /** `last` is the usage of the last event, and `begun` of the first. */
+  const unmetered = (
+    last: object | undefined,
+    begun: object = { input_tokens: 11, output_tokens: 1 },
+  ): NonNullable<StubOptions["upstream"]> =>
     cannedUpstream({
       headers: { "content-type": "text/event-stream" },
       body:
-        event("message_start", {
-          message: {
-            id: "msg_1",
-            role: "assistant",
-            model: "m",
-            content: [],
-            usage: { input_tokens: 11, output_tokens: 1 },
-          },
-        }) +
+        event("message_start", { message: { id: "msg_1", role: "assistant", model: "m", content: [], usage: begun } }) +
         event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }) +
         event("content_block_delta", { index: 0, delta: { type: "text_delta", text: TEXT } }) +
         event("content_block_stop", { index: 0 }) +
-        event("message_delta", { delta: { stop_reason: "end_turn" }, ...(told !== undefined && { usage: told }) }) +
+        event("message_delta", { delta: { stop_reason: "end_turn" }, ...(last !== undefined && { usage: last }) }) +
         event("message_stop", {}),
     });
   const figures = { prompt_tokens: 11, completion_tokens: TEXT.length / 4 };
@@ -373,6 +407,12 @@ describe("usage of Claude whose stream tells nothing of its answer after it", ()
       expect(record).toMatchObject({ usage: figures, usageSource: "estimated" });
     },
   );
+  test("[d4.2 d8.9] also where the first event tells nothing of the answer: the figures of the prompt stay", async () => {
+    for (const begun of [{ input_tokens: 11 }, { input_tokens: 11, output_tokens: null }]) {
+      const { usage } = await told(stubGateway({ upstream: unmetered(undefined, begun) }), true);
+      expect(usage).toMatchObject(figures);
+    }
+  });
   test("[d4.2 d12.7] also where the target speaks the operation of the call", async () => {
     const stub = stubGateway({ upstream: unmetered(undefined), operation: MESSAGES });
     const messages = [{ role: "user", content: "Hello" }];
