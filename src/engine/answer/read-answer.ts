@@ -68,10 +68,11 @@ function decoded(
 /**
  * Throws MalformedAnswer. Among the answers of several requests, the absence of choices would go unnoticed; and of several
  * prompts, whose choices are told apart by their number, a client would take a choice for that of another prompt.
+ * `requests` is how many requests the choices were divided among.
  */
-export function requireChoices({ choices }: ChatAnswer, request: ChatRequest): void {
+export function requireChoices({ choices }: ChatAnswer, request: ChatRequest, requests = 1): void {
   if (choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
-  const asked = choiceCount(request);
+  const asked = choiceCount(request) / requests;
   if (promptCount(request) > 1 && choices.length !== asked)
     throw new MalformedAnswer(
       `The provider's answer to several prompts has ${choices.length} choices in place of ${asked}.`,

@@ -151,7 +151,7 @@ async function allRead(
       const { answer } = await readAnswer(bytes, one, attempt.resolved);
       length += bytes.length;
       usages.set(attempt.requests.indexOf(one.request), toldUsage(answer));
-      requireChoices(answer, attempt.fitted.request);
+      requireChoices(answer, attempt.fitted.request, open.length);
       return answer;
     } catch (thrown) {
       throw closed(one, thrown, attempt, call);
