@@ -3,6 +3,7 @@
 // https://platform.claude.com/docs/en/api/messages, https://platform.claude.com/docs/en/build-with-claude/streaming
 import type { NativeAnswers, NativeEvents } from "../../engine/answer-form.ts";
 import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
+import { isCount } from "../../core/record/token-count.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
 import { parseEvent } from "../../providers/answers/sent-json.ts";
@@ -43,7 +44,7 @@ function messageEdits(message: Json, { model, id, isRepeated }: OwnMembers): Jso
   supply("stop_sequence", null);
   const { usage } = sent;
   for (const name of ["input_tokens", "output_tokens"])
-    if (!isObject(usage) || typeof usage[name] !== "number") edits.push({ path: ["usage", name], value: 0 });
+    if (!isObject(usage) || !isCount(usage[name])) edits.push({ path: ["usage", name], value: 0 });
   return edits;
 }
 
@@ -236,7 +237,7 @@ class MessageEvents implements NativeEvents {
     const { delta, usage } = this.#last;
     const edits: JsonEdit[] = [];
     if (!isObject(delta)) edits.push({ path: ["delta"], value: { stop_reason: null, stop_sequence: null } });
-    if (!isObject(usage) || typeof usage["output_tokens"] !== "number")
+    if (!isObject(usage) || !isCount(usage["output_tokens"]))
       edits.push({ path: ["usage", "output_tokens"], value: 0 });
     return stopped + sentText("message_delta", edited(this.#lastData, edits));
   }

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { handleCall } from "../../../src/engine/handle.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { UpstreamRequest } from "../../../src/wire/upstream.ts";
 import { cachedGateway } from "../../harness/cached.ts";
 import {
@@ -15,7 +16,7 @@ import {
 } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
-import { NATIVE_MESSAGE } from "./native-answers.ts";
+import { NATIVE_MESSAGE, NATIVE_RESPONSE } from "./native-answers.ts";
 
 const JSON_TYPE = { "content-type": "application/json" };
 const COMPLETION: CannedAnswer = {
@@ -247,6 +248,46 @@ describe("what governs a call", () => {
       expect(first.text).toContain('"msg_1"');
       expect(second.text).toBe(first.text.replace('"msg_1"', `"msg_${second.traceId}"`));
       expect(stub.sent).toHaveLength(1);
+    }
+  });
+
+  test("[d12.7] figures that cannot be are 0 for the client, as those that are missing, and an estimate in the record", async () => {
+    const event = (type: string, members: JsonObject): string =>
+      `event: ${type}\ndata: ${JSON.stringify({ type, ...members })}\n\n`;
+    const message = JSON.parse(NATIVE_MESSAGE.body as string) as JsonObject;
+    const response = JSON.parse(NATIVE_RESPONSE.body as string) as JsonObject;
+    for (const figure of [-5, 1e300, 0.5, "12", null]) {
+      const usage = { input_tokens: figure, output_tokens: figure };
+      const begun = { ...message, content: [], stop_reason: null, usage };
+      const streamed = [
+        event("message_start", { message: begun }),
+        event("content_block_start", { index: 0, content_block: { type: "text", text: "" } }),
+        event("content_block_delta", { index: 0, delta: { type: "text_delta", text: "Native" } }),
+        event("content_block_stop", { index: 0 }),
+        event("message_delta", { delta: { stop_reason: "end_turn" }, usage: { output_tokens: figure } }),
+        event("message_stop", {}),
+      ].join("");
+      for (const [operation, asked, answer] of [
+        [MESSAGES, ASKED, { headers: JSON_TYPE, body: JSON.stringify({ ...message, usage }) }],
+        [MESSAGES, { ...ASKED, stream: true }, { headers: { "content-type": "text/event-stream" }, body: streamed }],
+        [
+          RESPONSES,
+          { model: "openai:gpt-5", input: "Why?" },
+          {
+            headers: JSON_TYPE,
+            body: JSON.stringify({
+              ...response,
+              usage: { ...usage, total_tokens: figure, input_tokens_details: { cached_tokens: figure } },
+            }),
+          },
+        ],
+      ] as const) {
+        const stub = gateway(() => answer);
+        const text = await (await stub.call(operation, asked)).text();
+        const told = [...text.matchAll(/"(?:[a-z]+_tokens)":("?[^,}]*)/g)].map(([, value]) => value);
+        expect([operation.name, figure, ...new Set(told)]).toEqual([operation.name, figure, "0"]);
+        expect(stub.records[0]).toMatchObject({ status: 200, usageSource: "estimated" });
+      }
     }
   });
 

@@ -1,6 +1,7 @@
 // What clients read of items, parts and usage without looking whether it is there, and some servers leave out.
 // https://platform.openai.com/docs/api-reference/responses/object
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isCount, tokenCount } from "../../../core/record/token-count.ts";
 import type { JsonEdit } from "../../../core/request/json-edit.ts";
 import { formOfCall, formOfPart, PARTS } from "../../../providers/responses/stream-grammar.ts";
 import { partJson } from "../part-members.ts";
@@ -52,19 +53,19 @@ export function partEdits(part: Json | undefined, path: Path): readonly JsonEdit
 
 const DETAILS = { input_tokens_details: "cached_tokens", output_tokens_details: "reasoning_tokens" } as const;
 
-/** Where the form requires a number that the provider did not tell, it is 0 (promise 12.7). */
+/** Where the form requires a number that the provider did not tell, or that cannot be, it is 0 (promise 12.7). */
 export function usageEdits(usage: Json | undefined, path: Path): readonly JsonEdit[] {
   if (!isObject(usage)) return [];
   const edits: JsonEdit[] = [];
-  const count = (name: string): number => (typeof usage[name] === "number" ? usage[name] : 0);
   for (const name of ["input_tokens", "output_tokens"] as const)
-    if (typeof usage[name] !== "number") edits.push({ path: [...path, name], value: 0 });
-  if (typeof usage["total_tokens"] !== "number")
-    edits.push({ path: [...path, "total_tokens"], value: count("input_tokens") + count("output_tokens") });
+    if (!isCount(usage[name])) edits.push({ path: [...path, name], value: 0 });
+  if (!isCount(usage["total_tokens"])) {
+    const sum = tokenCount(usage["input_tokens"]) + tokenCount(usage["output_tokens"]);
+    edits.push({ path: [...path, "total_tokens"], value: sum });
+  }
   for (const [name, member] of Object.entries(DETAILS)) {
     const details = usage[name];
-    if (!isObject(details) || typeof details[member] !== "number")
-      edits.push({ path: [...path, name, member], value: 0 });
+    if (!isObject(details) || !isCount(details[member])) edits.push({ path: [...path, name, member], value: 0 });
   }
   return edits;
 }
