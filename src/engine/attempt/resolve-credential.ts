@@ -13,6 +13,7 @@ import type { UpstreamFailure } from "../../providers/interface/upstream-failure
 import { askedRestMs, meaningOf, REFUSALS } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
+import type { FittedRequest } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 /** Throws GatewayError `upstream_authentication` or `credential_rejected`, or the signal's reason. */
@@ -33,15 +34,21 @@ export function resolveCredential(
 
 /**
  * Reports that the provider refused the credential, or asked it to wait for `askedMs`, if that is what the failure means.
- * The credential is then avoided for a while.
+ * The credential is then avoided for a while. A wait that a count of tokens got is not one for answers.
  */
-export function reportRefused(failure: UpstreamFailure, askedMs: number | null, resolved: Resolved, call: Call): void {
+export function reportRefused(
+  failure: UpstreamFailure,
+  askedMs: number | null,
+  { fitted, resolved }: { readonly fitted: FittedRequest; readonly resolved: Resolved },
+  call: Call,
+): void {
   const { target, credentials } = resolved;
   const means = REFUSALS[failure.class].credential;
   if (target.credential === null || means === undefined) return;
   const context = resolveContext(resolved, call);
   if (means !== "rests") call.context.credentials.refused(target.credential, means, context);
-  else if (credentials.length > 1) call.context.credentials.limited(target.credential, askedMs, context);
+  else if (credentials.length > 1 && fitted.request.form.counts !== true)
+    call.context.credentials.limited(target.credential, askedMs, context);
 }
 
 /** Whether a failure with this code is that of the credential, so that another one of the same target may do. */

@@ -230,11 +230,12 @@ function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamR
 
 async function refusal(
   response: UpstreamResponse,
-  { resolved, fitted }: OpenAttempt,
+  attempt: OpenAttempt,
   call: Call,
   recorder: AttemptRecorder,
   signal: CancelSignal,
 ): Promise<GatewayError> {
+  const { resolved, fitted } = attempt;
   const { provider, target } = resolved;
   const context = {
     provider,
@@ -255,7 +256,7 @@ async function refusal(
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
   const askedMs = context.retryAfterMs ?? failure.retryAfterMs ?? null;
-  reportRefused(failure, askedMs, resolved, call);
+  reportRefused(failure, askedMs, attempt, call);
   recorder.refused(
     failure.nativeCode === null ? null : redacted(failure.nativeCode, target).slice(0, MAX_NATIVE_CODE),
     askedMs,
@@ -286,7 +287,7 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
     // the provider's own error before anything was generated counts as a refusal, whatever the head of its response was
     if (!meter.hasUsage(recorder)) recorder.accepted(false);
     const askedMs = thrown.failure.retryAfterMs ?? null;
-    reportRefused(thrown.failure, askedMs, resolved, call);
+    reportRefused(thrown.failure, askedMs, attempt, call);
     recorder.retryAfter(askedMs);
   }
   const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });

@@ -2,11 +2,19 @@
 import { describe, expect, test } from "bun:test";
 import { COUNT_TOKENS } from "../../../src/operations/messages/count-tokens.ts";
 import { INPUT_TOKENS } from "../../../src/operations/responses/input-tokens.ts";
-import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import {
+  cannedUpstream,
+  type CannedAnswer,
+  type Stub,
+  stubGateway,
+  type StubOptions,
+} from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
 import { routeOf } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
+import { NATIVE_MESSAGE } from "../../spec/operations/native-answers.ts";
 
 const BODY = { messages: [{ role: "user", content: "Hello" }], tools: [{ name: "look", input_schema: {} }] };
 
@@ -147,5 +155,51 @@ describe("a count", () => {
       completion_tokens_bound: 0,
       cost_usd: { prompt: "0", completion_bound: "0", total_bound: "0" },
     });
+  });
+});
+
+describe("what a count shows", () => {
+  const MODEL = "anthropic:claude-sonnet-4-5";
+  const limited: CannedAnswer = {
+    status: 429,
+    headers: { "content-type": "application/json", "retry-after": "3600" },
+    body: '{"type":"error","error":{"type":"rate_limit_error","message":"Too many counts."}}',
+  };
+  /** Its counter answers as given, and its messages are answered. */
+  const withCounter = (counter: CannedAnswer, keys: readonly string[]): Stub =>
+    stubGateway({
+      upstream: cannedUpstream(({ url }) => (url.endsWith("/count_tokens") ? counter : NATIVE_MESSAGE)),
+      providers: [
+        providerSettings({ id: "anthropic", baseUrl: "https://api.anthropic.com", credentials: keys.map(storedKey) }),
+      ],
+      snapshot: { routes: new Map([["r", routeOf("r", [MODEL, "anthropic:claude-opus-4-5"])]]) },
+    });
+  /** The models that answer four calls, by the keys with which they were called. */
+  const answering = async (gateway: Stub): Promise<readonly unknown[]> => {
+    const asked = { ...BODY, max_tokens: 9, x_gateway: { route: "r" } };
+    for (let call = 0; call < 4; call++) expect((await gateway.call(MESSAGES, asked)).status).toBe(200);
+    return gateway.sent.slice(-4).map(({ body, headers }) => [JSON.parse(body).model, headers["x-api-key"]]);
+  };
+
+  for (const keys of [["one"], ["one", "two"]])
+    test(`[d7.5 d12.11] keeps no call for an answer from the target and its keys, of which there are ${keys.length}`, async () => {
+      const untold = await answering(withCounter(limited, keys));
+      for (const counter of [limited, { ...limited, status: 503 }, { body: "no count" }]) {
+        const gateway = withCounter(counter, keys);
+        for (let asked = 0; asked < 20; asked++) {
+          const count = await gateway.call(COUNT_TOKENS, { ...BODY, x_gateway: { route: "r", num_retries: 0 } });
+          expect(count.status).toBeGreaterThanOrEqual(400);
+        }
+        const told = await answering(gateway);
+        expect(told.map(([model]: any) => model)).toEqual(untold.map(([model]: any) => model));
+        expect(new Set(told.map(([, key]: any) => key)).size).toBe(new Set(untold.map(([, key]: any) => key)).size);
+      }
+    });
+  test("[d7.9 d12.11] says nothing of how long an answer takes", async () => {
+    const gateway = withCounter({ body: '{"input_tokens":5}' }, ["one"]);
+    for (let asked = 0; asked < 40; asked++) await gateway.call(COUNT_TOKENS, { ...BODY, model: MODEL });
+    const { health } = gateway.context.routing;
+    expect([health.p95Ms(MODEL), health.latencyMs(MODEL, performance.now())]).toEqual([null, null]);
+    expect(health.patienceMs(MODEL)).toBe(10_000);
   });
 });
