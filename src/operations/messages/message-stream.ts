@@ -6,7 +6,7 @@
 // `message-events.ts`; those of `/responses`: `operations/responses/answer/response-writer.ts`. Rule: Blocks one after the
 // other; the arguments of a tool call in as many deltas as the provider sent, and whole where it sends them whole.
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
-import type { ChatChunk, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
+import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
 import { type Json, type JsonObject, isText } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import {
@@ -85,7 +85,7 @@ export class MessageWriter implements StreamWriter {
 
   write(chunk: ChatChunk): string {
     let out = "";
-    for (const choice of chunk.choices) {
+    for (const choice of choicesIn(chunk)) {
       if (choice["stop_sequence"] !== undefined) this.#stopSequence = choice["stop_sequence"];
       if (choice.delta !== undefined) out += this.#delta(choice.delta);
     }
@@ -101,7 +101,7 @@ export class MessageWriter implements StreamWriter {
   end(chunk: ChatChunk, total: Usage): string {
     let out = this.write(chunk);
     out += this.#flush(true) + this.#close();
-    const last = chunk.choices.at(-1);
+    const last = choicesIn(chunk).at(-1);
     const ending = messageEnd({
       finishReason: last?.finish_reason,
       native: last?.native_finish_reason,
@@ -274,4 +274,9 @@ export class MessageWriter implements StreamWriter {
     if (this.#waiting.length === 0) this.#waitingCharacters = 0;
     return out;
   }
+}
+
+/** A message has one answer: further choices of a provider have no place in it. */
+function choicesIn({ choices }: ChatChunk): readonly ChunkChoice[] {
+  return choices.filter(({ index }) => (index ?? 0) === 0);
 }

@@ -109,6 +109,32 @@ test("[d12.4 d12.7] reasons for the end have their counterparts, and unknown cou
   expect(Object.keys(refused["usage"] as object)).toEqual(["input_tokens", "output_tokens"]);
 });
 
+test("[d12.5] a stream has the first of several choices alone, as the message that is not streamed", async () => {
+  const of = (index: number, delta: object, finish: string | null = null): object => ({
+    ...openaiChunk({}),
+    choices: [{ index, delta, finish_reason: finish }],
+  });
+  const words = Array.from({ length: 6 }, (_, at) => [
+    of(0, { content: ` one${at}` }),
+    of(1, { content: ` two${at}` }),
+    of(1, { content: ` three${at}` }),
+  ]).flat();
+  const { events, content } = await streamed(
+    of(0, { role: "assistant", content: "" }),
+    of(1, { role: "assistant", content: "" }),
+    ...words,
+    of(1, call(0, "a", "look", "{}")),
+    of(0, {}, "length"),
+    of(1, {}, "tool_calls"),
+  );
+  expect(content).toEqual([{ type: "text", text: "", pieces: " one0 one1 one2 one3 one4 one5" }]);
+  expect(events.at(-2)!["delta"].stop_reason).toBe("max_tokens");
+  const whole = openaiAnswer("one");
+  const second = { index: 1, message: { role: "assistant", content: "two" }, finish_reason: "stop" };
+  const { content: plain } = await message({ ...whole, choices: [...(whole as any).choices, second] });
+  expect(plain).toEqual([{ type: "text", text: "one" }]);
+});
+
 test("[d12.5] a stream is one message with blocks one after another, one signature each, and all counters at its end", async () => {
   const { events, content } = await streamed(
     openaiChunk({ role: "assistant", content: "" }),
