@@ -5,6 +5,7 @@ import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type {
   Advisory,
   ChatRequest,
+  EntryAuthor,
   Origins,
   RawPromptRules,
   RequestForm,
@@ -13,7 +14,7 @@ import type {
   WrittenRequest,
 } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { isObject, isRawNumber, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { isObject, isRawNumber, isSet, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
 import { sourceOfValues } from "../../core/request/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
@@ -40,6 +41,8 @@ export interface Translator {
   readonly rawPrompts?: RawPromptRules;
   /** Set for a count. */
   readonly counts?: true;
+  /** Set where the form has no place for several answers, so that no target is asked for them. */
+  readonly hasOneAnswer?: true;
   /** As in `RequestForm`. */
   readonly leavesServers?: true;
   /** Returns the bounds of a body of this form, where they are others than those of a conversation; memoized. */
@@ -80,12 +83,23 @@ export function translatedForm(translator: Translator): RequestForm {
     pathOf: (path, { written }) =>
       written === undefined ? path : pathIn(path, written.origins, new Set(written.ownFields), translator),
     withEntry(request, added, keepsEndpoint, author) {
-      const made = requestWithEntry(request, added, keepsEndpoint, author);
+      const { n, ...rest } = added;
+      const leavesCount = translator.hasOneAnswer === true && isSet(n);
+      const made = requestWithEntry(request, leavesCount ? rest : added, keepsEndpoint, author);
       translator.checkOwn?.(made);
-      return made;
+      return leavesCount && n !== 1 ? withoutCount(made, author) : made;
     },
   };
   return form;
+}
+
+/** The configuration of a route is that of other operations too. Throws `invalid_request` for a caller's own. */
+function withoutCount(request: ChatRequest, author: EntryAuthor): ChatRequest {
+  const message = "n means nothing here: an answer in this form is one.";
+  if (author === "caller") throw invalidRequest("n", message);
+  const written = request.written!;
+  const left: Untranslated = { path: "n", message, dropped: "always" };
+  return { ...request, written: { ...written, untranslated: [...written.untranslated, left] } };
 }
 
 function parsedRequest(text: string, bounds: BodyBounds, translator: Translator, form: RequestForm): ChatRequest {

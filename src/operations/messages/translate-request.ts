@@ -60,7 +60,11 @@ const NAMES: Translator["names"] = {
   parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
 };
 
-export const MESSAGES_TRANSLATOR: Translator = { translate: (body) => translate(body, true), names: NAMES };
+export const MESSAGES_TRANSLATOR: Translator = {
+  translate: (body) => translate(body, true),
+  names: NAMES,
+  hasOneAnswer: true,
+};
 
 /** Requests whose tokens are counted have no bound of their answer. */
 export const COUNT_TRANSLATOR = countTranslator("messages.count_tokens", {

@@ -14,6 +14,7 @@ import {
   stubGateway,
   type StubOptions,
 } from "../../harness/in-process.ts";
+import { routeOf } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { NATIVE_MESSAGE, NATIVE_RESPONSE } from "./native-answers.ts";
@@ -250,6 +251,43 @@ describe("what governs a call", () => {
       expect(stub.sent).toHaveLength(1);
     }
   });
+
+  test.each([
+    [MESSAGES, ASKED, "anthropic:claude"],
+    [RESPONSES, { input: "Why?" }, "openai:gpt-5"],
+  ] as const)(
+    "[d12.4] no target is asked for several answers, which the form has no place for: %#",
+    async (operation, asked, native) => {
+      const translated = "mistral:m";
+      const answer = ({ url }: UpstreamRequest): CannedAnswer =>
+        url.endsWith("/messages") ? NATIVE_MESSAGE : url.endsWith("/responses") ? NATIVE_RESPONSE : COMPLETION;
+      for (const model of [translated, native])
+        for (const n of [1, 2]) {
+          const ofRoute = gateway(answer, {
+            snapshot: { routes: new Map([["r", routeOf("r", [{ name: model, params: { n, temperature: 0.5 } }])]]) },
+          });
+          const head = await ofRoute.call(operation, { ...asked, model: "r" });
+          expect([head.status, head.headers.get("x-gateway-dropped-params")]).toEqual([
+            200,
+            n === 2 && model === translated ? "n" : null,
+          ]);
+          expect(bodyOf(ofRoute.sent[0]!)).toMatchObject({ temperature: 0.5 });
+          expect(bodyOf(ofRoute.sent[0]!)).not.toHaveProperty("n");
+          expect(ofRoute.sent[0]!.url).toEndWith(
+            model === translated ? "/chat/completions" : native.startsWith("openai") ? "/responses" : "/messages",
+          );
+          const ofCaller = gateway(answer);
+          const { status, headers } = await ofCaller.call(operation, {
+            ...asked,
+            model: native,
+            x_gateway: { fallbacks: [{ model, n }] },
+          });
+          expect([status, headers.get("x-gateway-error-param"), ofCaller.sent.length]).toEqual(
+            n === 1 ? [200, null, 1] : [400, "fallbacks[0].n", 0],
+          );
+        }
+    },
+  );
 
   test("[d12.7] figures that cannot be are 0 for the client, as those that are missing, and an estimate in the record", async () => {
     const event = (type: string, members: JsonObject): string =>

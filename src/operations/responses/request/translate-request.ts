@@ -25,7 +25,12 @@ const NAMES: Translator["names"] = {
 
 /** `earlier` is what the caller may refer to; `null` where nothing is kept. */
 export function responsesTranslator(earlier: EarlierResponses | null): Translator {
-  return { translate: (body) => translatedRequest(body, earlier), names: NAMES, leavesServers: true };
+  return {
+    translate: (body) => translatedRequest(body, earlier),
+    names: NAMES,
+    leavesServers: true,
+    hasOneAnswer: true,
+  };
 }
 
 export function inputTokensTranslator(earlier: EarlierResponses | null): Translator {
