@@ -1,4 +1,4 @@
-// The tables as Kysely sees them. What their columns hold is in columns.ts.
+// The tables as Kysely sees them. What their columns hold is in database/columns.ts.
 import type { Generated } from "kysely";
 import type { JsonObject } from "../core/json.ts";
 import {

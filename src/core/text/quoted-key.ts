@@ -6,6 +6,7 @@ import { KeyWindows } from "./key-windows.ts";
 import { memoizeBounded } from "../memoization.ts";
 import { CREDENTIAL, spellingsOf } from "./secret-spellings.ts";
 
+const MIN_LENGTH = 16;
 /**
  * The number of characters of a possible key that are let through before the rest is held back. The beginning of a key
  * is often the vendor's prefix, and ordinary text must not be delayed by it.
@@ -14,6 +15,14 @@ const SHOWN_LENGTH = 8;
 const MAX_KNOWN = 1_000;
 /** In code units. A shorter text is faster looked at unit by unit. */
 const LONG_TEXT = 1_024;
+
+/**
+ * Whether a secret looks like a key, and not like a word, a path or an address, which may be configured in place of a
+ * secret.
+ */
+export function isKey(secret: string): boolean {
+  return secret.length >= MIN_LENGTH && /\d/.test(secret) && /[a-z]/i.test(secret) && !/^[./~]|:\/\//.test(secret);
+}
 
 const joined = (keys: readonly string[]): string => keys.join("\n");
 

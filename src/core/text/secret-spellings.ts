@@ -1,18 +1,9 @@
-// How a secret may be spelled in a text that others wrote. Two searches read this list: `redaction.ts` removes every
-// secret, and parts of one, from errors, which are short; `quoted-key.ts` removes whole keys from answers, which have to
-// pass quickly, and where an ordinary word that is configured in place of a key must stay.
+// How a secret may be spelled in a text that others wrote. Two searches use these spellings: `redaction.ts` removes every
+// secret, and parts of one, from errors, which are short. `quoted-key.ts` removes only whole keys from answers, which have
+// to pass quickly.
 
 /** Stands in a text for a secret that was removed. */
 export const CREDENTIAL = "[credential]";
-const MIN_KEY = 16;
-
-/**
- * Whether a secret looks like a key, and not like a word, a path or an address, which may be configured in place of a
- * secret.
- */
-export function isKey(secret: string): boolean {
-  return secret.length >= MIN_KEY && /\d/.test(secret) && /[a-z]/i.test(secret) && !/^[./~]|:\/\//.test(secret);
-}
 
 /** Returns the secret as it is, quoted, backwards, in hexadecimal, and in base64, also within a longer text. */
 export function spellingsOf(secret: string): readonly string[] {

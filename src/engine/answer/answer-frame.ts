@@ -6,7 +6,7 @@ import { type Target, targetName } from "../../core/target.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
-import { choiceCount, promptCount } from "../fit/raw-prompts.ts";
+import { choiceCount, leastChoices } from "../fit/raw-prompts.ts";
 import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
 import type { AnswerFrame } from "./non-streaming-answer.ts";
 
@@ -27,7 +27,7 @@ export function answerFrame(
     sameShape: provider.sameShape,
     legacyFunctions: !isRound && fitted.request.options.legacyFunctions,
     choices: choiceCount(fitted.request),
-    ...(promptCount(fitted.request) > 1 && { needsAllChoices: true as const }),
+    leastChoices: leastChoices(fitted.request),
     ...(fitted.firstCallAlone === true && { firstCallAlone: true as const }),
     isRepeated: cached?.isRepeated === true,
   };

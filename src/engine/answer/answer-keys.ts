@@ -4,8 +4,7 @@
 import type { ChatChunk, ChunkChoice, ChunkDelta } from "../../core/chat.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../core/text/quoted-key.ts";
-import { isKey } from "../../core/text/secret-spellings.ts";
+import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../core/text/quoted-key.ts";
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isLongEvent } from "../long-bodies/read-in-turns.ts";

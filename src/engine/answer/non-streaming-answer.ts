@@ -30,8 +30,8 @@ export interface AnswerFrame {
   readonly legacyFunctions: boolean;
   /** The number of choices that were requested. */
   readonly choices: number;
-  /** They belong to several prompts, so that an answer that lacks one is not complete. */
-  readonly needsAllChoices?: true;
+  /** The least number of choices of a complete answer. */
+  readonly leastChoices: number;
   /** Every call of a choice but the first is left out. */
   readonly firstCallAlone?: true;
   /** The answer was given before, or to another call, so that it gets an id of its own (promise 13.5). */

@@ -66,9 +66,10 @@ function decoded(
 }
 
 /**
- * Throws MalformedAnswer. Among the answers of several requests, the absence of choices would go unnoticed; and of several
- * prompts, whose choices are told apart by their number, a client would take a choice for that of another prompt.
- * `requests` is how many requests the choices were divided among.
+ * Throws MalformedAnswer if the answer has no choices, or if the request has several prompts and the answer does not have
+ * all of their choices. The position of a choice says to which prompt it belongs, so that after a missing one a client
+ * would read the text for one prompt as the text for another. `requests` is the number of equal requests that share the
+ * choices between them.
  */
 export function requireChoices({ choices }: ChatAnswer, request: ChatRequest, requests = 1): void {
   if (choices.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");

@@ -34,7 +34,7 @@ export function resolveCredential(
 
 /**
  * Reports that the provider refused the credential, or asked it to wait for `askedMs`, if that is what the failure means.
- * The credential is then avoided for a while. A wait that a count of tokens got is not one for answers.
+ * The credential is then avoided for a while. A rate limit on counts of tokens does not concern answers, so it is ignored.
  */
 export function reportRefused(
   failure: UpstreamFailure,

@@ -254,8 +254,8 @@ export class AttemptRun<T> {
     if (sends && this.#isBlocked()) return { kind: "refused", reason: null, isBlocked: true };
     lifetime.sends();
 
-    // 9. the breaker of the target, whose probe this attempt may be, unless only a count is asked for: vendors limit those
-    // apart from answers, and they take a fraction of the time
+    // 9. the breaker of the target, whose probe this attempt may be, unless only a count is asked for: counts have rate
+    // limits of their own and take a fraction of the time (https://platform.claude.com/docs/en/build-with-claude/token-counting)
     if (sends) {
       if (fitted.request.form.counts !== true) this.#enterBreaker();
       call.sendsTo(resolved.target);

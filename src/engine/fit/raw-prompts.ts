@@ -67,6 +67,11 @@ export function choiceCount(request: Pick<ChatRequest, "form" | "messages" | "he
   return (request.params.n ?? 1) * promptCount(request);
 }
 
+/** Returns how many choices a whole answer has at least: those of every prompt, where there are several, and else one. */
+export function leastChoices(request: Parameters<typeof choiceCount>[0]): number {
+  return promptCount(request) > 1 ? choiceCount(request) : 1;
+}
+
 /** Returns how many answers are generated for each prompt, of which some may not be shown. */
 export function generatedCount({ form, params, extra }: ChatRequest): number {
   const { n = 1 } = params;

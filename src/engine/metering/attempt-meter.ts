@@ -243,8 +243,8 @@ export interface StreamFigures {
 
 /**
  * Returns what a stream has used so far; `null` when nothing is known. `decoder` says how often the provider has run its
- * own tools, which only the figures at its end tell otherwise; undefined before the answer has begun, and for one that
- * came as JSON.
+ * own tools, which is otherwise known only at the end, and whether its figures include the answer; it is undefined before
+ * the answer has begun, and for an answer that came as JSON.
  */
 export function streamUsage(
   request: ChatRequest,

@@ -84,18 +84,21 @@ export function translatedForm(translator: Translator): RequestForm {
       written === undefined ? path : pathIn(path, written.origins, new Set(written.ownFields), translator),
     withEntry(request, added, keepsEndpoint, author) {
       const { n, ...rest } = added;
-      const leavesCount = translator.hasOneAnswer === true && isSet(n);
-      const made = requestWithEntry(request, leavesCount ? rest : added, keepsEndpoint, author);
+      const leavesOut = translator.hasOneAnswer === true && isSet(n);
+      const made = requestWithEntry(request, leavesOut ? rest : added, keepsEndpoint, author);
       translator.checkOwn?.(made);
-      return leavesCount && n !== 1 ? withoutCount(made, author) : made;
+      return leavesOut && n !== 1 ? withoutChoices(made, author) : made;
     },
   };
   return form;
 }
 
-/** The configuration of a route is that of other operations too. Throws `invalid_request` for a caller's own. */
-function withoutCount(request: ChatRequest, author: EntryAuthor): ChatRequest {
-  const message = "n means nothing here: an answer in this form is one.";
+/**
+ * Notes that an `n` above 1 is left out. Routes may set it, because they serve other operations as well. Throws
+ * `invalid_request` where the caller has set it.
+ */
+function withoutChoices(request: ChatRequest, author: EntryAuthor): ChatRequest {
+  const message = "n cannot be used here, because this operation always has a single answer.";
   if (author === "caller") throw invalidRequest("n", message);
   const written = request.written!;
   const left: Untranslated = { path: "n", message, dropped: "always" };

@@ -146,7 +146,7 @@ export class StreamNormalizer {
   get isFinished(): boolean {
     return this.#written !== null;
   }
-  /** Whether as many choices have begun as have to, and every choice that began has its finish reason. */
+  /** Whether at least the required number of choices has begun, and every choice that began has its finish reason. */
   get isComplete(): boolean {
     return this.#repair.isComplete;
   }

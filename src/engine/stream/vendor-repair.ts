@@ -78,10 +78,9 @@ export class VendorRepair implements StreamStage {
   get hasFinish(): boolean {
     return this.#choices.some((choice) => choice.finish !== null);
   }
-  /** Whether as many choices have begun as have to, and every choice that began has its finish reason. */
+  /** Whether at least the required number of choices has begun, and every choice that began has its finish reason. */
   get isComplete(): boolean {
-    const least = this.#frame.needsAllChoices === true ? this.#frame.choices : 1;
-    return this.#choices.length >= least && this.#choices.every((choice) => choice.finish !== null);
+    return this.#choices.length >= this.#frame.leastChoices && this.#choices.every((choice) => choice.finish !== null);
   }
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);

@@ -137,7 +137,7 @@ class MessageStream implements StreamDecoder {
     return this.#searches === 0 ? {} : { web_search: this.#searches };
   }
 
-  /** message_start tells a few tokens of an answer that has not begun. */
+  /** The output tokens in message_start do not count, because the answer has not begun there. */
   countsAnswer(): boolean {
     return this.#countsAnswer;
   }
@@ -334,7 +334,7 @@ function refusalIn(details: Json | undefined): readonly ChatChunk[] {
   return refusal === null ? NO_CHUNKS : [chunkOf({ refusal })];
 }
 
-/** Servers that tell nothing of the answer where it begins tell the figures of the prompt all the same. */
+/** Some servers report no output tokens in message_start; their figures of the prompt are valid all the same. */
 function withAnswerCount(message: JsonObject): JsonObject {
   const { usage } = message;
   return isObject(usage) && !isSet(usage["output_tokens"])

@@ -47,8 +47,8 @@ export interface StreamDecoder {
   /** How often the provider has run each of its own tools so far. Absent where the events do not say it. */
   toolUses?(): Readonly<Record<string, number>>;
   /**
-   * Whether the figures so far count the answer, and not only the prompt, with which the stream began. Absent where all
-   * figures do.
+   * Whether the usage reported so far includes the answer, and not only the prompt, which is known when the stream begins.
+   * Absent where a reported usage always includes it.
    */
   countsAnswer?(): boolean;
   /** Throws StreamError when the event carries an error of the provider. */

@@ -85,6 +85,7 @@ export const frameOf = (provider: Provider, choices: number): AnswerFrame => ({
   sameShape: provider.sameShape,
   legacyFunctions: false,
   choices,
+  leastChoices: 1,
   isRepeated: false,
 });
 const NO_FIGURES = (): Usage => ({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 });

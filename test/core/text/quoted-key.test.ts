@@ -1,8 +1,7 @@
 // Keys in answers: whole texts in every usual spelling, and texts in pieces against the whole text.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { KeyFinder, keyRemover, KeyWatch } from "../../../src/core/text/quoted-key.ts";
-import { isKey } from "../../../src/core/text/secret-spellings.ts";
+import { isKey, KeyFinder, keyRemover, KeyWatch } from "../../../src/core/text/quoted-key.ts";
 
 const KEY = "sk-proj-Ab3_dEf9-ghIJ7klMNop5qrST";
 const inPieces = (key: string, pieces: readonly string[]): readonly string[] => {
