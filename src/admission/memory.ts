@@ -99,8 +99,7 @@ class MemoryLimits implements MemoryLimitStore {
         : new CountKeeper({ countStore, accounts, times, journalled, laterJournalled, holds, laterHolds, onFault });
     this.#keeper = keeper;
     this.#writeLedger = writeLedger;
-    this.#timer = keeper === null ? null : setInterval(() => this.#keep(keeper), keepEveryMs);
-    this.#timer?.unref();
+    this.#timer = keeper === null ? null : setInterval(() => this.#keep(keeper), keepEveryMs).unref();
   }
 
   reserve(needs: readonly Need[], call = "", holder?: string): Reservation | Shortage {

@@ -75,8 +75,7 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): Fol
   };
   const timer = setInterval(() => {
     if (looks === 0) void follow();
-  }, LOOK_MS);
-  timer.unref();
+  }, LOOK_MS).unref();
   void follow();
   return { follow, end: () => clearInterval(timer) };
 }

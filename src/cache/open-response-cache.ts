@@ -96,7 +96,6 @@ export function followTenants(
   };
   subscribe(() => look(false));
   look(true);
-  const timer = setInterval(look, FOLLOW_MS, true);
-  timer.unref();
+  const timer = setInterval(look, FOLLOW_MS, true).unref();
   return () => clearInterval(timer);
 }

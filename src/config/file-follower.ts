@@ -46,8 +46,7 @@ export class FileFollower {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#text = options.text;
-    this.#timer = setInterval(() => void this.check(), options.pollMs);
-    this.#timer.unref();
+    this.#timer = setInterval(() => void this.check(), options.pollMs).unref();
     this.#watcher = this.#watchFolder();
   }
 

@@ -91,8 +91,7 @@ export function openLog(options: { readonly level: LogLevel; readonly output: nu
       logger.warn({ lines: dropped - reportedDrops }, "log lines were dropped: their reader is too slow");
     reportedDrops = dropped;
     void sink.flush();
-  }, FLUSH_MS);
-  timer.unref();
+  }, FLUSH_MS).unref();
   return {
     publish: publishes ? (record) => unauthenticated.mayLog(record) && sink.write(`${callLine(record)}\n`) : () => {},
     info: (fields, message) => logger.info(fields, message),

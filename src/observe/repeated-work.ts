@@ -76,8 +76,7 @@ export function openRepeatedWork({
   const rest = (ms: number): void => {
     if (isClosed) return;
     stop();
-    timer = setTimeout(wake, ms);
-    timer.unref();
+    timer = setTimeout(wake, ms).unref();
   };
   const wake = (): void => {
     if (isClosed) return;

@@ -112,8 +112,7 @@ class FollowedReplicas implements ReplicaWatch {
   begin(): void {
     this.#checking = this.check().finally(() => {
       if (this.#isClosed) return;
-      this.#timer = setTimeout(() => this.begin(), this.#options.everyMs ?? EVERY_MS);
-      this.#timer.unref();
+      this.#timer = setTimeout(() => this.begin(), this.#options.everyMs ?? EVERY_MS).unref();
     });
   }
 

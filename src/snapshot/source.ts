@@ -154,8 +154,7 @@ class FollowingSource implements SnapshotSource {
             onText: (changed) => this.#applyText(file, changed),
             onFault: (fault) => this.#report("file", fault),
           });
-    this.#storeTimer = setInterval(() => this.#pollStore(), pollMs);
-    this.#storeTimer.unref();
+    this.#storeTimer = setInterval(() => this.#pollStore(), pollMs).unref();
     this.#endWatch = options.store.watch(() => void this.#checkStore({ again: false }));
   }
 

@@ -97,8 +97,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
     announcedMs = nowMs;
     if (options.clusterNodes === null) replica.announce(ANNOUNCEMENT);
     reportDeadReplicas();
-  }, TICK_MS);
-  timer.unref();
+  }, TICK_MS).unref();
   return {
     // a worker for which a supervisor reserves has stated its calls itself
     reserve: (needs: readonly Need[], call = "", holder?: string): MaybePromise<Reservation | Shortage> =>

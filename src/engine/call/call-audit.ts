@@ -78,8 +78,7 @@ export class CallAudit {
     const key = `${called.action} ${called.principal.tokenId}`;
     const known = this.#minutes.get(key);
     if (known !== undefined) return known;
-    const ends = setTimeout(() => void this.#end(key), MINUTE_MS);
-    ends.unref();
+    const ends = setTimeout(() => void this.#end(key), MINUTE_MS).unref();
     const minute: Minute = { ends, first: called, rows: 0, more: 0 };
     this.#minutes.set(key, minute);
     return minute;

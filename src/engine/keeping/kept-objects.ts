@@ -118,8 +118,7 @@ export class KeptObjects<Value = unknown> implements KeptStore<Value> {
       this.#timer = undefined;
       this.#removeExpired();
       this.#wait();
-    }, waitMs);
-    this.#timer.unref();
+    }, waitMs).unref();
   }
 }
 

@@ -42,8 +42,7 @@ export function placesStore<Value>(
     look();
     void removeGone();
   });
-  const timer = setInterval(() => void removeGone(), RETRY_MS);
-  timer.unref();
+  const timer = setInterval(() => void removeGone(), RETRY_MS).unref();
   const kept: KeptStore<Value> = {
     get untilMs() {
       return store.untilMs;

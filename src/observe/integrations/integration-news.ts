@@ -34,9 +34,7 @@ export function integrationNews(
       message = why;
       const waitMs = quietUntilMs - clock.monotonic();
       if (waitMs <= 0) return report();
-      if (isReported || timer !== null) return;
-      timer = setTimeout(report, waitMs);
-      timer.unref();
+      if (!isReported) timer ??= setTimeout(report, waitMs).unref();
     },
     back(what: Delivered): void {
       failing.delete(what);

@@ -89,8 +89,7 @@ export class IntegrationThread {
     this.#seen = options.integrations.map(zeros);
     this.#handed = options.integrations.map(() => 0);
     this.#begin();
-    this.#checkTimer = setInterval(() => this.#checkHealth(), CHECK_MS);
-    this.#checkTimer.unref();
+    this.#checkTimer = setInterval(() => this.#checkHealth(), CHECK_MS).unref();
   }
 
   get restarts(): number {
@@ -123,10 +122,7 @@ export class IntegrationThread {
     this.#masks.push(mask);
     this.#units += line.length;
     if (this.#lines.length >= BLOCK_CALLS || this.#units >= BLOCK_UNITS) this.#hand();
-    else if (this.#blockTimer === null) {
-      this.#blockTimer = setTimeout(() => this.#hand(), BLOCK_WAIT_MS);
-      this.#blockTimer.unref();
-    }
+    else this.#blockTimer ??= setTimeout(() => this.#hand(), BLOCK_WAIT_MS).unref();
   }
 
   /** Records that are not delivered within that time are counted as dropped. */
@@ -202,8 +198,7 @@ export class IntegrationThread {
     this.#restarts += 1;
     const { firstWaitMs = FIRST_WAIT_MS } = this.#options;
     const waitMs = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** Math.min(20, this.#restartsInRow++));
-    this.#restartTimer = setTimeout(() => this.#begin(), waitMs);
-    this.#restartTimer.unref();
+    this.#restartTimer = setTimeout(() => this.#begin(), waitMs).unref();
   }
 
   /** Calls that were handed over and not settled are lost with their thread. */

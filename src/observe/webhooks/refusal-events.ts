@@ -117,9 +117,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
     const tally: Tally = { refused, sinceMs: refused.startedAtMs };
     tallies.set(key, tally);
     report(tally, clock.now());
-    if (timer !== null) return;
-    timer = setInterval(reportAll, EVERY_MS);
-    timer.unref();
+    timer ??= setInterval(reportAll, EVERY_MS).unref();
   };
 
   return {

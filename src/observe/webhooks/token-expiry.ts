@@ -48,8 +48,7 @@ export function watchTokenExpiry(
     }
     reported = still;
   };
-  const timer = setInterval(check, EVERY_MS);
-  timer.unref();
+  const timer = setInterval(check, EVERY_MS).unref();
   return { check, close: () => clearInterval(timer) };
 }
 

@@ -72,8 +72,7 @@ export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) =>
   };
   const timer = setInterval(() => {
     for (const channel of samples.keys()) void ask(channel, true);
-  }, KEPT_EVERY_MS);
-  timer.unref();
+  }, KEPT_EVERY_MS).unref();
 
   return {
     join(channel: WorkerChannel): void {

@@ -18,8 +18,7 @@ const NEWS_MS = 250;
 export function openSharedTargets(clock: Pick<Clock, "monotonic">, onChange: (change: BreakerChange) => void) {
   const hub = openHealthHub<WorkerChannel>({ send: (to, news) => to.notify("target_news", news), onChange });
   const slots = openSharedSlots<WorkerChannel>((to, id, turn) => to.notify("slot_turn", { id, turn }));
-  const timer = setInterval(() => hub.flush(), NEWS_MS);
-  timer.unref();
+  const timer = setInterval(() => hub.flush(), NEWS_MS).unref();
   return {
     join(channel: WorkerChannel): void {
       channel.handle("target_news", (news) => hub.report(channel, news, clock.monotonic()));
@@ -65,8 +64,7 @@ export function openWorkerRouting(
   const news = new CollectedNews(() => setImmediate(say));
   const health = openHealth(undefined, news);
   channel.handle("target_news", (heard) => health.learn(heard, clock.monotonic()));
-  const timer = setInterval(say, NEWS_MS);
-  timer.unref();
+  const timer = setInterval(say, NEWS_MS).unref();
   return {
     routing: { health, hedging: openHedging(health), concurrency: slots, prompts: new KeptPrompts(), random },
     close: () => clearInterval(timer),

@@ -20,8 +20,7 @@ export function followPostgres(newClient: () => Client, channel: string) {
     timer = setTimeout(() => {
       timer = null;
       void connect();
-    }, pauseMs);
-    timer.unref();
+    }, pauseMs).unref();
     pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
   };
   const lost = (which: Client): void => {

@@ -46,9 +46,7 @@ export function everyHour(
       .finally(() => (running = null));
   };
   const first = setTimeout(run, firstMs);
-  const timer = setInterval(run, EVERY_MS);
-  first.unref();
-  timer.unref();
+  const timer = setInterval(run, EVERY_MS).unref().unref();
   return async () => {
     isEnding = true;
     clearTimeout(first);

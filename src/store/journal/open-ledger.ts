@@ -68,8 +68,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   const met = new Set<string>();
   let adopting = adoptOthers(options, slot, later, met);
   const adopt = (): Promise<void> => (adopting = adopting.then(() => adoptOthers(options, slot, later, met)));
-  const timer = setInterval(() => void adopt(), options.pace?.adoptMs ?? ADOPT_MS);
-  timer.unref();
+  const timer = setInterval(() => void adopt(), options.pace?.adoptMs ?? ADOPT_MS).unref();
   return {
     refusal: () => journal.refusal(),
     open: (record, meter) => journal.open(record, meter),

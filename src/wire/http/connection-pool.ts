@@ -177,8 +177,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   #scheduleSweep(): void {
-    this.#sweep = setTimeout(() => this.#closeExpired(performance.now()), this.#bounds.idleTimeoutMs / 4);
-    this.#sweep.unref();
+    this.#sweep = setTimeout(() => this.#closeExpired(performance.now()), this.#bounds.idleTimeoutMs / 4).unref();
   }
 
   #closeExpired(nowMs: number): void {

@@ -62,8 +62,7 @@ export function openMetricsExport(
   const timer = setInterval(() => {
     if (clock.monotonic() < notBeforeMs) return;
     running ??= send(timeoutMs).finally(() => (running = null));
-  }, intervalMs);
-  timer.unref();
+  }, intervalMs).unref();
 
   return {
     count: (record) => countCall(record, sums),
