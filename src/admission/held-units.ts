@@ -15,8 +15,7 @@ export class HeldUnits {
   readonly #ofHolder = new Map<string, Map<number, number>>();
 
   add(holder: string, bucket: number, units: number): void {
-    let buckets = this.#ofHolder.get(holder);
-    if (buckets === undefined) this.#ofHolder.set(holder, (buckets = new Map<number, number>()));
+    const buckets = this.#ofHolder.getOrInsertComputed(holder, () => new Map<number, number>());
     buckets.set(bucket, (buckets.get(bucket) ?? 0) + units);
   }
 

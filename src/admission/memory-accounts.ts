@@ -58,8 +58,7 @@ export class MemoryAccounts {
 
   /** Begins a count by the key of its rule. */
   begin(key: string, value: string): Entry {
-    const entries = this.#rules.get(key) ?? newEntries(key);
-    this.#rules.set(key, entries);
+    const entries = this.#rules.getOrInsertComputed(key, newEntries);
     const entry = newEntry(entries, ruleOfKey(key), value);
     if (value === "") entries.only = entry;
     else entries.byValue.set(value, entry);
@@ -91,12 +90,10 @@ export class MemoryAccounts {
   #entriesOf(rule: LimitRule): RuleEntries {
     const there = this.#known.get(rule);
     if (there?.isForgotten === false) return there;
-    const key = keyOf(rule);
-    let entries = this.#rules.get(key);
-    if (entries === undefined) {
-      this.#rules.set(key, (entries = newEntries(key)));
+    const entries = this.#rules.getOrInsertComputed(keyOf(rule), (key) => {
       this.#added += 1;
-    }
+      return newEntries(key);
+    });
     this.#known.set(rule, entries);
     return entries;
   }

@@ -13,12 +13,11 @@ export function openPinnedOrigins(check: (url: string) => Promise<string>): Pinn
   return {
     of(url) {
       const { origin } = new URL(url);
-      const pinned = known.get(origin);
-      if (pinned !== undefined) return pinned;
-      const found = check(url);
-      known.set(origin, found);
-      found.catch(() => known.delete(origin));
-      return found;
+      return known.getOrInsertComputed(origin, () => {
+        const found = check(url);
+        found.catch(() => known.delete(origin));
+        return found;
+      });
     },
     forget: (url) => void known.delete(new URL(url).origin),
   };

@@ -1,6 +1,7 @@
 // Finds the account, and the channel of its tenant, for a rule and a value, and decides when a replica may forget an
 // account.
 import { type Account, MAX_VALUES } from "../limit-store.ts";
+import { keyOf } from "../kept-state.ts";
 import type { LimitRule } from "../../core/configured/limit.ts";
 import { forgetReported, type Moment, newAccount, type ReplicaAccount } from "./replica-account.ts";
 import { type Channel, newChannel } from "./channel-state.ts";
@@ -47,9 +48,7 @@ export class AccountsOfRules {
   }
 
   channelOf(tag: string): Channel {
-    let channel = this.#channels.get(tag);
-    if (channel === undefined) this.#channels.set(tag, (channel = newChannel(tag, this.#options.keys.group(tag), 0)));
-    return channel;
+    return this.#channels.getOrInsertComputed(tag, () => newChannel(tag, this.#options.keys.group(tag), 0));
   }
 
   channelOfRule(rule: LimitRule): Channel {
@@ -114,15 +113,13 @@ export class AccountsOfRules {
   }
 
   #foundOf(rule: LimitRule): Found {
-    let found = this.#byRule.get(rule);
-    if (found?.isForgotten === false) return found;
-    // A rule whose limit is changed keeps its count; a rule whose unit or window is changed begins a new one.
-    const key = [rule.tenantId, rule.id, rule.kind, rule.unit, rule.window].join("\n");
-    found = this.#byKey.get(key);
-    if (found === undefined) {
-      found = { channel: this.channelOf(rule.tenantId), values: new Map(), isForgotten: false };
-      this.#byKey.set(key, found);
-    }
+    const known = this.#byRule.get(rule);
+    if (known?.isForgotten === false) return known;
+    const found = this.#byKey.getOrInsertComputed(keyOf(rule), (): Found => ({
+      channel: this.channelOf(rule.tenantId),
+      values: new Map(),
+      isForgotten: false,
+    }));
     this.#byRule.set(rule, found);
     return found;
   }

@@ -59,16 +59,13 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   /** The latest keys at each address, with which a configuration that was read again begins. */
   const latest = new Map<string, IssuerKeys>();
   const documents = new WeakMap<LoginIssuer, Promise<JsonObject>>();
-  const keysOf = (issuer: LoginIssuer): IssuerKeys => {
-    let keys = keySets.get(issuer);
-    if (keys === undefined) {
+  const keysOf = (issuer: LoginIssuer): IssuerKeys =>
+    keySets.getOrInsertComputed(issuer, () => {
       const place = JSON.stringify([issuer.issuer, issuer.keysUrl]);
-      keys = openIssuerKeys({ issuer, upstream, clock, onFault, former: latest.get(place) ?? null });
-      keySets.set(issuer, keys);
+      const keys = openIssuerKeys({ issuer, upstream, clock, onFault, former: latest.get(place) ?? null });
       latest.set(place, keys);
-    }
-    return keys;
-  };
+      return keys;
+    });
 
   const verify = async (
     text: string,
@@ -88,14 +85,10 @@ export function openLogins({ upstream, clock, onFault }: LoginsOptions): Logins 
   };
 
   return {
-    documentOf(issuer) {
-      let document = documents.get(issuer);
-      if (document === undefined) {
-        document = discoveryDocument(issuer.issuer, upstream).finally(() => documents.delete(issuer));
-        documents.set(issuer, document);
-      }
-      return document;
-    },
+    documentOf: (issuer) =>
+      documents.getOrInsertComputed(issuer, () =>
+        discoveryDocument(issuer.issuer, upstream).finally(() => documents.delete(issuer)),
+      ),
     async identifyFor(clientId, text, issuer, nowMs) {
       const jose = await import("jose");
       const payload = await verified(text, { ...issuer, audiences: [clientId] }, keysOf(issuer), nowMs, jose);

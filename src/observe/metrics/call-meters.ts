@@ -203,11 +203,8 @@ class AttemptCounts {
   count({ attempts }: CallRecord): void {
     for (const { provider: id, code, fromCache } of attempts) {
       if (fromCache) continue;
-      const key = `${id} ${code}`;
-      const known = this.#attempts.get(key);
-      if (known === undefined)
-        this.#attempts.set(key, { provider: this.#provider(id), code: code ?? "none", count: 1 });
-      else known.count++;
+      const started = () => ({ provider: this.#provider(id), code: code ?? "none", count: 0 });
+      this.#attempts.getOrInsertComputed(`${id} ${code}`, started).count++;
     }
     if (this.#attempts.size > MAX_GROUPS) this.flush();
   }

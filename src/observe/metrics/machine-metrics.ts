@@ -54,14 +54,7 @@ async function valuesOf(registry: Registry, name: string): Promise<ProcessMetric
 async function* sums(
   processes: readonly MetricSamples[],
 ): AsyncGenerator<{ readonly registry: Registry; readonly name: string }> {
-  const byName = new Map<string, ProcessMetric[]>();
-  for (const samples of processes)
-    for (const metric of samples) {
-      const same = byName.get(metric.name);
-      if (same === undefined) byName.set(metric.name, [metric]);
-      else same.push(metric);
-    }
-  for (const [name, [first, ...others]] of byName) {
+  for (const [name, [first, ...others]] of Map.groupBy(processes.flat(), (metric) => metric.name)) {
     let sum: Registry = AggregatorRegistry.aggregate([[first!]]);
     // One process after the other: thousands of series of many processes would take too long at once.
     for (const other of others) {

@@ -187,17 +187,12 @@ class RuleNumbers {
 
   /** Adds a rule that has no number yet to `added`. */
   numberOf(rule: LimitRule, added: (readonly [number, LimitRule])[]): number {
-    const known = this.#ofObject.get(rule);
-    if (known !== undefined) return known;
-    const text = JSON.stringify(rule);
-    let number = this.#ofText.get(text);
-    if (number === undefined) {
-      number = this.#ofText.size;
-      this.#ofText.set(text, number);
-      added.push([number, rule]);
-    }
-    this.#ofObject.set(rule, number);
-    return number;
+    return this.#ofObject.getOrInsertComputed(rule, () =>
+      this.#ofText.getOrInsertComputed(JSON.stringify(rule), () => {
+        added.push([this.#ofText.size, rule]);
+        return this.#ofText.size;
+      }),
+    );
   }
 }
 

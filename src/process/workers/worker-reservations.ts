@@ -155,15 +155,11 @@ export type Journalled = JournalledLimits | "reserved" | "nothing";
 export function endCall(held: readonly HeldReservation[], journalled: Journalled, through = 0): void {
   const charges = new Map<string, number[]>();
   const openOf = held.map(({ reservation: { needs }, isOpen }) => needs.filter((_, index) => isOpen[index] === true));
-  const chargesOf = (account: Account): number[] => {
-    const key = `${account.rule.id}\n${account.value}`;
-    const known = charges.get(key);
-    if (known !== undefined) return known;
-    const count = openOf.flat().filter((need) => isSame(need.account, account)).length;
-    const fresh = [...openCharges(account, count, journalled as JournalledLimits, through)];
-    charges.set(key, fresh);
-    return fresh;
-  };
+  const chargesOf = (account: Account): number[] =>
+    charges.getOrInsertComputed(`${account.rule.id}\n${account.value}`, () => {
+      const count = openOf.flat().filter((need) => isSame(need.account, account)).length;
+      return [...openCharges(account, count, journalled as JournalledLimits, through)];
+    });
   for (const { reservation, isOpen } of held)
     reservation.settle(
       reservation.needs.map(({ account, units }, index) => {

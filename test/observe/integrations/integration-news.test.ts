@@ -17,7 +17,10 @@ test("a sink that fails and recovers with every call is reported once in a minut
   // timers of the turned time are numbers
   const turned = globalThis.setTimeout as unknown as (run: () => void, waitMs: number) => number;
   Object.assign(globalThis, {
-    setTimeout: (run: () => void, waitMs: number) => ({ id: turned(run, waitMs), unref: () => {} }),
+    setTimeout: (run: () => void, waitMs: number) => {
+      const timer = { id: turned(run, waitMs), unref: () => timer };
+      return timer;
+    },
   });
   const news = integrationNews(log, { integration: "mine" }, time.clock);
   for (let count = 0; count < 50; count++) {

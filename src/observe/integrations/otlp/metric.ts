@@ -81,8 +81,7 @@ export class MetricSums {
 
   /** `tenantId` is left out for a series that has counted before. */
   #point(instrument: Instrument, key: string, attributes: () => Attributes, tenantId?: string | null): Point {
-    let points = this.#points.get(instrument);
-    if (points === undefined) this.#points.set(instrument, (points = new Map()));
+    const points = this.#points.getOrInsertComputed(instrument, (): Points => new Map());
     const known = points.get(key);
     if (known !== undefined) return known;
     if (key !== OVERFLOW_KEY && (points.size >= MAX_SERIES || !this.#mayAdd(instrument, tenantId)))
