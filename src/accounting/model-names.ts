@@ -45,13 +45,11 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
       now.tenantProviders.size === 0 && now.projectProviders.size === 0
         ? `${provider}:${model}`
         : `${tenantId}/${projectId}/${provider}:${model}`;
-    const known = remembered.get(key);
-    if (known !== undefined) return known;
-    const name = routed.has(`${provider}:${model}`)
-      ? { name: model, isConfigured: true }
-      : listedName(tenantId === null ? now : snapshotSeenBy(now, { tenantId, projectId }), sources, provider, model);
-    remembered.set(key, name);
-    return name;
+    return remembered.getOrMake(key, () =>
+      routed.has(`${provider}:${model}`)
+        ? { name: model, isConfigured: true }
+        : listedName(tenantId === null ? now : snapshotSeenBy(now, { tenantId, projectId }), sources, provider, model),
+    );
   };
 
   return {

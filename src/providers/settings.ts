@@ -216,12 +216,8 @@ function settingsShape(families: readonly ProviderFamily[]): Readonly<Record<str
     for (const { name, meaning, default: fallback } of settings) {
       if (Object.hasOwn(ENTRY_SHAPE, name))
         throw new Error(`${label} has a setting ${name}, which is a key of all providers`);
-      meanings.set(
-        name,
-        (meanings.get(name) ?? new Set()).add(
-          `${label}: ${meaning.replace(/\.$/, "")}${fallback === undefined || meaning.includes(fallback) ? "" : `, by default \`${fallback}\``}.`,
-        ),
-      );
+      const given = fallback === undefined || meaning.includes(fallback) ? "" : `, by default \`${fallback}\``;
+      meanings.getOrInsertComputed(name, () => new Set()).add(`${label}: ${meaning.replace(/\.$/, "")}${given}.`);
     }
   return Object.fromEntries(
     [...meanings].map(([name, texts]) => [

@@ -63,9 +63,7 @@ function limitEffects(answered: readonly Answered[], world: RuleWorld): readonly
     const needs = accounts.flatMap(({ rule, value }) => {
       const units = rule.mode === "enforce" ? unitsOf(rule, call, cost) : null;
       if (units === null) return [];
-      const key = accountKey({ rule, value });
-      const count = counts.get(key) ?? newCount(rule);
-      counts.set(key, count);
+      const count = counts.getOrInsertComputed(accountKey({ rule, value }), () => newCount(rule));
       advance(count, { slidingMs: timeMs, wallMs: timeMs });
       return [{ rule, count, units }];
     });

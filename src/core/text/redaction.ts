@@ -101,8 +101,7 @@ function rangesOfParts({ text, starts, ends }: Reading, needles: readonly string
   const partsBySize = new Map<number, Set<string>>();
   for (const needle of needles) {
     const size = Math.min(MIN_PART, needle.length);
-    const parts = partsBySize.get(size) ?? new Set();
-    partsBySize.set(size, parts);
+    const parts = partsBySize.getOrInsertComputed(size, () => new Set());
     for (let at = 0; at + size <= needle.length; at++) parts.add(needle.slice(at, at + size));
   }
   const found: Range[] = [];

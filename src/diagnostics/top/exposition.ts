@@ -19,8 +19,7 @@ export function parseExposition(text: string): Exposition {
     if (match === null) continue;
     const [, name = "", written = "", digits = ""] = match;
     const value = digits === "+Inf" ? Infinity : digits === "-Inf" ? -Infinity : Number(digits);
-    let samples = all.get(name);
-    if (samples === undefined) all.set(name, (samples = new Map<string, Sample>()));
+    const samples = all.getOrInsertComputed(name, () => new Map<string, Sample>());
     samples.set(written, {
       labels: Object.fromEntries([...written.matchAll(LABEL)].map(([, label, text_]) => [label!, unescaped(text_!)])),
       value,

@@ -151,11 +151,7 @@ class StreamTexts {
   }
 
   #watchOf(place: string): KeyWatch {
-    const known = this.#watches.get(place);
-    if (known !== undefined) return known;
-    const watch = new KeyWatch(this.#finder);
-    this.#watches.set(place, watch);
-    return watch;
+    return this.#watches.getOrInsertComputed(place, () => new KeyWatch(this.#finder));
   }
 }
 

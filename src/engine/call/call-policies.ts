@@ -277,18 +277,14 @@ export class CallPolicies {
   input(request: ChatRequest, target: PolicyTarget | null): ChatRequest {
     const guards = this.#guards(this.#policies.inputGuards, target);
     if (guards.length === 0) return request;
-    const key = keyOf(guards);
-    const known = this.#guarded.get(request) ?? new Map<string, ChatRequest>();
-    this.#guarded.set(request, known);
-    const there = known.get(key);
-    if (there !== undefined) return there;
-    const fresh = underGuards(() => {
-      const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards, "conversation");
-      const guarded = this.#bounded(guards, request, guardedRequest);
-      return masks.length === 0 ? guarded : { ...guarded, held: { ...guarded.held!, masks } };
-    });
-    known.set(key, fresh);
-    return fresh;
+    const known = this.#guarded.getOrInsertComputed(request, () => new Map<string, ChatRequest>());
+    return known.getOrInsertComputed(keyOf(guards), () =>
+      underGuards(() => {
+        const masks = request.held === undefined ? NONE : this.#masksOfHeld(guards, "conversation");
+        const guarded = this.#bounded(guards, request, guardedRequest);
+        return masks.length === 0 ? guarded : { ...guarded, held: { ...guarded.held!, masks } };
+      }),
+    );
   }
 
   /**
@@ -486,11 +482,7 @@ export class CallPolicies {
   }
 
   #requestFacts(request: ChatRequest): RequestFacts {
-    const known = this.#requests.get(request);
-    if (known !== undefined) return known;
-    const fresh = new RequestFacts(request, this.#call.operation);
-    this.#requests.set(request, fresh);
-    return fresh;
+    return this.#requests.getOrInsertComputed(request, () => new RequestFacts(request, this.#call.operation));
   }
 }
 

@@ -23,8 +23,7 @@ export function textsOf(visit: (guard: TextGuard) => unknown): Texts {
     },
   };
   const within = (json: string): TextGuard => {
-    const inside = nested.get(json) ?? new Set();
-    nested.set(json, inside);
+    const inside = nested.getOrInsertComputed(json, () => new Set());
     return Object.assign((text: string, kind: "plain" | "json") => {
       if (kind === "json") return noted(text, kind);
       if (text !== "") inside.add(text);
@@ -73,9 +72,7 @@ export function priorMatches(texts: Texts, guards: readonly GuardPolicy[], match
       end: numbers[at + 3]!,
       mask: masks[numbers[at + 4]!]!,
     };
-    const known = found.get(numbers[at]!);
-    if (known === undefined) found.set(numbers[at]!, [one]);
-    else known.push(one);
+    found.getOrInsertComputed(numbers[at]!, () => []).push(one);
   }
   const matchesOf = (those: readonly string[], first: number): ReadonlyMap<string, readonly Found[]> => {
     const byText = new Map<string, readonly Found[]>();

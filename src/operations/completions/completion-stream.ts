@@ -89,11 +89,7 @@ export class CompletionWriter implements StreamWriter {
   }
 
   #placesOf(choice: number): TokenPlaces {
-    const known = this.#places.get(choice);
-    if (known !== undefined) return known;
-    const places = new TokenPlaces(this.#memo, choice);
-    this.#places.set(choice, places);
-    return places;
+    return this.#places.getOrInsertComputed(choice, () => new TokenPlaces(this.#memo, choice));
   }
 }
 

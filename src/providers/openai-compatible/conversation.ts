@@ -71,15 +71,12 @@ export function conversationTables(row: OpenAICompatibleRow): (target: Target) =
     if (ofResponses !== null && row.responses!.only.test(target.model)) return ofResponses[isMarked ? 1 : 0]!;
     if (elsewhere !== null && target.isCallersAddress) return elsewhere;
     const key = matching.map((exception) => exceptions.indexOf(exception)).join();
-    let table = tables.get(key);
-    if (table === undefined) {
+    return tables.getOrInsertComputed(key, () => {
       const further = [row, ...matching].flatMap(({ reads = [], takes = [] }) => [...reads, ...takes]);
       const own = { source: row.verified?.source ?? row.docs, ...row.conversation };
       const whole = withAssistant(own, [...further, ...(row.reasoningBack === undefined ? [] : REASONING)]);
-      table = conversationMembers(isMarked ? withMarks(whole) : whole);
-      tables.set(key, table);
-    }
-    return table;
+      return conversationMembers(isMarked ? withMarks(whole) : whole);
+    });
   };
 }
 /** The names under which clients send reasoning back. The row states the name under which it is sent to the vendor. */

@@ -45,16 +45,9 @@ export function wirePlans(row: OpenAICompatibleRow, capabilities: CapabilityTabl
     let combination = 0;
     for (let index = 0; index < exceptions.length; index++)
       if (exceptions[index]!.models.test(model)) combination |= 1 << index;
-    let plan = plans.get(combination);
-    if (plan === undefined) {
-      plan = makePlan(
-        [...exceptions.filter((_, index) => (combination & (1 << index)) !== 0), row],
-        capabilities,
-        model,
-      );
-      plans.set(combination, plan);
-    }
-    return plan;
+    return plans.getOrInsertComputed(combination, () =>
+      makePlan([...exceptions.filter((_, index) => (combination & (1 << index)) !== 0), row], capabilities, model),
+    );
   };
 }
 

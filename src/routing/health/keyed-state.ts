@@ -66,12 +66,10 @@ export function openKeyedState<T extends Kept>({
   return {
     find: (key) => kept.get(key),
     of(key, nowMs) {
-      let found = kept.get(key);
-      if (found === undefined) {
+      const found = kept.getOrInsertComputed(key, () => {
         makeRoom(nowMs);
-        found = create(nowMs);
-        kept.set(key, found);
-      }
+        return create(nowMs);
+      });
       found.usedMs = nowMs;
       return found;
     },

@@ -14,15 +14,12 @@ type Insert = Statement<unknown, SQLQueryBindings[]>;
  */
 export function sqliteInserts(database: Database, explain: (error: unknown) => unknown): CallInserts {
   const statements = new Map<string, Insert>();
-  const prepared = (table: string, columns: readonly string[], rest: string): Insert => {
-    const known = statements.get(table);
-    if (known !== undefined) return known;
-    const statement = database.prepare<unknown, SQLQueryBindings[]>(
-      `insert into "${table}" (${names(columns)}) values (${columns.map(() => "?").join(", ")}) ${rest}`,
+  const prepared = (table: string, columns: readonly string[], rest: string): Insert =>
+    statements.getOrInsertComputed(table, () =>
+      database.prepare(
+        `insert into "${table}" (${names(columns)}) values (${columns.map(() => "?").join(", ")}) ${rest}`,
+      ),
     );
-    statements.set(table, statement);
-    return statement;
-  };
   const explained = async <T>(run: () => T): Promise<T> => {
     try {
       return run();

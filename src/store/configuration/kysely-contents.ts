@@ -229,10 +229,7 @@ type ChangedIds = ReadonlyMap<string, ReadonlySet<string>>;
 
 function changedIds(rows: readonly { readonly kind: string; readonly target_id: string | null }[]): ChangedIds {
   const ids = new Map<string, Set<string>>();
-  for (const { kind, target_id: id } of rows) {
-    const of = ids.get(kind) ?? new Set();
-    ids.set(kind, of.add(id ?? ""));
-  }
+  for (const { kind, target_id: id } of rows) ids.getOrInsertComputed(kind, () => new Set()).add(id ?? "");
   return ids;
 }
 

@@ -27,8 +27,7 @@ export class RefusalAllowance {
   take(tenantId: string | null): boolean {
     const nowMs = this.#clock.monotonic();
     if (tenantId === null) return this.#unauthenticated.take(nowMs);
-    let own = this.#ofTenant.get(tenantId);
-    if (own === undefined) this.#ofTenant.set(tenantId, (own = new Tokens(TENANT)));
+    const own = this.#ofTenant.getOrInsertComputed(tenantId, () => new Tokens(TENANT));
     return own.take(nowMs) || this.#callers.take(nowMs);
   }
 }

@@ -75,11 +75,7 @@ export async function addAttempts(
     for (const { provider, model, code, tookMs } of asked) {
       const hourMs = timeMs - (timeMs % HOUR_MS);
       const key = [tenantId, hourMs, projectId, numberOf(provider), numberOf(model), numberOf(code)];
-      let group = groups.get(key.join());
-      if (group === undefined) {
-        group = { key, counts: COUNTS.map(() => 0), traceId };
-        groups.set(key.join(), group);
-      }
+      const group = groups.getOrInsertComputed(key.join(), () => ({ key, counts: COUNTS.map(() => 0), traceId }));
       const above = LATENCY_BOUNDS_MS.findIndex((bound) => tookMs <= bound);
       group.counts[0]!++;
       group.counts[1 + (above < 0 ? LATENCY_BOUNDS_MS.length : above)]!++;

@@ -133,12 +133,11 @@ function gathered(
     const timeMs = timeOfKey(call.id);
     const atMs = timeMs - (timeMs % spanMs);
     const most = isByEndUser ? call.end_user : Number(call.token_id);
-    const groups = byMost.get(most);
-    let group = groups?.find((one) => one.atMs === atMs && isSame(one.call, call, isByEndUser));
+    const groups = byMost.getOrInsertComputed(most, () => []);
+    let group = groups.find((one) => one.atMs === atMs && isSame(one.call, call, isByEndUser));
     if (group === undefined) {
       group = { atMs, call, sums: SUM_COLUMNS.map(() => ({ exact: 0, carried: 0n })) };
-      if (groups === undefined) byMost.set(most, [group]);
-      else groups.push(group);
+      groups.push(group);
     }
     add(call, timeMs, group.sums);
   }

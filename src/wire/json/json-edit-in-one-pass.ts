@@ -161,9 +161,7 @@ function byItem(edits: readonly JsonEdit[], depth: number): ReadonlyMap<number, 
   for (const edit of edits) {
     const index = edit.path[depth];
     if (typeof index !== "number") return null;
-    const known = items.get(index);
-    if (known === undefined) items.set(index, [edit]);
-    else known.push(edit);
+    items.getOrInsertComputed(index, () => []).push(edit);
   }
   return items;
 }

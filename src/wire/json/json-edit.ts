@@ -25,10 +25,7 @@ function editsBelow(edits: readonly JsonEdit[]): EditsBelow<string | number> {
   for (const { path, value } of edits) {
     const [key] = path;
     if (key === undefined) continue;
-    const edit = { path: path.length === 1 ? WHOLE : path.slice(1), value };
-    const inside = below.get(key);
-    if (inside === undefined) below.set(key, [edit]);
-    else inside.push(edit);
+    below.getOrInsertComputed(key, () => []).push({ path: path.length === 1 ? WHOLE : path.slice(1), value });
   }
   return below;
 }
