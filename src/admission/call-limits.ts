@@ -48,14 +48,9 @@ export type AttemptedTarget = LimitedTarget & { readonly deployed?: string | nul
  * (refused, or held), begun (`HeldAttempt`), sent, and settled (`settleHeld`); the end of the call settles what is left.
  */
 export class CallLimits {
+  readonly #options: CallLimitsOptions;
   #caller: CallerLimits;
   #user: string | null;
-  readonly #store: LimitStore;
-  readonly #clock: Pick<Clock, "now">;
-  readonly #traceId: string;
-  readonly #onCharged: OnCharged;
-  readonly #onLost: () => void;
-  readonly #outcomes: LimitOutcome[];
   /** The accounts of rules that count the call as a whole. */
   readonly #ofCall: HeldAccount[] = [];
   readonly #reservations: HeldReservation[] = [];
@@ -68,15 +63,10 @@ export class CallLimits {
   /** Attempts reserve one after the other: what the second needs depends on what the first was granted. */
   #reserving: Promise<unknown> | null = null;
 
-  constructor({ caller, user, store, clock, traceId = "", onCharged, onLost = () => {}, outcomes }: CallLimitsOptions) {
-    this.#caller = caller;
-    this.#user = user;
-    this.#store = store;
-    this.#clock = clock;
-    this.#traceId = traceId;
-    this.#onCharged = onCharged;
-    this.#onLost = onLost;
-    this.#outcomes = outcomes;
+  constructor(options: CallLimitsOptions) {
+    this.#options = options;
+    this.#caller = options.caller;
+    this.#user = options.user;
   }
 
   /** Sets what is known of the caller once the body was read. */
@@ -120,7 +110,7 @@ export class CallLimits {
       .map((account): Need => ({ account, units: 1, force: false }));
     return needs.length === 0
       ? null
-      : whenReady(this.#store.reserve(needs, this.#traceId), (answer) => this.#admitted(answer));
+      : whenReady(this.#options.store.reserve(needs, this.#options.traceId), (answer) => this.#admitted(answer));
   }
 
   #admitted(answer: Reservation | Shortage): GatewayError | null {
@@ -150,7 +140,7 @@ export class CallLimits {
     const wanted = wantedAttempt(this.accountsAt(target), estimate, (account) => this.#heldOfCall(account));
     if ("unpriced" in wanted) return this.#refuse({ kind: "unpriced", account: wanted.unpriced });
     if (wanted.needs.length === 0) return this.#begin(wanted, null);
-    const answer = this.#store.reserve(wanted.needs, this.#traceId);
+    const answer = this.#options.store.reserve(wanted.needs, this.#options.traceId);
     if (!isPending(answer)) return this.#answered(answer, wanted, isRedirected);
     const answered = answer
       .then((late) => this.#answered(late, wanted, isRedirected))
@@ -178,7 +168,7 @@ export class CallLimits {
   }
 
   headers(): Readonly<Record<string, string>> | null {
-    return rateHeaders(this.#statuses, this.#clock.now());
+    return rateHeaders(this.#statuses, this.#options.clock.now());
   }
 
   #heldOfCall({ rule, value }: Account): HeldAccount | undefined {
@@ -217,15 +207,16 @@ export class CallLimits {
   /** An account is `null` where its need has ended. */
   #hold(reservation: Reservation, accounts: (HeldAccount | null)[]): HeldReservation {
     const { after } = reservation;
+    const { onLost } = this.#options;
     const held: HeldReservation = { reservation, accounts };
-    reservation.whenLost?.(this.#onLost);
+    if (onLost !== undefined) reservation.whenLost?.(onLost);
     this.#reservations.push(held);
     for (let index = 0; index < accounts.length; index++) {
       const each = accounts[index] ?? null;
       if (each === null) continue;
       const { account } = each;
       if (each.latest === null && !countsAttempts(account.rule)) this.#ofCall.push(each);
-      each.reserve(held, index, this.#outcomes);
+      each.reserve(held, index, this.#options.outcomes);
       this.#statuses.set(account, after[index]!);
     }
     return held;
@@ -243,7 +234,7 @@ export class CallLimits {
 
   #settle(held: HeldReservation, endOf: "attempt" | "call"): void {
     for (const { account } of settleHeld(held, endOf, this.#statuses))
-      if (account.rule.thresholds.length > 0) this.#onCharged(account, null);
+      if (account.rule.thresholds.length > 0) this.#options.onCharged(account, null);
   }
 
   #recordShortage(shortage: Shortage): void {
@@ -252,7 +243,7 @@ export class CallLimits {
       status,
     } = shortage;
     const { rule, value } = account;
-    this.#outcomes.push({
+    this.#options.outcomes.push({
       id: rule.id,
       value,
       unit: rule.unit,
@@ -264,7 +255,7 @@ export class CallLimits {
       refused: codeOf(shortage),
     });
     this.#statuses.set(account, status);
-    if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#onCharged(account, status);
+    if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#options.onCharged(account, status);
   }
 
   #refuse(refused: Refused): GatewayError {
@@ -273,7 +264,7 @@ export class CallLimits {
     if (refused.kind === "short")
       for (const { degradeTo } of refused.shortage.need.account.rule.thresholds)
         if (degradeTo !== null) this.#redirectedTo.push(degradeTo);
-    return refusalError(refused, this.#clock.now());
+    return refusalError(refused, this.#options.clock.now());
   }
 }
 

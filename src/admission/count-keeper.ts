@@ -31,12 +31,7 @@ export interface CountKeeperOptions {
 }
 
 export class CountKeeper {
-  readonly #countStore: CountStore;
-  readonly #accounts: MemoryAccounts;
-  readonly #times: () => Times;
-  readonly #laterJournalled: () => readonly JournalledCount[];
-  readonly #laterHolds: () => readonly JournalledHold[];
-  readonly #onFault: (fault: unknown) => void;
+  readonly #options: Omit<CountKeeperOptions, "journalled" | "holds">;
   readonly #unkept: Entry[] = [];
   /** How many entries were queued and how many were written since the start. The queue is first in, first out. */
   #due = 0;
@@ -55,22 +50,8 @@ export class CountKeeper {
   #isClosed = false;
 
   /** Restores what was kept and journalled, before any call uses a count. */
-  constructor({
-    countStore,
-    accounts,
-    times,
-    journalled,
-    laterJournalled,
-    holds,
-    laterHolds,
-    onFault,
-  }: CountKeeperOptions) {
-    this.#countStore = countStore;
-    this.#accounts = accounts;
-    this.#times = times;
-    this.#laterJournalled = laterJournalled;
-    this.#laterHolds = laterHolds;
-    this.#onFault = onFault;
+  constructor({ journalled, holds, ...options }: CountKeeperOptions) {
+    this.#options = options;
     this.#restore(journalled, holds);
   }
 
@@ -118,23 +99,23 @@ export class CountKeeper {
   close(): void {
     this.keep(this.#unkept.length);
     this.#isClosed = true;
-    this.#countStore.close();
+    this.#options.countStore.close();
   }
 
   /** Restores the counts before any call uses them. */
   #restore(journalled: readonly JournalledCount[], allHolds: readonly JournalledHold[]): void {
-    const countStore = this.#countStore;
+    const countStore = this.#options.countStore;
     const isBeside = !countStore.isHeld;
     const rows = isBeside ? this.#beginBeside() : countStore.read();
     const holds = isBeside ? [] : ofKept(allHolds, countStore);
     // One of which nothing is known may still begin a call that was granted.
     if (!isBeside) this.#awaited = countStore.runningHolders();
-    const { dropped, later } = this.#accounts.restore(
+    const { dropped, later } = this.#options.accounts.restore(
       rows,
       new JournalledAccounts({ counts: journalled.filter(({ run }) => run === undefined), holds }, (holder) =>
         this.#awaited.includes(holder),
       ),
-      this.#times(),
+      this.#options.times(),
     );
     for (const entry of later) this.keepLater(entry);
     if (isBeside) return;
@@ -150,11 +131,11 @@ export class CountKeeper {
     let rows: readonly KeptCount[];
     let run: string | undefined;
     try {
-      rows = this.#countStore.beginBeside(this.#times().wallMs);
-      run = this.#countStore.run;
+      rows = this.#options.countStore.beginBeside(this.#options.times().wallMs);
+      run = this.#options.countStore.run;
     } catch (fault) {
-      this.#onFault(fault);
-      rows = this.#countStore.read();
+      this.#options.onFault(fault);
+      rows = this.#options.countStore.read();
     }
     this.#beside = { before: new Map(rows.map((row) => [nameOf(row), row])), run };
     return rows;
@@ -164,12 +145,12 @@ export class CountKeeper {
   #gather(): void {
     try {
       if (this.#beside !== null) {
-        if (!this.#countStore.hold()) return;
-        this.#awaited = runningHolders(this.#countStore.read(), this.#countStore);
+        if (!this.#options.countStore.hold()) return;
+        this.#awaited = runningHolders(this.#options.countStore.read(), this.#options.countStore);
         if (this.#awaited.length > 0) return;
         this.#takeOver(this.#beside);
       } else if (this.#awaited.length > 0) this.#settleEnded();
-      this.#addEnded(this.#laterJournalled, this.#laterHolds);
+      this.#addEnded(this.#options.laterJournalled, this.#options.laterHolds);
     } catch (fault) {
       this.#failed(fault);
     }
@@ -178,15 +159,15 @@ export class CountKeeper {
 
   /** The process that kept the counts has ended: what it counted while both ran is counted here as well. */
   #takeOver({ before, run }: CountingBeside): void {
-    const times = this.#times();
-    const kept = this.#countStore.read();
+    const times = this.#options.times();
+    const kept = this.#options.countStore.read();
     const there = new Set(kept.map(nameOf));
     // What is no longer kept counts nothing now.
     const gone = [...before.values()].filter((row) => !there.has(nameOf(row))).map((row) => ({ ...row, state: null }));
     const journalled = new JournalledAccounts(
       {
-        counts: this.#laterJournalled().filter((one) => one.run === undefined),
-        holds: ofKept(this.#laterHolds(), this.#countStore),
+        counts: this.#options.laterJournalled().filter((one) => one.run === undefined),
+        holds: ofKept(this.#options.laterHolds(), this.#options.countStore),
       },
       () => false,
     );
@@ -195,16 +176,18 @@ export class CountKeeper {
     // The joint count is newer than the last row of the other process, even where that process counted nothing more.
     for (const later of laterStates([...kept, ...gone], journalled, times)) this.#add(later, before, times);
     // What was written apart so far is written with it.
-    for (const entry of this.#accounts.all()) this.keepLater(entry);
+    for (const entry of this.#options.accounts.all()) this.keepLater(entry);
   }
 
   /** Adds what other processes counted beside the one that kept the counts, and lets the file have it in one piece. */
   #addEnded(journalled: () => readonly JournalledCount[], journalledHolds: () => readonly JournalledHold[]): void {
-    const ended = this.#countStore
+    const ended = this.#options.countStore
       .endedBeside()
-      .filter(({ run, counted }) => !this.#added.has(run) && runningHolders(counted, this.#countStore).length === 0);
+      .filter(
+        ({ run, counted }) => !this.#added.has(run) && runningHolders(counted, this.#options.countStore).length === 0,
+      );
     if (ended.length === 0) return;
-    const times = this.#times();
+    const times = this.#options.times();
     const [counts, holds] = [journalled(), journalledHolds()];
     for (const { run, before, counted } of ended) {
       const known = new Map(before.map((row) => [nameOf(row), row]));
@@ -221,14 +204,14 @@ export class CountKeeper {
 
   /** Settles what workers of earlier processes held that have ended by now. */
   #settleEnded(): void {
-    const ended = this.#awaited.filter((holder) => !this.#countStore.isHolderRunning(holder));
+    const ended = this.#awaited.filter((holder) => !this.#options.countStore.isHolderRunning(holder));
     if (ended.length === 0) return;
-    const times = this.#times();
+    const times = this.#options.times();
     const journals = new JournalledAccounts(
-      { counts: [], holds: this.#laterHolds().filter(({ holder }) => ended.includes(holder)) },
+      { counts: [], holds: this.#options.laterHolds().filter(({ holder }) => ended.includes(holder)) },
       () => false,
     );
-    const known = new Map(this.#accounts.all().map((entry) => [nameOf(entry), entry]));
+    const known = new Map(this.#options.accounts.all().map((entry) => [nameOf(entry), entry]));
     const held = new Map([...known].filter(([, { earlierHolds }]) => earlierHolds !== null));
     for (const [name, { rule, value }] of new Map([...journals.accounts, ...held])) {
       const { earlierHolds = null, restoredStamp = 0 } = known.get(name) ?? {};
@@ -259,15 +242,15 @@ export class CountKeeper {
     const more =
       unitsOf(state, { kind, window }, times) -
       unitsOf(stateOf(before.get(nameOf({ rule: key, value }))?.state ?? null), { kind, window }, times);
-    this.#accounts.seen(state.stamp ?? 0);
-    const counted = this.#accounts.counted(key, value);
+    this.#options.accounts.seen(state.stamp ?? 0);
+    const counted = this.#options.accounts.counted(key, value);
     if (more === 0 && counted === null) return;
-    const entry = counted ?? this.#accounts.begin(key, value);
+    const entry = counted ?? this.#options.accounts.begin(key, value);
     advance(entry.count, times);
     // It is less when calls in flight at the start of this process used less than their reservations.
     if (more > 0) charge(entry.count, more);
     else if (more < 0) lower(entry.count, -more);
-    entry.stamp = this.#accounts.nextStamp(times);
+    entry.stamp = this.#options.accounts.nextStamp(times);
     this.keepLater(entry);
   }
 
@@ -280,7 +263,7 @@ export class CountKeeper {
   #write(most: number): void {
     const added = [...this.#added];
     if (this.#unkept.length === 0 && added.length === 0) return;
-    const times = this.#times();
+    const times = this.#options.times();
     // What was added is written in one piece with the removal of what it was added from.
     const entries = this.#unkept.splice(0, added.length > 0 ? this.#unkept.length : most);
     const rows = entries.map((entry) => {
@@ -288,8 +271,8 @@ export class CountKeeper {
       return keptRow(entry, times, this.#throughOf, this.#beside === null ? this.#awaited : []);
     });
     try {
-      if (this.#beside === null) this.#countStore.write(rows, added);
-      else if (this.#beside.run !== undefined) this.#countStore.writeBeside(rows);
+      if (this.#beside === null) this.#options.countStore.write(rows, added);
+      else if (this.#beside.run !== undefined) this.#options.countStore.writeBeside(rows);
       this.#added.clear();
       for (const entry of entries) entry.isKept = false;
       this.#written += entries.length;
@@ -303,7 +286,7 @@ export class CountKeeper {
 
   /** A disk that stays full is reported once. */
   #failed(fault: unknown): void {
-    if (!this.#hasFailed) this.#onFault(fault);
+    if (!this.#hasFailed) this.#options.onFault(fault);
     this.#hasFailed = true;
   }
 }

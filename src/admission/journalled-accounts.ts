@@ -64,7 +64,7 @@ export class JournalledAccounts {
   }
 }
 
-function accountName(each: JournalledCount | JournalledHold): string {
+export function accountName(each: JournalledCount | JournalledHold): string {
   return nameOf({ rule: keyOf(each), value: each.value });
 }
 

@@ -48,19 +48,11 @@ const KEEP_EVERY_MS = 100;
 const KEPT_AT_ONCE = 500;
 const ALWAYS = (): boolean => true;
 
-export interface MemoryLimitStore extends LimitStore {
-  /**
-   * Returns a function that says whether everything counted up to this call has been written, so that no other record
-   * of it is needed.
-   */
-  kept(): () => boolean;
-}
-
-export function openMemoryLimits(options: MemoryLimitsOptions): MemoryLimitStore {
+export function openMemoryLimits(options: MemoryLimitsOptions): MemoryLimits {
   return new MemoryLimits(options);
 }
 
-class MemoryLimits implements MemoryLimitStore {
+export class MemoryLimits implements LimitStore {
   readonly #clock: Clock;
   readonly #accounts: MemoryAccounts;
   /** `null` when no count survives the process. */
@@ -197,6 +189,10 @@ class MemoryLimits implements MemoryLimitStore {
     return this.#open;
   }
 
+  /**
+   * Returns a function that says whether everything counted up to this call has been written, so that no other record
+   * of it is needed.
+   */
   kept(): () => boolean {
     this.#stateSettled();
     return this.#keeper === null ? ALWAYS : this.#keeper.kept();

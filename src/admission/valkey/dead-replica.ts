@@ -1,5 +1,6 @@
 // The messages that are sent to the store on behalf of a dead process, made from the journal that it left: how much of
 // its leases was used, by bucket, and that none of them is out any more.
+import type { Keys } from "./accounts-of-rules.ts";
 import type { JournalledBucket } from "./lease-journal.ts";
 import { type MessageWithKeys, TIMINGS } from "./protocol.ts";
 
@@ -7,15 +8,10 @@ import { type MessageWithKeys, TIMINGS } from "./protocol.ts";
 const LAST_SEQUENCE = 2 ** 52;
 const BUCKETS_A_MESSAGE = 100;
 
-export interface KeyNames {
-  group(tag: string): readonly string[];
-  own(key: string, replica: string): string;
-}
-
 export function deadMessages(
   replica: string,
   buckets: readonly JournalledBucket[],
-  keys: KeyNames,
+  keys: Pick<Keys, "group" | "own">,
 ): readonly MessageWithKeys[] {
   const byTag = Map.groupBy(buckets, ({ key }) => /\{(.*?)\}/.exec(key)?.[1] ?? "");
   return [...byTag].flatMap(([tag, of]) => {
@@ -29,7 +25,7 @@ function deadMessage(
   replica: string,
   buckets: readonly JournalledBucket[],
   group: readonly string[],
-  keys: KeyNames,
+  keys: Pick<Keys, "group" | "own">,
 ): MessageWithKeys {
   const accounts = [...new Map(buckets.map((each) => [each.key, each])).values()];
   const lineOf = new Map(accounts.map(({ key }, index) => [key, index + 1]));

@@ -9,6 +9,7 @@ import { inspectJournal } from "../../store/journal/journal-recovery.ts";
 import { JournalledCounts } from "../../store/journal/journalled-counts.ts";
 import type { JournalledHold } from "../../store/journal/limit-counts.ts";
 import { ALL_SETTLED, isHolderRunning, removeSettled, settledOfEarlier } from "../../store/journal/limit-holders.ts";
+import { accountName } from "../journalled-accounts.ts";
 import { type Account, isShortage, type LimitStore, type Reservation } from "../limit-store.ts";
 
 /** How often it is looked whether workers that still ran have ended, and whether a store that was away is back. */
@@ -83,14 +84,12 @@ async function chargeAll(
 function unitsByAccount(
   holds: readonly JournalledHold[],
 ): ReadonlyMap<string, { readonly account: Account; readonly units: number }> {
-  const sums = new Map<string, { readonly account: Account; readonly units: number }>();
-  for (const hold of holds) {
-    const { tenantId, id, kind, unit, window, value, units } = hold;
-    const key = JSON.stringify([tenantId, id, kind, unit, window, value]);
-    const known = sums.get(key);
-    sums.set(key, { account: known?.account ?? accountOf(hold), units: (known?.units ?? 0) + units });
-  }
-  return sums;
+  return new Map(
+    [...Map.groupBy(holds, accountName)].map(([name, of]) => [
+      name,
+      { account: accountOf(of[0]!), units: of.reduce((sum, { units }) => sum + units, 0) },
+    ]),
+  );
 }
 
 /**

@@ -7,7 +7,6 @@
 // the units stay charged until their window ends.
 import type { Clock } from "../../core/clock.ts";
 import { newRandomId } from "../../core/ids.ts";
-import type { LimitRule } from "../../core/configured/limit.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { SettlementLedger } from "../../store/journal/ledger.ts";
 import type { Account, AccountReading, LimitStore, Need, Reservation, Shortage } from "../limit-store.ts";
@@ -17,6 +16,7 @@ import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts"
 import { openOutageReport } from "./outage-report.ts";
 import { Replica, type ReplicaCounts, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
+import type { Keys } from "./accounts-of-rules.ts";
 
 export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly clock: Clock;
@@ -152,11 +152,7 @@ function nowOrLater<T>(run: (done: (value: T) => void) => T | null): MaybePromis
  * All keys of a tenant carry its tag and lie on one node of a cluster. On a single server, the keys of epoch and
  * replicas are the same for all tenants.
  */
-export function keysOf(isCluster: boolean): {
-  group(tag: string): readonly string[];
-  account(rule: LimitRule, value: string): string;
-  own(key: string, replica: string): string;
-} {
+export function keysOf(isCluster: boolean): Keys {
   return {
     group: (tag) =>
       isCluster
@@ -189,7 +185,7 @@ function openDeadReplicaReports({
   readonly folder: string | null;
   readonly id: string;
   readonly connection: Connection;
-  readonly keys: ReturnType<typeof keysOf>;
+  readonly keys: Keys;
   readonly clock: Clock;
   readonly onFault: (fault: unknown) => void;
 }): () => void {

@@ -13,14 +13,6 @@ import {
 } from "./limit-messages.ts";
 import type { SupervisorChannel } from "./messages.ts";
 
-export interface RemoteLimitStore extends LimitStore {
-  /**
-   * Sends what was settled now. To be called before the last bytes of the answers leave: the next call of the same client
-   * may come to another worker.
-   */
-  sendSettled(): void;
-}
-
 /**
  * `writeLedger` hands to the operating system what the journal has to state of these calls: their closing entries, and of
  * those that have not ended, opening entries with what was settled. It is called before their settlements leave: when
@@ -31,11 +23,11 @@ export function openRemoteLimits(
   channel: SupervisorChannel,
   holder: string,
   writeLedger: (calls: readonly string[]) => void,
-): RemoteLimitStore {
+): RemoteLimits {
   return new RemoteLimits(channel, holder, writeLedger);
 }
 
-class RemoteLimits implements RemoteLimitStore {
+export class RemoteLimits implements LimitStore {
   readonly #channel: SupervisorChannel;
   readonly #holder: string;
   readonly #writeLedger: (calls: readonly string[]) => void;
@@ -117,6 +109,10 @@ class RemoteLimits implements RemoteLimitStore {
     setImmediate(() => this.sendSettled());
   }
 
+  /**
+   * Sends what was settled now. To be called before the last bytes of the answers leave: the next call of the same client
+   * may come to another worker.
+   */
   sendSettled(): void {
     if (this.#whenSent === null) return;
     this.#writeLedger(this.#settledCalls);

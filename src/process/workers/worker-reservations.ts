@@ -39,21 +39,18 @@ export interface HolderOptions {
 
 /** What one worker has reserved. */
 export class WorkerReservations {
+  readonly #options: HolderOptions;
   readonly #limits: LimitStore;
   readonly #rules = new Map<number, LimitRule>();
   readonly #held = new Map<number, HeldReservation>();
-  readonly #holder: string;
-  readonly #clock: Clock;
-  readonly #settledFile: SettledFile | null;
   /** How many settlements of this worker have been applied. */
   #settlements = 0;
   #isEnded = false;
 
-  constructor(limits: LimitStore, channel: WorkerChannel, { holder, clock, settledFile }: HolderOptions) {
+  constructor(limits: LimitStore, channel: WorkerChannel, options: HolderOptions) {
+    const { holder, settledFile } = options;
+    this.#options = options;
     this.#limits = limits;
-    this.#holder = holder;
-    this.#clock = clock;
-    this.#settledFile = settledFile;
     channel.handle("reserve", (wire) => this.#reserve(wire, channel));
     channel.handle("settle", (all) => {
       this.#settlements += all.length;
@@ -75,13 +72,13 @@ export class WorkerReservations {
     const ofCall = Map.groupBy(this.#held.values(), ({ call }) => call);
     this.#held.clear();
     const entries = ofCall.size === 0 ? null : journalOf(ofCall);
-    const settledFile = this.#settledFile;
+    const settledFile = this.#options.settledFile;
     if (settledFile !== null) this.#limits.settling?.(settledFile.path, ALL_SETTLED);
     for (const [call, held] of ofCall)
       endCall(held, entries === null ? "reserved" : (entries.get(call) ?? "nothing"), this.#settlements);
     if (settledFile === null) return;
     settledFile.applied(ALL_SETTLED);
-    this.#limits.settledThrough?.(this.#holder, ALL_SETTLED);
+    this.#limits.settledThrough?.(this.#options.holder, ALL_SETTLED);
     settledFile.remove();
   }
 
@@ -92,7 +89,7 @@ export class WorkerReservations {
       if (rule === undefined) throw new Error(`the rule ${number} was not sent`);
       return { account: { rule, value }, units, force: force === 1 };
     });
-    const answer = this.#limits.reserve(needs, call, this.#holder);
+    const answer = this.#limits.reserve(needs, call, this.#options.holder);
     return isPending(answer)
       ? answer.then((late) => this.#answered(late, { id, call, needs, channel }))
       : this.#answered(answer, { id, call, needs, channel });
@@ -121,7 +118,7 @@ export class WorkerReservations {
     else this.#held.set(id, { call, reservation: answer, isOpen: needs.map(() => true) });
     answer.whenLost?.(() => channel.notify("limit_lost", { id }));
     // A store shared with other machines gives no stamp; nothing is compared with this one.
-    const { before, after, overdrawn, stamp = this.#clock.now() * 1000, run } = answer;
+    const { before, after, overdrawn, stamp = this.#options.clock.now() * 1000, run } = answer;
     return {
       accounts: changesWire(before, after),
       ...(overdrawn.length > 0 && { overdrawn }),

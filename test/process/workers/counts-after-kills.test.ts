@@ -5,13 +5,13 @@ import { expect, test } from "bun:test";
 import { CallLimits } from "../../../src/admission/call-limits.ts";
 import type { AttemptReservation } from "../../../src/admission/held-attempt.ts";
 import type { Account } from "../../../src/admission/limit-store.ts";
-import { type MemoryLimitStore, openMemoryLimits } from "../../../src/admission/memory.ts";
+import { type MemoryLimits, openMemoryLimits } from "../../../src/admission/memory.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { LimitOutcome } from "../../../src/core/record/record.ts";
 import { JournalledCounts } from "../../../src/store/journal/journalled-counts.ts";
 import type { CountStore, KeptCount } from "../../../src/store/journal/limit-counts.ts";
 import type { SupervisorChannel } from "../../../src/process/workers/messages.ts";
-import { openRemoteLimits, type RemoteLimitStore } from "../../../src/process/workers/remote-limits.ts";
+import { openRemoteLimits, type RemoteLimits } from "../../../src/process/workers/remote-limits.ts";
 import { type JournalledLimits, WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
 import { turnedClock } from "../../admission/turned-clock.ts";
 import { type Chance, chanceOf, seedsFrom } from "../../harness/time/chance.ts";
@@ -46,7 +46,7 @@ interface Entry {
 interface ModelWorker {
   readonly holder: string;
   readonly channel: SupervisorChannel;
-  readonly limits: RemoteLimitStore;
+  readonly limits: RemoteLimits;
   readonly reservations: WorkerReservations;
   readonly journal: Map<string, Entry>;
   readonly calls: ModelCall[];
@@ -54,7 +54,7 @@ interface ModelWorker {
 }
 
 interface ModelSupervisor {
-  readonly limits: MemoryLimitStore;
+  readonly limits: MemoryLimits;
   /** What its timer does, which writes its counts. */
   readonly tick: () => void;
   isDead: boolean;

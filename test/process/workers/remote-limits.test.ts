@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openMemoryLimits } from "../../../src/admission/memory.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { openRemoteLimits, type RemoteLimitStore } from "../../../src/process/workers/remote-limits.ts";
+import { openRemoteLimits, type RemoteLimits } from "../../../src/process/workers/remote-limits.ts";
 import type { ReserveWire } from "../../../src/process/workers/limit-messages.ts";
 import { WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
 import { accountOf, needOf, reserved } from "../../contract/limit-store.suite.ts";
@@ -42,7 +42,7 @@ test("[d13.2] a reservation that is lost in the same message in which it is gran
 });
 
 /** What makes a settlement leave. */
-const OCCASIONS: Readonly<Record<string, (limits: RemoteLimitStore) => void>> = {
+const OCCASIONS: Readonly<Record<string, (limits: RemoteLimits) => void>> = {
   "at the end of the turn": () => {},
   "because another call has ended": (limits) => limits.sendSettled(),
 };

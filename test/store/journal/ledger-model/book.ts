@@ -1,6 +1,6 @@
 // What the clients and the provider of the model know of its calls, and the checks that compare a gateway and its
 // database with it.
-import type { MemoryLimitStore } from "../../../../src/admission/memory.ts";
+import type { MemoryLimits } from "../../../../src/admission/memory.ts";
 import { account, type Units, USERS } from "./accounts.ts";
 import type { ModelDatabase } from "./databases.ts";
 
@@ -47,7 +47,7 @@ export function judgeTold(
     );
 }
 
-export function judgeCounts(limits: MemoryLimitStore, counted: Book["counted"], when: string): void {
+export function judgeCounts(limits: MemoryLimits, counted: Book["counted"], when: string): void {
   const calls = [...counted.values()];
   const expected = {
     requests: calls.length,

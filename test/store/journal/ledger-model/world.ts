@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { CallLimits } from "../../../../src/admission/call-limits.ts";
 import type { AttemptReservation } from "../../../../src/admission/held-attempt.ts";
-import { type MemoryLimitStore, openMemoryLimits } from "../../../../src/admission/memory.ts";
+import { type MemoryLimits, openMemoryLimits } from "../../../../src/admission/memory.ts";
 import { systemClock } from "../../../../src/core/clock.ts";
 import type { CallRecord, LimitOutcome } from "../../../../src/core/record/record.ts";
 import { segmentsOf, slotsOf } from "../../../../src/store/journal/journal-folder.ts";
@@ -32,7 +32,7 @@ interface OpenCall {
 
 interface Gateway extends ModelProcess {
   readonly ledger: OpenLedger;
-  readonly limits: MemoryLimitStore;
+  readonly limits: MemoryLimits;
   readonly open: OpenCall[];
   /** What the start, and later steps, have reported. */
   readonly told: Told[];
@@ -95,7 +95,7 @@ export class World {
     const told: Gateway["told"] = [];
     const countStore = this.machine.keeperOf(owner);
     const counts = countStore.hold();
-    let limits: MemoryLimitStore | null = null;
+    let limits: MemoryLimits | null = null;
     const ledger = await openLedger({
       folder: this.#folder,
       settings: { sync: "background", onFull: this.#onFull },
