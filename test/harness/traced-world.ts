@@ -43,7 +43,7 @@ function service(name: string, receiverUrl: string) {
     await fetch(`${receiverUrl}/v1/traces`, {
       method: "POST",
       headers: { "content-type": "application/x-protobuf" },
-      body: encodeSpans(writer, { attributes: { "service.name": name } }, [encodedSpan(span)]),
+      body: encodeSpans(writer, { "service.name": name }, [encodedSpan(span)]),
     });
   };
 }

@@ -80,9 +80,7 @@ test("attributes of any size come back as they were, spans of any length in one 
           attributes,
           error: index % 2 === 0 ? null : "why",
         }));
-        const received = decodeTraces(
-          encodeSpans(writer, { attributes: { "service.name": "test" } }, spans.map(encodedSpan)),
-        );
+        const received = decodeTraces(encodeSpans(writer, { "service.name": "test" }, spans.map(encodedSpan)));
         expect(received.map((span) => [span.name, span.status.message])).toEqual(
           spans.map((span) => [span.name, span.error ?? ""]),
         );

@@ -11,6 +11,7 @@ export const FIGURES = [
   "failing",
 ] as const;
 export type Figure = (typeof FIGURES)[number];
+export const zeros = () => Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>;
 /** The figures that count the final outcomes of calls that were handed over. */
 export const SETTLED = [
   "delivered",

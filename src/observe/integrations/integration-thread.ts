@@ -5,7 +5,7 @@ import type { Clock } from "../../core/clock.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { Worker } from "node:worker_threads";
-import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures } from "./integration-figures.ts";
+import { FIGURES, type Figure, SETTLED, type SharedFigures, sharedFigures, zeros } from "./integration-figures.ts";
 import type { Integration } from "./integration-settings.ts";
 import type { EndRequest, IntegrationNews, IntegrationSetup } from "./integration-worker.ts";
 
@@ -264,8 +264,4 @@ export class IntegrationThread {
     else if (maxHeapBytes !== null && this.#figures.shared("heapMib") * MIB > maxHeapBytes)
       this.#lost(worker, `its heap has grown to ${this.#figures.shared("heapMib")} MiB`);
   }
-}
-
-function zeros(): Record<Figure, number> {
-  return Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<Figure, number>;
 }

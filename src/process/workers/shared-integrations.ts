@@ -2,7 +2,7 @@
 // integrations of a call and makes its text; blocks of lines go over the channel.
 import type { Log } from "../../observe/log.ts";
 import { type IntegrationOutline, openHandover, threadsOf } from "../../observe/integrations/handover.ts";
-import { FIGURES } from "../../observe/integrations/integration-figures.ts";
+import { zeros } from "../../observe/integrations/integration-figures.ts";
 import { readLine } from "../../observe/integrations/integration-line.ts";
 import type { DeliveringIntegrations, Integrations } from "../../observe/integrations/integrations.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
@@ -99,11 +99,10 @@ function statusOf(
   handover: number,
   contentsLeftOut: number,
 ): ReturnType<Integrations["statuses"]>[number] {
-  const none = Object.fromEntries(FIGURES.map((figure) => [figure, 0])) as Record<(typeof FIGURES)[number], number>;
   return {
     name,
     type,
-    sums: { ...none, queued: 0, handover, thread_ended: 0 },
+    sums: { ...zeros(), queued: 0, handover, thread_ended: 0 },
     contentsLeftOut,
     restarts: 0,
     times: NEVER,

@@ -18,9 +18,7 @@ import { attemptOf } from "../../contract/store/call-records.ts";
 import { CALL_SPAN, toolOf, TRACE, tracedCall } from "./traced-calls.ts";
 
 function received(call: RecordedCall, dialects: readonly Dialect[] = []): readonly ReceivedSpan[] {
-  return decodeTraces(
-    encodeSpans(new ProtobufWriter(), { attributes: { "service.name": "dragoman" } }, spansOf(call, dialects)),
-  );
+  return decodeTraces(encodeSpans(new ProtobufWriter(), { "service.name": "dragoman" }, spansOf(call, dialects)));
 }
 
 const CONTENT: CallContent = {
@@ -561,8 +559,6 @@ describe("Langfuse", () => {
     expect(
       tagged.map(({ attributes }) => (attributes["langfuse.trace.tags"] as readonly string[] | undefined)?.length),
     ).toEqual([1, undefined]);
-    expect(encodeSpans(new ProtobufWriter(), { attributes: {} }, spansOf(call, dialects)).length).toBeLessThan(
-      1024 * 1024,
-    );
+    expect(encodeSpans(new ProtobufWriter(), {}, spansOf(call, dialects)).length).toBeLessThan(1024 * 1024);
   });
 });

@@ -3,7 +3,7 @@
 // https://github.com/open-telemetry/opentelemetry-proto/blob/main/opentelemetry/proto/metrics/v1/metrics.proto
 import type { ProtobufWriter } from "../../../wire/protobuf.ts";
 import { type Attributes, writeAttributes } from "./attributes.ts";
-import { type Resource, writeResource, writeScope } from "./span.ts";
+import { encodeExport } from "./span.ts";
 
 export interface Instrument {
   readonly name: string;
@@ -151,23 +151,17 @@ function bucketOf(value: number, bounds: readonly number[]): number {
 /** The bytes are valid until the next write. Null when nothing has been counted. */
 export function encodeMetrics(
   writer: ProtobufWriter,
-  { attributes }: Resource,
+  exporter: Attributes,
   { startMs, points }: Collected,
   temporality: Temporality,
   nowMs: number,
 ): Uint8Array<ArrayBuffer> | null {
   if (points.size === 0) return null;
-  writer.clear();
-  const resourceMetrics = writer.begin(1);
-  writeResource(writer, attributes);
-  const scopeMetrics = writer.begin(2);
-  writeScope(writer);
   // where the clock was set back, no interval ends before it begins
   const interval = { startMs, nowMs: Math.max(startMs, nowMs), temporality };
-  for (const [instrument, series] of points) writeMetric(writer, instrument, series.values(), interval);
-  writer.end(scopeMetrics);
-  writer.end(resourceMetrics);
-  return writer.written;
+  return encodeExport(writer, exporter, () => {
+    for (const [instrument, series] of points) writeMetric(writer, instrument, series.values(), interval);
+  });
 }
 
 interface Interval {

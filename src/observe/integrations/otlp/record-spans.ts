@@ -27,20 +27,31 @@ const CALL: SpanPart = { of: "call" };
 /** The spans of a traced call, without the attributes for which receivers have names of their own. */
 export function recordSpans(record: CallRecord, trace: TraceContext): readonly RecordSpan[] {
   const answer = answeringAttempt(record);
-  const spans: RecordSpan[] = [{ part: CALL, span: callSpan(record, trace, callAttributes(record)) }];
+  const spans: RecordSpan[] = [{ part: CALL, span: callSpan(record, trace) }];
   for (const [index, attempt] of record.attempts.entries()) {
-    const { spanId } = attempt;
+    if (attempt.spanId === null) continue;
     const isAnswer = attempt === answer;
-    if (spanId !== null)
-      spans.push({
-        part: { of: "attempt", attempt, isAnswer },
-        span: attemptSpan(record, trace, { ...attempt, spanId }, attemptAttributes(record, attempt, index, isAnswer)),
-      });
+    spans.push({
+      part: { of: "attempt", attempt, isAnswer },
+      span: {
+        ...childSpan(record, trace, attempt, attempt.spanId),
+        name: `${conventionalOperation(record.operation).name} ${cut(attempt.model)}`,
+        attributes: attemptAttributes(record, attempt, index, isAnswer),
+        error: attemptFailure(attempt),
+      },
+    });
   }
   for (const run of record.tools) {
-    const { spanId } = run;
-    if (spanId !== null)
-      spans.push({ part: { of: "tool", run }, span: toolSpan(record, trace, { ...run, spanId }, toolAttributes(run)) });
+    if (run.spanId === null) continue;
+    spans.push({
+      part: { of: "tool", run },
+      span: {
+        ...childSpan(record, trace, run, run.spanId),
+        name: `execute_tool ${cut(run.tool)}`,
+        attributes: toolAttributes(run),
+        error: toolFailure(run),
+      },
+    });
   }
   return spans;
 }
@@ -50,7 +61,7 @@ function answeringAttempt({ attempts, code }: CallRecord): Attempt | null {
   return code === null ? (attempts.findLast((attempt) => attempt.code === null) ?? null) : null;
 }
 
-function callSpan(record: CallRecord, trace: TraceContext, attributes: Attributes): Span {
+function callSpan(record: CallRecord, trace: TraceContext): Span {
   const { startedAtMs, totalMs, status, code } = record;
   const operation = conventionalOperation(record.operation);
   return {
@@ -64,7 +75,7 @@ function callSpan(record: CallRecord, trace: TraceContext, attributes: Attribute
     kind: "server",
     startMs: startedAtMs,
     endMs: startedAtMs + totalMs,
-    attributes,
+    attributes: callAttributes(record),
     // A fault of the caller is not an error of this service.
     error: status >= 500 ? (code ?? String(status)) : null,
   };
@@ -138,20 +149,6 @@ function refusedLimits({ limits }: CallRecord): readonly string[] | undefined {
   return refused.length === 0 ? undefined : refused;
 }
 
-function attemptSpan(
-  record: CallRecord,
-  trace: TraceContext,
-  attempt: Attempt & { readonly spanId: string },
-  attributes: Attributes,
-): Span {
-  return {
-    ...childSpan(record, trace, attempt),
-    name: `${conventionalOperation(record.operation).name} ${cut(attempt.model)}`,
-    attributes,
-    error: attemptFailure(attempt),
-  };
-}
-
 /** The code of an attempt that failed; `null` for one that succeeded or was ended here. */
 export function attemptFailure({ code }: Attempt): string | null {
   return ENDED_HERE.has(code) ? null : code;
@@ -161,11 +158,12 @@ export function attemptFailure({ code }: Attempt): string | null {
 function childSpan(
   { startedAtMs, totalMs }: CallRecord,
   { traceId, spanId, state }: TraceContext,
-  part: Pick<Attempt, "startMs" | "totalMs"> & { readonly spanId: string },
+  part: Pick<Attempt, "startMs" | "totalMs">,
+  id: string,
 ): Omit<Span, "name" | "attributes" | "error"> {
   return {
     traceId,
-    spanId: part.spanId,
+    spanId: id,
     parentSpanId: spanId,
     hasRemoteParent: false,
     traceState: state,
@@ -210,20 +208,6 @@ function usageAttributes(usage: Usage | null, source: UsageSource | null): Attri
     "gen_ai.usage.cache_creation.input_tokens": figureOf(prompt?.cache_write_tokens),
     "gen_ai.usage.reasoning.output_tokens": figureOf(usage.completion_tokens_details?.reasoning_tokens),
     "dragoman.usage.source": source ?? undefined,
-  };
-}
-
-function toolSpan(
-  record: CallRecord,
-  trace: TraceContext,
-  run: ToolRun & { readonly spanId: string },
-  attributes: Attributes,
-): Span {
-  return {
-    ...childSpan(record, trace, run),
-    name: `execute_tool ${cut(run.tool)}`,
-    attributes,
-    error: toolFailure(run),
   };
 }
 

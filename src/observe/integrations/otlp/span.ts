@@ -27,11 +27,6 @@ export interface EncodedSpan {
   readonly more: readonly Attributes[];
 }
 
-/** The service that exports. */
-export interface Resource {
-  readonly attributes: Attributes;
-}
-
 /** The instrumentation scope. */
 const SCOPE = "dragoman";
 const KINDS = { server: 2, client: 3 } as const;
@@ -41,39 +36,41 @@ const SAMPLED = 0x01;
 const KNOWS_IF_REMOTE = 0x100;
 const IS_REMOTE = 0x200;
 
-/** The bytes are valid until the next write. */
 export function encodeSpans(
   writer: ProtobufWriter,
-  { attributes: exporter }: Resource,
+  exporter: Attributes,
   spans: readonly EncodedSpan[],
 ): Uint8Array<ArrayBuffer> {
+  return encodeExport(writer, exporter, () => {
+    for (const { fields, more } of spans) {
+      const span = writer.begin(2);
+      writer.raw(fields);
+      for (const attributes of more) writeAttributes(writer, ATTRIBUTES, attributes);
+      writer.end(span);
+    }
+  });
+}
+
+/** An export of what one service has: spans or metrics. The bytes are valid until the next write. */
+export function encodeExport(
+  writer: ProtobufWriter,
+  exporter: Attributes,
+  writeItems: () => void,
+): Uint8Array<ArrayBuffer> {
   writer.clear();
-  const resourceSpans = writer.begin(1);
-  writeResource(writer, exporter);
-  const scopeSpans = writer.begin(2);
-  writeScope(writer);
-  for (const { fields, more } of spans) {
-    const span = writer.begin(2);
-    writer.raw(fields);
-    for (const attributes of more) writeAttributes(writer, ATTRIBUTES, attributes);
-    writer.end(span);
-  }
-  writer.end(scopeSpans);
-  writer.end(resourceSpans);
-  return writer.written;
-}
-
-export function writeResource(writer: ProtobufWriter, attributes: Attributes): void {
+  const ofResource = writer.begin(1);
   const resource = writer.begin(1);
-  writeAttributes(writer, 1, attributes);
+  writeAttributes(writer, 1, exporter);
   writer.end(resource);
-}
-
-export function writeScope(writer: ProtobufWriter): void {
+  const ofScope = writer.begin(2);
   const scope = writer.begin(1);
   writer.text(1, SCOPE);
   writer.text(2, VERSION);
   writer.end(scope);
+  writeItems();
+  writer.end(ofScope);
+  writer.end(ofResource);
+  return writer.written;
 }
 
 /** Writes the fields of a span's message. */

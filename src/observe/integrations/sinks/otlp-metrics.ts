@@ -39,7 +39,7 @@ export function openMetricsExport(
   const send = async (withinMs: number): Promise<void> => {
     const nowMs = clock.now();
     const collected = sums.collect(nowMs);
-    const message = encodeMetrics(writer, { attributes: resource }, collected, temporality, nowMs);
+    const message = encodeMetrics(writer, resource, collected, temporality, nowMs);
     if (message === null) return;
     try {
       const partial = await exportTo({ ...metrics, gzip }, message, AbortSignal.timeout(Math.max(1, withinMs)), clock);

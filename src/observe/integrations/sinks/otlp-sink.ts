@@ -39,7 +39,7 @@ export function openTraceSink(
         if (own.length > 0) sent += 1;
         spans.push(...own);
       }
-      return { spans, sent, message: encodeSpans(writer, { attributes: resource }, spans) };
+      return { spans, sent, message: encodeSpans(writer, resource, spans) };
     } catch (thrown) {
       throw new SinkFault(`spans could not be made: ${messageOf(thrown)}`, {
         isRetryable: false,

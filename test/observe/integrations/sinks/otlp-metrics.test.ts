@@ -24,13 +24,8 @@ function counted(
   const sums = new MetricSums(temporality, START_MS);
   for (const record of records) countCall(record, sums);
   return decodeMetrics(
-    encodeMetrics(
-      new ProtobufWriter(),
-      { attributes: { "service.name": "dragoman" } },
-      sums.collect(nowMs),
-      temporality,
-      nowMs,
-    ) ?? new Uint8Array(),
+    encodeMetrics(new ProtobufWriter(), { "service.name": "dragoman" }, sums.collect(nowMs), temporality, nowMs) ??
+      new Uint8Array(),
   );
 }
 const metric = (metrics: readonly ReceivedMetric[], name: string): ReceivedMetric =>
