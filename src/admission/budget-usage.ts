@@ -5,7 +5,6 @@ import type { CallRecord } from "../core/record/record.ts";
 import type { LimitRule } from "../core/configured/limit.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { isPending, type MaybePromise } from "../core/maybe-promise.ts";
-import type { Observer } from "../observe/observer.ts";
 import type { BudgetStatus } from "../observe/metrics/refusal-meters.ts";
 import type { LimitStore, AccountStatus } from "./limit-store.ts";
 
@@ -21,11 +20,9 @@ interface Seen {
   after: number;
 }
 
-export interface BudgetUsage extends Observer {
-  statuses(): Promise<readonly BudgetStatus[]>;
-}
+export type BudgetUsage = ReturnType<typeof openBudgetUsage>;
 
-export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: () => Snapshot): BudgetUsage {
+export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: () => Snapshot) {
   const budgets = new Map<string, Seen>();
   /**
    * A record lists limits and budgets together. These are the ids known to be limits, so that each is looked up only
@@ -41,7 +38,7 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
       ?.rules.find((rule) => rule.id === id && rule.kind === "budget");
 
   return {
-    publish({ limits: outcomes, tenantId, projectId, tokenId }: CallRecord) {
+    publish({ limits: outcomes, tenantId, projectId, tokenId }: CallRecord): void {
       if (tenantId === null || projectId === null || tokenId === null) return;
       for (const { id, value, after } of outcomes) {
         if (others.has(id)) continue;
@@ -55,7 +52,7 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
         } else if (value === seen.value || after > seen.after) Object.assign(seen, { value, after });
       }
     },
-    async statuses() {
+    async statuses(): Promise<readonly BudgetStatus[]> {
       const statuses = await Promise.all(
         [...budgets].map(async ([id, seen]): Promise<BudgetStatus | null> => {
           const rule = ruleOf(id, seen);

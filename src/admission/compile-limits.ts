@@ -131,33 +131,25 @@ function thresholdOf(entry: BudgetDocument["thresholds"][number]): Threshold {
 }
 
 /** A rule with its globs compiled. */
-interface PreparedRule {
-  readonly rule: LimitRule;
-  readonly matchesToken: Glob;
-  readonly matchesOperation: Glob;
-  readonly matchesTarget: (target: LimitedTarget) => boolean;
-  /** `null` when the scope of the rule does not name end users. */
-  readonly matchesUser: Glob | null;
-  /** The single account of a rule whose scope has no `*`, else `null`. */
-  readonly only: Account | null;
-  readonly accounts: BoundedCache<string, Account>;
-}
+type PreparedRule = ReturnType<typeof preparedRule>;
 
 const EVERYTHING: Glob = () => true;
 const globOf = (pattern: string | undefined): Glob =>
   pattern === undefined || pattern === ANY ? EVERYTHING : compileGlob(pattern);
 
-function preparedRule(rule: LimitRule): PreparedRule {
+function preparedRule(rule: LimitRule) {
   const { scope } = rule;
   const [route, provider, model] = [globOf(scope.route), globOf(scope.provider), globOf(scope.model)];
   return {
     rule,
     matchesToken: globOf(scope.token),
     matchesOperation: globOf(scope.operation),
-    matchesTarget: (target) => route(target.route) && provider(target.provider) && model(target.model),
+    matchesTarget: (target: LimitedTarget) => route(target.route) && provider(target.provider) && model(target.model),
+    /** `null` when the scope of the rule does not name end users. */
     matchesUser: scope.user === undefined ? null : globOf(scope.user),
+    /** The single account of a rule whose scope has no `*`, else `null`. */
     only: Object.values(scope).includes(ANY) ? null : { rule, value: "" },
-    accounts: new BoundedCache(MAX_VALUES),
+    accounts: new BoundedCache<string, Account>(MAX_VALUES),
   };
 }
 

@@ -32,20 +32,11 @@ export interface CredentialMakerOptions {
   readonly awsChain?: AwsChain;
 }
 
-export interface CredentialMaker {
-  /** Throws ExchangeFault, GatewayError, or the signal's reason. */
-  take(stored: StoredCredential, signal: CancelSignal): MaybePromise<Credential>;
-  /** The stored credential from which it was made; undefined when it was made elsewhere. */
-  originOf(credential: Credential): StoredCredential | undefined;
-  /** Removes a token from the cache, so that it is not used again. */
-  forget(credential: Credential): void;
-}
-
 /** The most cached tokens; those of callers cannot displace those of the operator. */
 const MAX_OPERATORS = 10_000;
 const MAX_CALLERS = 1000;
 
-export function openCredentialMaker(options: CredentialMakerOptions): CredentialMaker {
+export function openCredentialMaker(options: CredentialMakerOptions) {
   const operators = openTokenCache(options.clock, MAX_OPERATORS);
   const callers = openTokenCache(options.clock, MAX_CALLERS);
   const ready = new WeakMap<StoredCredential, Credential>();
@@ -60,7 +51,8 @@ export function openCredentialMaker(options: CredentialMakerOptions): Credential
     },
   });
   return {
-    take(stored, signal) {
+    /** Throws ExchangeFault, GatewayError, or the signal's reason. */
+    take(stored: StoredCredential, signal: CancelSignal): MaybePromise<Credential> {
       const known = ready.get(stored);
       if (known !== undefined) return known;
       const plain = readyForTheWire(stored);
@@ -69,8 +61,10 @@ export function openCredentialMaker(options: CredentialMakerOptions): Credential
       origins.set(plain, stored);
       return plain;
     },
-    originOf: (credential) => origins.get(credential),
-    forget(credential) {
+    /** The stored credential from which it was made; undefined when it was made elsewhere. */
+    originOf: (credential: Credential) => origins.get(credential),
+    /** Removes a token from the cache, so that it is not used again. */
+    forget(credential: Credential): void {
       const stored = origins.get(credential);
       if (stored !== undefined) cacheOf(stored).forget(fingerprint(stored), credential);
     },

@@ -36,29 +36,6 @@ const MAX_RESTS = 1_000;
 /** The longest time for which a credential waits, whatever the provider asked for. */
 const MAX_REST_MS = 24 * 60 * MINUTE_MS;
 
-export interface Rotation {
-  /**
-   * Expects at least one credential. With a sticky key, the same one is returned each time while it is not set aside,
-   * and the order of the others does not change. If all are set aside, it returns the one that becomes available first. `null` when
-   * all of them are excluded.
-   */
-  next(
-    { providerId, model, stickyKey }: Pick<ResolveContext, "providerId" | "model" | "stickyKey">,
-    stored: readonly StoredCredential[],
-    excluded?: ReadonlySet<StoredCredential>,
-  ): StoredCredential | null;
-  /** Returns how the credential is set aside now; `null` when it already was. */
-  setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): RefusalNews | null;
-  /** The provider has asked the credential to wait with further calls of the model. */
-  rest(providerId: string, stored: StoredCredential, model: string, forMs: number): RefusalNews;
-  /** Returns in how many milliseconds the credential is able to call the model; 0 when it is now. */
-  freeInMs(providerId: string, stored: StoredCredential, model: string): number;
-  /** Whether the credential is refused, and not only asked to wait. */
-  isSetAside(providerId: string, stored: StoredCredential): boolean;
-  /** Takes over what another process of the machine has found. */
-  learn(news: RefusalNews): void;
-}
-
 /** A credential that a provider has refused, for other processes: without the credential. */
 export interface RefusalNews {
   /** The provider, and the fingerprint of the credential. */
@@ -71,7 +48,7 @@ export interface RefusalNews {
   readonly model: string | null;
 }
 
-export function openRotation(monotonicMs: () => number): Rotation {
+export function openRotation(monotonicMs: () => number) {
   const states = new BoundedCache<string, CredentialState>(MAX_STATES);
   const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
 
@@ -110,7 +87,16 @@ export function openRotation(monotonicMs: () => number): Rotation {
   };
 
   return {
-    next({ providerId, model, stickyKey }, stored, excluded) {
+    /**
+     * Expects at least one credential. With a sticky key, the same one is returned each time while it is not set aside,
+     * and the order of the others does not change. If all are set aside, it returns the one that becomes available first. `null` when
+     * all of them are excluded.
+     */
+    next(
+      { providerId, model, stickyKey }: Pick<ResolveContext, "providerId" | "model" | "stickyKey">,
+      stored: readonly StoredCredential[],
+      excluded?: ReadonlySet<StoredCredential>,
+    ): StoredCredential | null {
       const nowMs = monotonicMs();
       if (stickyKey !== null) {
         const kept = keptFor(
@@ -140,7 +126,8 @@ export function openRotation(monotonicMs: () => number): Rotation {
       chosen.state.current -= total;
       return chosen.stored;
     },
-    setAside(providerId, stored, reason) {
+    /** Returns how the credential is set aside now; `null` when it already was. */
+    setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): RefusalNews | null {
       const state = stateOf(providerId, stored);
       const nowMs = monotonicMs();
       if (state.asideUntilMs > nowMs) return null;
@@ -150,15 +137,21 @@ export function openRotation(monotonicMs: () => number): Rotation {
       state.asideUntilMs = nowMs + forMs;
       return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model: null };
     },
-    rest(providerId, stored, model, askedMs) {
+    /** The provider has asked the credential to wait with further calls of the model. */
+    rest(providerId: string, stored: StoredCredential, model: string, askedMs: number): RefusalNews {
       const state = stateOf(providerId, stored);
       const forMs = Math.min(askedMs, MAX_REST_MS);
       restUntil(state, model, monotonicMs() + forMs);
       return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model };
     },
-    freeInMs: (providerId, stored, model) => Math.max(0, freeAtMs(stateOf(providerId, stored), model) - monotonicMs()),
-    isSetAside: (providerId, stored) => stateOf(providerId, stored).asideUntilMs > monotonicMs(),
-    learn({ key, forMs, strikes, model }) {
+    /** Returns in how many milliseconds the credential is able to call the model; 0 when it is now. */
+    freeInMs: (providerId: string, stored: StoredCredential, model: string) =>
+      Math.max(0, freeAtMs(stateOf(providerId, stored), model) - monotonicMs()),
+    /** Whether the credential is refused, and not only asked to wait. */
+    isSetAside: (providerId: string, stored: StoredCredential) =>
+      stateOf(providerId, stored).asideUntilMs > monotonicMs(),
+    /** Takes over what another process of the machine has found. */
+    learn({ key, forMs, strikes, model }: RefusalNews): void {
       const state = stateAt(key);
       if (model !== null) return restUntil(state, model, monotonicMs() + forMs);
       state.asideUntilMs = Math.max(state.asideUntilMs, monotonicMs() + forMs);

@@ -18,16 +18,6 @@ interface Entry {
   notBeforeMs: number;
 }
 
-export interface TokenCache {
-  /**
-   * Synchronous while there is a valid token. Otherwise it waits for the one exchange in flight, or throws the signal's
-   * reason.
-   */
-  take(key: string, make: TokenMaker, signal: CancelSignal): MaybePromise<Credential>;
-  /** Drops a refused token, so that it is not used again. */
-  forget(key: string, credential: Credential): void;
-}
-
 export interface TokenMaker {
   issue(): Promise<Issued>;
   toCredential(issued: Issued): Credential;
@@ -45,7 +35,7 @@ const MARGIN_SHARE = 0.05;
 const PAUSE_MS = 1000;
 const PAUSE_AHEAD_MS = 30_000;
 
-export function openTokenCache(clock: Clock, max: number): TokenCache {
+export function openTokenCache(clock: Clock, max: number) {
   const entries = new BoundedCache<string, Entry>(max);
 
   const entryOf = (key: string): Entry => {
@@ -81,7 +71,11 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
   };
 
   return {
-    take(key, make, signal) {
+    /**
+     * Synchronous while there is a valid token. Otherwise it waits for the one exchange in flight, or throws the signal's
+     * reason.
+     */
+    take(key: string, make: TokenMaker, signal: CancelSignal): MaybePromise<Credential> {
       const entry = entryOf(key);
       const { issued, credential } = entry;
       if (issued !== null && credential !== null) {
@@ -102,7 +96,8 @@ export function openTokenCache(clock: Clock, max: number): TokenCache {
       if (entry.pending === null && clock.monotonic() < entry.notBeforeMs) throw entry.fault;
       return untilOver(entry.pending ?? start(entry, make), signal);
     },
-    forget(key, credential) {
+    /** Drops a refused token, so that it is not used again. */
+    forget(key: string, credential: Credential): void {
       const entry = entries.get(key);
       if (entry?.credential !== credential) return;
       entry.issued = entry.credential = null;

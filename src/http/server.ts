@@ -21,21 +21,7 @@ export interface ServerOptions {
   readonly onFault: (fault: unknown) => void;
 }
 
-export interface OpenServer {
-  readonly hostname: string | undefined;
-  readonly port: number | undefined;
-  /**
-   * Serves as before, but asks each client to close its connection after the response. Resolves when no call has
-   * arrived for a while, or at once when none arrived recently; idle connections are then closed with the listener. A
-   * client that is asked to close its connection loses no call on it, while a connection that the server closes by
-   * itself may have a request on its way.
-   */
-  retire(): Promise<void>;
-  /** Closes the listener and idle connections; resolves when all responses in flight have left. */
-  stop(): Promise<void>;
-  /** Closes everything. */
-  cut(): Promise<void>;
-}
+export type OpenServer = ReturnType<typeof openServer>;
 
 /** The app bounds bodies and responds with an error body; this bound exists only because Bun requires one. */
 const MAX_BODY_BYTES = Number.MAX_SAFE_INTEGER;
@@ -88,7 +74,7 @@ const TWO_HOSTS = "The request has more than one Host header; send one.";
 const TRAILERS = "The request announces trailer fields, which are not supported; send it without them.";
 
 /** Throws when the address is in use. */
-export function openServer({ host, port, sharesPort = false, call, app, onFault }: ServerOptions): OpenServer {
+export function openServer({ host, port, sharesPort = false, call, app, onFault }: ServerOptions) {
   let lastCallMs = Number.NEGATIVE_INFINITY;
   let isRetiring = false;
   const last = (response: Response): Response => {
@@ -131,13 +117,21 @@ export function openServer({ host, port, sharesPort = false, call, app, onFault 
   return {
     hostname: server.hostname,
     port: server.port,
-    async retire() {
+    /**
+     * Serves as before, but asks each client to close its connection after the response. Resolves when no call has
+     * arrived for a while, or at once when none arrived recently; idle connections are then closed with the listener. A
+     * client that is asked to close its connection loses no call on it, while a connection that the server closes by
+     * itself may have a request on its way.
+     */
+    async retire(): Promise<void> {
       isRetiring = true;
       const endsMs = performance.now() + RETIRE_MS;
       for (let nowMs = performance.now(); nowMs < endsMs && nowMs - lastCallMs < QUIET_MS; nowMs = performance.now())
         await Bun.sleep(POLL_MS);
     },
+    /** Closes the listener and idle connections; resolves when all responses in flight have left. */
     stop: () => server.stop(),
+    /** Closes everything. */
     cut: () => server.stop(true),
   };
 }

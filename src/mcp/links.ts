@@ -18,20 +18,7 @@ export interface LinkBounds {
 
 const SWEEP_MS = 30_000;
 
-export interface Links {
-  of(key: string): ServerLink | undefined;
-  /** Makes room for a link; returns false when all links of its kind, or those of its tenant, are in use. */
-  makeRoom(server: ToolServer): boolean;
-  add(link: ServerLink): void;
-  /** Called after this server has been listed: lists of other servers are dropped to make room. */
-  forgetLists(server: ToolServer): void;
-  connected(): number;
-  /** `keys` are those of all configured servers: links to servers that are no longer configured are retired. */
-  configured(keys: ReadonlySet<string>): void;
-  close(): Promise<void>;
-}
-
-export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds): Links {
+export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds) {
   const links = new Map<string, ServerLink>();
   let known: ReadonlySet<string> = new Set();
   let sweeping: ReturnType<typeof setInterval> | null = null;
@@ -52,8 +39,9 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
   }
 
   return {
-    of: (key) => links.get(key),
-    makeRoom(server) {
+    of: (key: string) => links.get(key),
+    /** Makes room for a link; returns false when all links of its kind, or those of its tenant, are in use. */
+    makeRoom(server: ToolServer): boolean {
       for (const [others, boundOf] of boundsOf(server)) {
         if (others.length < boundOf(maxLinks)) continue;
         const [idle] = longestIdle(others);
@@ -62,11 +50,12 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
       }
       return true;
     },
-    add(link) {
+    add(link: ServerLink): void {
       links.set(link.server.key, link);
       sweeping ??= setInterval(sweep, Math.min(SWEEP_MS, idleMs)).unref();
     },
-    forgetLists(server) {
+    /** Called after this server has been listed: lists of other servers are dropped to make room. */
+    forgetLists(server: ToolServer): void {
       if (known.has(server.key)) return;
       for (const [others, boundOf] of boundsOf(server)) {
         let bytes = others.reduce((sum, link) => sum + link.listBytes, 0);
@@ -78,11 +67,12 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
       }
     },
     connected: () => [...links.values()].filter((link) => link.isConnected).length,
-    configured(keys) {
+    /** `keys` are those of all configured servers: links to servers that are no longer configured are retired. */
+    configured(keys: ReadonlySet<string>): void {
       for (const [key, link] of links) if (known.has(key) && !keys.has(key)) end(link);
       known = keys;
     },
-    async close() {
+    async close(): Promise<void> {
       if (sweeping !== null) clearInterval(sweeping);
       await Promise.all([...links.values()].map((link) => link.close()));
       links.clear();

@@ -21,10 +21,7 @@ const REFUSAL_PAUSE_MS = 10_000;
 const REPLACED_MS = 600_000;
 const MOST_REPLACED = 64;
 
-export interface OauthTokens {
-  /** The tokens of one server. `pinned` returns the checked address of a URL, or undefined when it needs none. */
-  of(oauth: ToolOauth, pinned: (url: string) => Promise<string | undefined>): ServerTokens;
-}
+export type OauthTokens = ReturnType<typeof openOauthTokens>;
 
 export interface ServerTokens {
   /** Throws ExchangeFault, or the signal's reason. */
@@ -35,11 +32,12 @@ export interface ServerTokens {
   given(): readonly string[];
 }
 
-export function openOauthTokens(upstream: UpstreamClient, clock: Clock): OauthTokens {
+export function openOauthTokens(upstream: UpstreamClient, clock: Clock) {
   const cache = openTokenCache(clock, MAX_TOKENS);
   const refusals = new BoundedCache<string, number>(MAX_TOKENS);
   return {
-    of(oauth, pinned) {
+    /** The tokens of one server. `pinned` returns the checked address of a URL, or undefined when it needs none. */
+    of(oauth: ToolOauth, pinned: (url: string) => Promise<string | undefined>): ServerTokens {
       const key = digestOf(oauth);
       const { tokenUrl: url, clientId, clientSecret, clientAuth, scope, audience } = oauth;
       const isBasic = clientAuth === "basic";

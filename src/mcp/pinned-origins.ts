@@ -1,17 +1,13 @@
 // The checked address of each origin that a connection calls. It is resolved once, so that the address that was checked
 // is the one that is called, and again when it could not be reached, because a name may have moved.
 
-export interface PinnedOrigins {
-  /** Throws what the check throws; a failure is not cached. */
-  of(url: string): Promise<string>;
-  /** Called when the address could not be reached. */
-  forget(url: string): void;
-}
+export type PinnedOrigins = ReturnType<typeof openPinnedOrigins>;
 
-export function openPinnedOrigins(check: (url: string) => Promise<string>): PinnedOrigins {
+export function openPinnedOrigins(check: (url: string) => Promise<string>) {
   const known = new Map<string, Promise<string>>();
   return {
-    of(url) {
+    /** Throws what the check throws; a failure is not cached. */
+    of(url: string): Promise<string> {
       const { origin } = new URL(url);
       return known.getOrInsertComputed(origin, () => {
         const found = check(url);
@@ -19,6 +15,7 @@ export function openPinnedOrigins(check: (url: string) => Promise<string>): Pinn
         return found;
       });
     },
-    forget: (url) => void known.delete(new URL(url).origin),
+    /** Called when the address could not be reached. */
+    forget: (url: string) => void known.delete(new URL(url).origin),
   };
 }

@@ -46,16 +46,7 @@ export interface ToolCall {
   readonly trace: TraceHeaders | null;
 }
 
-export interface ToolConnection {
-  readonly about: AboutServer;
-  /** Returns one page as the server sent it. Throws ToolFault, or the signal's reason. */
-  page(cursor: string | undefined, timing: Timing): Promise<unknown>;
-  /** Returns the result as the server sent it. Throws ToolFault, or the signal's reason. */
-  call(call: ToolCall, timing: Timing): Promise<unknown>;
-  /** Sends no more requests: the connection ends when its requests in flight have ended. */
-  leave(): void;
-  close(): Promise<void>;
-}
+export type ToolConnection = ReturnType<typeof connectionOf>;
 
 const ANYTHING = z.unknown();
 /** Output schemas only describe the server's own answers, so they are not compiled. */
@@ -181,7 +172,7 @@ function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
   return clean === text ? answer : (JSON.parse(clean) as T);
 }
 
-function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKind): ToolConnection {
+function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKind) {
   const named = client.getServerVersion();
   let inFlight = 0;
   let isAbandoned = false;
@@ -213,18 +204,21 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
       name: named?.name ?? null,
       version: named?.version ?? null,
     },
-    page: (cursor, timing) =>
+    /** Returns one page as the server sent it. Throws ToolFault, or the signal's reason. */
+    page: (cursor: string | undefined, timing: Timing) =>
       request(timing, (options) =>
         client.request({ method: "tools/list", params: cursor === undefined ? {} : { cursor } }, ANYTHING, options),
       ),
-    call: ({ tool: name, args, schema, trace }, timing) =>
+    /** Returns the result as the server sent it. Throws ToolFault, or the signal's reason. */
+    call: ({ tool: name, args, schema, trace }: ToolCall, timing: Timing) =>
       request(timing, (options) =>
         client.callTool(
           { name, arguments: args, ...(trace !== null && { _meta: { ...trace } }) },
           { ...options, toolDefinition: { name, inputSchema: { type: "object", ...schema } } },
         ),
       ),
-    leave() {
+    /** Sends no more requests: the connection ends when its requests in flight have ended. */
+    leave(): void {
       isAbandoned = true;
       if (inFlight === 0) void opened.end();
     },

@@ -2,18 +2,6 @@
 // When the reader is slow, a bounded number of bytes waits, and further lines are dropped and counted, because a log
 // must neither block the gateway nor exhaust its memory.
 
-export interface LineSink {
-  /** The text is one line or several, each with its line end. */
-  write(text: string): void;
-  /**
-   * Hands over the collected lines. Resolves when the system has accepted them, which never happens when the reader has
-   * stopped reading.
-   */
-  flush(): Promise<void>;
-  /** The number of lines that were dropped so far. */
-  dropped(): number;
-}
-
 /** Where the lines go. */
 export interface LineOutput {
   /** Resolves when the text has been accepted. */
@@ -37,7 +25,7 @@ export function fileOutput(fileDescriptor: number, highWaterMark: number): LineO
   };
 }
 
-export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOptions): LineSink {
+export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOptions) {
   let block = "";
   let waiting: string[] = [];
   let waitingLength = 0;
@@ -70,7 +58,8 @@ export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOp
   };
 
   return {
-    write(text) {
+    /** The text is one line or several, each with its line end. */
+    write(text: string): void {
       if (waitingLength + block.length + text.length > maxWaitingBytes) {
         dropped += text.split("\n").length - 1;
         return;
@@ -78,7 +67,12 @@ export function openLineSink({ output, blockBytes, maxWaitingBytes }: LineSinkOp
       block += text;
       if (block.length >= blockBytes) void flush();
     },
+    /**
+     * Hands over the collected lines. Resolves when the system has accepted them, which never happens when the reader has
+     * stopped reading.
+     */
     flush,
+    /** The number of lines that were dropped so far. */
     dropped: () => dropped,
   };
 }

@@ -2,21 +2,6 @@
 // requested meanwhile, else after a pause that grows while the system is unavailable.
 import { within } from "../core/concurrency/timeout.ts";
 
-export interface RepeatedWork {
-  /** Begins the next turn at once, because something may be new. */
-  readonly wake: () => void;
-  /** Begins the next turn in so many milliseconds, or so long after the one that is under way, unless one is planned. */
-  readonly wakeIn: (ms: number) => void;
-  /** Called when the system did not respond. */
-  readonly away: (error: unknown) => void;
-  /** Resolves when the current turn has ended. */
-  settled(): Promise<void>;
-  /** Begins no more turns; resolves when the current turn has ended. */
-  close(): Promise<void>;
-  /** Takes turns within that time until nothing is left to do, or the system did not respond twice, and then no more. */
-  finish(timeoutMs: number): Promise<void>;
-}
-
 export interface RepeatedWorkOptions {
   /** Returns whether there is more to do. Throws the error that means that the system is unavailable. */
   readonly turn: () => Promise<boolean>;
@@ -34,14 +19,7 @@ export interface RepeatedWorkOptions {
 const MOST_LAST_FAILURES = 2;
 
 /** No turn begins before the first `wake`. */
-export function openRepeatedWork({
-  turn,
-  restMs,
-  moreMs = 0,
-  awayMs,
-  longestAwayMs,
-  onState,
-}: RepeatedWorkOptions): RepeatedWork {
+export function openRepeatedWork({ turn, restMs, moreMs = 0, awayMs, longestAwayMs, onState }: RepeatedWorkOptions) {
   let timer: ReturnType<typeof setTimeout> | null = null;
   let turning: Promise<void> | null = null;
   let isMore = false;
@@ -99,19 +77,25 @@ export function openRepeatedWork({
     });
   };
   return {
+    /** Begins the next turn at once, because something may be new. */
     wake,
-    wakeIn(ms) {
+    /** Begins the next turn in so many milliseconds, or so long after the one that is under way, unless one is planned. */
+    wakeIn(ms: number): void {
       if (turning !== null) plannedMs ??= ms;
       else if (timer === null) rest(ms);
     },
+    /** Called when the system did not respond. */
     away,
+    /** Resolves when the current turn has ended. */
     settled: async () => void (await turning),
-    async close() {
+    /** Begins no more turns; resolves when the current turn has ended. */
+    async close(): Promise<void> {
       isClosed = true;
       stop();
       await turning;
     },
-    async finish(timeoutMs) {
+    /** Takes turns within that time until nothing is left to do, or the system did not respond twice, and then no more. */
+    async finish(timeoutMs: number): Promise<void> {
       isClosed = true;
       stop();
       let isLate = false;

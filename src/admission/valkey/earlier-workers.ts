@@ -15,18 +15,9 @@ import { type Account, isShortage, type LimitStore, type Reservation } from "../
 /** How often it is looked whether workers that still ran have ended, and whether a store that was away is back. */
 const LOOK_EVERY_MS = 500;
 
-export interface EarlierWorkers {
-  /** Whether everything is charged that workers of earlier supervisors held, so that their journals may go. */
-  isCharged(): boolean;
-  /**
-   * Charges it, and goes on in the background with what workers hold that still run. `onCharged` is called when that is
-   * over. Never rejects.
-   */
-  charge(limits: Pick<LimitStore, "reserve">, onCharged: () => void): Promise<void>;
-  close(): void;
-}
+export type EarlierWorkers = ReturnType<typeof openEarlierWorkers>;
 
-export function openEarlierWorkers(dataFolder: string, ledgerFolder: string): EarlierWorkers {
+export function openEarlierWorkers(dataFolder: string, ledgerFolder: string) {
   const all = [...settledOfEarlier(dataFolder)];
   for (const [holder, settlement] of all) if (settlement === ALL_SETTLED) removeSettled(dataFolder, holder);
   const through = new Map(all.filter(([, settlement]) => settlement < ALL_SETTLED));
@@ -56,9 +47,14 @@ export function openEarlierWorkers(dataFolder: string, ledgerFolder: string): Ea
     else timer = setTimeout(() => void look(limits, onCharged), LOOK_EVERY_MS);
   };
   return {
+    /** Whether everything is charged that workers of earlier supervisors held, so that their journals may go. */
     isCharged: () => workers.length === 0,
+    /**
+     * Charges it, and goes on in the background with what workers hold that still run. `onCharged` is called when that is
+     * over. Never rejects.
+     */
     charge: look,
-    close() {
+    close(): void {
       isClosed = true;
       if (timer !== null) clearTimeout(timer);
     },

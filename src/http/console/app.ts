@@ -42,10 +42,7 @@ const BASE = "/console";
 const API = `${BASE}/api`;
 const PAGE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
-export interface ConsoleApp {
-  /** `path` is that of the request's URL. Never rejects. */
-  fetch(request: Request, path: string, bindings: ConsoleBindings): Promise<Response>;
-}
+export type ConsoleApp = ReturnType<typeof createConsoleApp>;
 
 /** One request with what is known of where it comes from. */
 interface Asked extends ConsoleBindings {
@@ -55,9 +52,10 @@ interface Asked extends ConsoleBindings {
   readonly address: string | null;
 }
 
-export function createConsoleApp(context: ConsoleContext): ConsoleApp {
+export function createConsoleApp(context: ConsoleContext) {
   return {
-    async fetch(request, path, bindings) {
+    /** `path` is that of the request's URL. Never rejects. */
+    async fetch(request: Request, path: string, bindings: ConsoleBindings): Promise<Response> {
       const { proxyTrust } = context.snapshot();
       const asked: Asked = {
         ...bindings,

@@ -6,13 +6,7 @@ import { gzip } from "node:zlib";
 import { notFound } from "../../core/refusals.ts";
 import { PAGE_HEADERS } from "./page-headers.ts";
 
-export interface ConsoleFiles {
-  /**
-   * The response to `GET /console/<path>`: a file, or the page that finds the screen by its path. `basePath` stands before `/console` in
-   * the browser.
-   */
-  serve(path: string, request: Request, basePath: string): Promise<Response>;
-}
+export type ConsoleFiles = ReturnType<typeof openConsoleFiles>;
 
 const SHELL = "index.html";
 /** A name that begins with a letter or digit, so that neither hidden files nor `..` are names. */
@@ -36,16 +30,10 @@ const TYPES: Readonly<Record<string, string>> = {
 const PACKED_ALREADY = new Set(["png", "ico", "woff2"]);
 const WORTH_PACKING_BYTES = 1024;
 
-interface KnownFile {
-  readonly etag: string;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  /** `null` where packing saves nothing. */
-  readonly packed: Uint8Array<ArrayBuffer> | null;
-  readonly changedMs: number;
-}
+type KnownFile = Awaited<ReturnType<typeof readFile>>;
 
 /** `pathOf` returns the path of the file with a name, or null when no such file exists. The file may be written later. */
-export function openConsoleFiles(pathOf: (name: string) => string | null): ConsoleFiles {
+export function openConsoleFiles(pathOf: (name: string) => string | null) {
   const known = new Map<string, KnownFile>();
   const find = async (path: string): Promise<KnownFile | null> => {
     const file = pathOf(path);
@@ -58,7 +46,11 @@ export function openConsoleFiles(pathOf: (name: string) => string | null): Conso
     return read;
   };
   return {
-    async serve(path, request, basePath) {
+    /**
+     * The response to `GET /console/<path>`: a file, or the page that finds the screen by its path. `basePath` stands before `/console` in
+     * the browser.
+     */
+    async serve(path: string, request: Request, basePath: string): Promise<Response> {
       const named = FILE.test(path) && path !== SHELL ? await find(path) : null;
       if (named !== null) return fileResponse(path, named, request);
       if (BUILT.test(path)) throw notFound("There is no such file of the console; load the page again.");
@@ -80,13 +72,14 @@ function below(basePath: string, { bytes, ...file }: KnownFile): KnownFile {
 
 const packedBytes = promisify<Uint8Array, { readonly level: number }, Buffer>(gzip);
 
-async function readFile(file: string, path: string, changedMs: number): Promise<KnownFile> {
+async function readFile(file: string, path: string, changedMs: number) {
   const bytes = await Bun.file(file).bytes();
   const worthIt = bytes.length >= WORTH_PACKING_BYTES && !PACKED_ALREADY.has(endingOf(path));
   const packed = worthIt ? new Uint8Array(await packedBytes(bytes, { level: 9 })) : null;
   return {
     etag: `"${new Bun.CryptoHasher("sha256").update(bytes).digest("base64url").slice(0, 22)}"`,
     bytes,
+    /** `null` where packing saves nothing. */
     packed,
     changedMs,
   };

@@ -25,30 +25,24 @@ const SHARED = ["unitsRead", "callsRead", "beats", "heapMib"] as const;
 type Shared = (typeof SHARED)[number];
 
 /** Atomic counts of one thread and of each of its integrations. */
-export interface SharedFigures {
-  readonly buffer: SharedArrayBuffer;
-  of(integration: number, figure: Figure): number;
-  add(integration: number, figure: Figure, count: number): void;
-  set(integration: number, figure: Figure, value: number): void;
-  shared(name: Shared): number;
-  addShared(name: Shared, count: number): void;
-  setShared(name: Shared, value: number): void;
-}
+export type SharedFigures = ReturnType<typeof sharedFigures>;
 
 export function sharedFigures(
   integrations: number,
   buffer = new SharedArrayBuffer(4 * (SHARED.length + integrations * FIGURES.length)),
-): SharedFigures {
+) {
   const cells = new Int32Array(buffer);
   const at = (integration: number, figure: Figure): number =>
     SHARED.length + integration * FIGURES.length + FIGURES.indexOf(figure);
   return {
     buffer,
-    of: (integration, figure) => Atomics.load(cells, at(integration, figure)),
-    add: (integration, figure, count) => void Atomics.add(cells, at(integration, figure), count),
-    set: (integration, figure, value) => void Atomics.store(cells, at(integration, figure), value),
-    shared: (name) => Atomics.load(cells, SHARED.indexOf(name)),
-    addShared: (name, count) => void Atomics.add(cells, SHARED.indexOf(name), count),
-    setShared: (name, value) => void Atomics.store(cells, SHARED.indexOf(name), value),
+    of: (integration: number, figure: Figure) => Atomics.load(cells, at(integration, figure)),
+    add: (integration: number, figure: Figure, count: number) =>
+      void Atomics.add(cells, at(integration, figure), count),
+    set: (integration: number, figure: Figure, value: number) =>
+      void Atomics.store(cells, at(integration, figure), value),
+    shared: (name: Shared) => Atomics.load(cells, SHARED.indexOf(name)),
+    addShared: (name: Shared, count: number) => void Atomics.add(cells, SHARED.indexOf(name), count),
+    setShared: (name: Shared, value: number) => void Atomics.store(cells, SHARED.indexOf(name), value),
   };
 }

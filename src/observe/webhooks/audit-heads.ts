@@ -4,19 +4,15 @@ import type { Events, WebhookSet } from "../../core/record/event.ts";
 import { tenantOfChain } from "../../store/audit/audit-chain.ts";
 import type { ChainReader } from "../../store/reader.ts";
 
-export interface AuditHeads {
-  report(): Promise<void>;
-}
-
 export function auditHeads(
   events: Events,
   reader: Pick<ChainReader, "auditChains" | "auditHead">,
   webhooks: () => WebhookSet,
-): AuditHeads {
+) {
   /** By chain. */
   const emitted = new Map<string, string>();
   return {
-    async report() {
+    async report(): Promise<void> {
       if (webhooks().size === 0) return;
       for (const chain of await reader.auditChains()) {
         const place = { type: "audit.head", tenantId: tenantOfChain(chain), projectId: null } as const;

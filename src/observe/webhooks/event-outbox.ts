@@ -2,16 +2,11 @@
 // that the database does not accept are kept and retried within a bound; beyond it the oldest event is dropped and
 // counted.
 import type { Clock } from "../../core/clock.ts";
-import type { Events, GatewayEvent, NewEvent, WebhookSet } from "../../core/record/event.ts";
+import type { GatewayEvent, NewEvent, WebhookSet } from "../../core/record/event.ts";
 import { eventIdOf, newEventId } from "../../core/record/event-id.ts";
 import type { EventQueue } from "../../store/events/events.ts";
 import { openRepeatedWork } from "../repeated-work.ts";
 import type { EventFigures } from "./event-figures.ts";
-
-export interface EventOutbox extends Events {
-  /** Tries to write the held events, and gives up after `timeoutMs`. */
-  close(timeoutMs: number): Promise<void>;
-}
 
 export interface OutboxOptions {
   readonly queue: Pick<EventQueue, "append">;
@@ -40,7 +35,7 @@ export function openEventOutbox({
   onWritten,
   onState,
   mostHeld = MOST_HELD,
-}: OutboxOptions): EventOutbox {
+}: OutboxOptions) {
   const held: GatewayEvent[] = [];
   const writes = openRepeatedWork({
     turn: async () => {
@@ -60,7 +55,7 @@ export function openEventOutbox({
   });
 
   return {
-    emit({ onceKey, ...event }: NewEvent) {
+    emit({ onceKey, ...event }: NewEvent): void {
       figures.emitted.set(event.type, (figures.emitted.get(event.type) ?? 0) + 1);
       if (webhooks().recipients(event).length === 0) return;
       if (held.length >= mostHeld) {
@@ -71,7 +66,8 @@ export function openEventOutbox({
       figures.held = held.length;
       writes.wakeIn(GATHER_MS);
     },
-    async close(timeoutMs) {
+    /** Tries to write the held events, and gives up after `timeoutMs`. */
+    async close(timeoutMs: number): Promise<void> {
       await writes.finish(timeoutMs);
       figures.shedEvents += held.length;
       held.length = 0;

@@ -125,21 +125,15 @@ export function openEvents(options: EventsOptions): OpenEvents {
   };
 }
 
-interface GoneReceivers {
-  readonly add: (webhook: Webhook) => void;
-  without(set: WebhookSet): WebhookSet;
-}
-
 /**
  * Receivers that answered 410. A stored webhook is switched off; one of the file gets no deliveries until its address
  * changes or this process ends.
  */
-function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
+function goneReceivers({ store, log }: EventsOptions) {
   const gone = new Set<string>();
   const isGone = ({ id, url }: Webhook): boolean => gone.has(`${id} ${url}`);
   return {
-    add(webhook) {
-      const { id, name, tenantId, origin, url } = webhook;
+    add: ({ id, name, tenantId, origin, url }: Webhook): void => {
       log.warn(
         { event: "webhook_gone", webhook: name, webhook_id: id, tenant: tenantId },
         "a webhook was disabled: its receiver answered 410 Gone",
@@ -160,7 +154,7 @@ function goneReceivers({ store, log }: EventsOptions): GoneReceivers {
             ),
           );
     },
-    without(set) {
+    without(set: WebhookSet): WebhookSet {
       if (gone.size === 0) return set;
       return {
         size: set.size,

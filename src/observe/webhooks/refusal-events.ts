@@ -4,14 +4,6 @@
 import type { Clock } from "../../core/clock.ts";
 import type { Events, NewEvent } from "../../core/record/event.ts";
 import type { CallRecord } from "../../core/record/record.ts";
-import type { Observer } from "../observer.ts";
-
-export interface RefusalEvents extends Observer {
-  /** Takes over refusals of another process. */
-  add(refused: Refused): void;
-  /** Emits what is counted so far. */
-  close(): void;
-}
 
 /** Calls of a project that the same rule refused. */
 export interface Refused {
@@ -75,7 +67,7 @@ export function joinedRefusals(earlier: Refused, later: Refused): Refused {
   return { ...later, count: earlier.count + later.count, startedAtMs: earlier.startedAtMs };
 }
 
-export function refusalEvents(events: Events, clock: Pick<Clock, "now">): RefusalEvents {
+export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
   const tallies = new Map<string, Tally>();
   const byTenant = new Map<string, number>();
   let timer: ReturnType<typeof setInterval> | null = null;
@@ -121,12 +113,14 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">): Refusa
   };
 
   return {
+    /** Takes over refusals of another process. */
     add,
-    publish(record) {
+    publish(record: CallRecord): void {
       const refused = refusalOf(record);
       if (refused !== null) add(refused);
     },
-    close() {
+    /** Emits what is counted so far. */
+    close(): void {
       reportAll();
       if (timer !== null) clearInterval(timer);
       timer = null;

@@ -13,16 +13,11 @@ const SOON_MS = 7 * DAY_MS;
 /** How long the end of a token that expired while no gateway ran is reported. */
 const AFTERWARDS_MS = DAY_MS;
 
-export interface TokenExpiry {
-  check(): void;
-  close(): void;
-}
-
 export function watchTokenExpiry(
   events: Events,
   snapshot: () => Pick<Snapshot, "tokens" | "webhooks">,
   clock: Pick<Clock, "now">,
-): TokenExpiry {
+) {
   let reported = new Set<string>();
   /** Nothing changes before this time while the tokens are the same. */
   let nextMs = Number.NEGATIVE_INFINITY;
@@ -49,7 +44,7 @@ export function watchTokenExpiry(
     reported = still;
   };
   const timer = setInterval(check, EVERY_MS).unref();
-  return { check, close: () => clearInterval(timer) };
+  return { check, close: (): void => clearInterval(timer) };
 }
 
 /** The event that is due for a token now, and the time at which that changes. */

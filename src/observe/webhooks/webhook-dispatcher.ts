@@ -22,18 +22,6 @@ import { waitAfter } from "./webhook-schedule.ts";
 import type { SentWebhook, WebhookSender } from "./webhook-sender.ts";
 import { webhookSlots } from "./webhook-slots.ts";
 
-export interface Dispatcher {
-  /** Checks the queue at once, because something may be new. */
-  wake(): void;
-  /** Whether there are webhooks, or there were some. */
-  isInUse(): boolean;
-  /**
-   * Begins nothing more, and waits at most `timeoutMs` for deliveries in flight; those that are cut off are attempted
-   * again when their lease ends.
-   */
-  close(timeoutMs: number): Promise<void>;
-}
-
 export interface DispatcherOptions {
   readonly queue: EventQueue;
   readonly clock: Clock;
@@ -73,7 +61,7 @@ const STATUS_EVERY_MS = 10_000;
 const GONE = "given up: the receiver answered 410 Gone";
 const NO_RECIPIENT = "given up: the webhook was deleted or disabled";
 
-export function openDispatcher(options: DispatcherOptions): Dispatcher {
+export function openDispatcher(options: DispatcherOptions) {
   const { queue, clock, webhooks, figures, onState, pollMs = POLL_MS } = options;
   const slots = webhookSlots();
   const deliveries = new Set<Promise<void>>();
@@ -139,9 +127,15 @@ export function openDispatcher(options: DispatcherOptions): Dispatcher {
 
   turns.wake();
   return {
+    /** Checks the queue at once, because something may be new. */
     wake: turns.wake,
+    /** Whether there are webhooks, or there were some. */
     isInUse: () => isInUse,
-    async close(timeoutMs) {
+    /**
+     * Begins nothing more, and waits at most `timeoutMs` for deliveries in flight; those that are cut off are attempted
+     * again when their lease ends.
+     */
+    async close(timeoutMs: number): Promise<void> {
       isClosed = true;
       // the turn under way may still begin deliveries
       await within(

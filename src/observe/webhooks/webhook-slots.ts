@@ -2,17 +2,6 @@
 // many slow receivers does not delay other tenants.
 import type { Webhook } from "../../core/record/event.ts";
 
-interface WebhookSlots {
-  /** How many more deliveries to the webhook may begin now. */
-  free(webhook: Webhook): number;
-  /** Returns the function that ends the delivery. `isDelivered` says whether the receiver accepted it. */
-  take(webhook: Webhook): (isDelivered: boolean) => void;
-  /** Sorts by the last delivery that began: first those of webhooks that have had none, or whose last one began longest ago. */
-  inTurn<T extends { readonly webhookId: string }>(due: readonly T[]): readonly T[];
-  /** Removes webhooks that no longer exist. */
-  forget(isKnown: (webhookId: string) => boolean): void;
-}
-
 const MOST_OF_ONE = 4;
 /** When the last delivery failed, the next one is likely to use up its time limit too. */
 const MOST_OF_FAILING = 1;
@@ -25,7 +14,7 @@ interface Receiver {
   turn: number;
 }
 
-export function webhookSlots(): WebhookSlots {
+export function webhookSlots() {
   const receivers = new Map<string, Receiver>();
   /** The key `null` stands for the file's webhooks that get the events of all tenants. */
   const tenants = new Map<string | null, number>();
@@ -33,7 +22,8 @@ export function webhookSlots(): WebhookSlots {
   let turns = 0;
 
   return {
-    free({ id, tenantId }) {
+    /** How many more deliveries to the webhook may begin now. */
+    free({ id, tenantId }: Webhook): number {
       const { inFlight = 0, isFailing = false } = receivers.get(id) ?? {};
       return Math.max(
         0,
@@ -44,7 +34,8 @@ export function webhookSlots(): WebhookSlots {
         ),
       );
     },
-    take({ id, tenantId }) {
+    /** Returns the function that ends the delivery. `isDelivered` says whether the receiver accepted it. */
+    take({ id, tenantId }: Webhook): (isDelivered: boolean) => void {
       const receiver = receivers.get(id) ?? { inFlight: 0, isFailing: false, turn: 0 };
       receivers.set(id, receiver);
       receiver.inFlight += 1;
@@ -60,11 +51,13 @@ export function webhookSlots(): WebhookSlots {
         else tenants.set(tenantId, remaining);
       };
     },
-    inTurn: (due) =>
+    /** Sorts by the last delivery that began: first those of webhooks that have had none, or whose last one began longest ago. */
+    inTurn: <T extends { readonly webhookId: string }>(due: readonly T[]) =>
       due.toSorted(
         (one, other) => (receivers.get(one.webhookId)?.turn ?? 0) - (receivers.get(other.webhookId)?.turn ?? 0),
       ),
-    forget(isKnown) {
+    /** Removes webhooks that no longer exist. */
+    forget(isKnown: (webhookId: string) => boolean): void {
       for (const [id, { inFlight }] of receivers) if (inFlight === 0 && !isKnown(id)) receivers.delete(id);
     },
   };

@@ -13,13 +13,10 @@ const SO_ATTACH_REUSEPORT_CBPF = 51;
 const ADDRESS_BYTES = 128;
 const PROGRAM_BYTES = 16;
 
-export interface ListenerSocket {
-  /** Sets the weights of all listeners of the port, in the order in which they began to listen. Throws when the system refuses. */
-  steer(weights: readonly number[]): void;
-}
+export type ListenerSocket = ReturnType<typeof findListenerSocket>;
 
 /** Finds the socket on which this process listens on the port. Throws an error that says why it cannot be steered. */
-export function findListenerSocket(port: number): ListenerSocket {
+export function findListenerSocket(port: number) {
   const { getsockopt, getsockname, setsockopt } = openSocketCalls();
   const descriptor = readdirSync("/proc/self/fd")
     .map(Number)
@@ -36,7 +33,8 @@ export function findListenerSocket(port: number): ListenerSocket {
   if (descriptor === undefined) throw new Error(`no socket of this process listens on port ${port}`);
   const isLittleEndian = endianness() === "LE";
   return {
-    steer(weights) {
+    /** Sets the weights of all listeners of the port, in the order in which they began to listen. Throws when the system refuses. */
+    steer(weights: readonly number[]): void {
       const instructions = steeringProgram(weights);
       const program = programBytes(instructions, isLittleEndian);
       // struct sock_fprog: the number of instructions, and their address

@@ -90,15 +90,9 @@ async function joinedCounts(earlier: string, last: string): Promise<string> {
 }
 
 /** In a worker: the way to the figures of the machine. */
-export interface WorkerFiguresView {
-  standing(): Promise<Standing>;
-  /** Throws `gateway_overloaded`: figures of this worker alone would look like a restart of the gateway. */
-  metrics(): Promise<MachineMetrics>;
-  /** Leaves what this worker has counted with the supervisor. */
-  end(): Promise<void>;
-}
+export type WorkerFiguresView = ReturnType<typeof openWorkerFigures>;
 
-export function openWorkerFigures(channel: SupervisorChannel, own: OwnFigures): WorkerFiguresView {
+export function openWorkerFigures(channel: SupervisorChannel, own: OwnFigures) {
   channel.handle("figures", async ({ withMetrics }) => {
     const body = own.standing();
     return withMetrics ? { body, bytes: encoder.encode(JSON.stringify(await own.metrics.samples())) } : body;
@@ -112,15 +106,17 @@ export function openWorkerFigures(channel: SupervisorChannel, own: OwnFigures): 
   const standingOf = ({ supervisor, others, workers }: MachineFiguresWire): Standing =>
     machineStanding(supervisor, [own.standing(), ...others], workers);
   return {
-    async standing() {
+    async standing(): Promise<Standing> {
       return standingOf((await machine(false)).body);
     },
-    async metrics() {
+    /** Throws `gateway_overloaded`: figures of this worker alone would look like a restart of the gateway. */
+    async metrics(): Promise<MachineMetrics> {
       const { body, bytes } = await machine(true);
       const others = JSON.parse(decoder.decode(bytes)) as readonly MetricSamples[];
       return { others, targets: standingOf(body).targets, workers: body.workers };
     },
-    async end() {
+    /** Leaves what this worker has counted with the supervisor. */
+    async end(): Promise<void> {
       const samples = encoder.encode(JSON.stringify(await own.metrics.samples()));
       await channel.request("last_metrics", null, samples).catch(() => {});
     },

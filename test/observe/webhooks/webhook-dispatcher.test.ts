@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { Webhook as Verifier } from "standardwebhooks";
 import type { Webhook } from "../../../src/core/record/event.ts";
 import { type EventFigures, newEventFigures } from "../../../src/observe/webhooks/event-figures.ts";
-import { type Dispatcher, openDispatcher } from "../../../src/observe/webhooks/webhook-dispatcher.ts";
+import { openDispatcher } from "../../../src/observe/webhooks/webhook-dispatcher.ts";
 import { webhookSender } from "../../../src/observe/webhooks/webhook-sender.ts";
 import {
   compileWebhooks,
@@ -33,7 +33,7 @@ describe("deliveries to webhooks", () => {
   let queue: EventQueue;
   let receiver: FakeUpstream;
   let answer: (request: SeenRequest) => Response | Promise<Response>;
-  let dispatcher: Dispatcher | null;
+  let dispatcher: ReturnType<typeof openDispatcher> | null;
   let figures: EventFigures;
   let nowMs: number;
   let gone: string[];

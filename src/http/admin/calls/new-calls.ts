@@ -25,14 +25,9 @@ export interface Taker {
   failed(): void;
 }
 
-export interface NewCalls {
-  /** Takes what ends from now on, until the function that is returned is called. `null` is the whole gateway. */
-  follow(place: TenantOrProject | null, taker: Taker): () => void;
-  /** What has ended since. It may have calls that end earlier by the time that rows take to reach the database. */
-  since(place: TenantOrProject | null, fromMs: number): Promise<CallBatch>;
-}
+export type NewCalls = ReturnType<typeof openNewCalls>;
 
-export function openNewCalls(calls: Pick<AdminCalls, "searchCalls">, clock: Clock): NewCalls {
+export function openNewCalls(calls: Pick<AdminCalls, "searchCalls">, clock: Clock) {
   const followed = new Map<string, Set<Taker>>();
   const read = async (place: TenantOrProject | null, fromMs: number): Promise<CallBatch> => {
     const { data, nextCursor } = await calls.searchCalls(
@@ -64,7 +59,8 @@ export function openNewCalls(calls: Pick<AdminCalls, "searchCalls">, clock: Cloc
     if (followed.get(key) === takers) followed.delete(key);
   };
   return {
-    follow(place, taker) {
+    /** Takes what ends from now on, until the function that is returned is called. `null` is the whole gateway. */
+    follow(place: TenantOrProject | null, taker: Taker): () => void {
       const key = JSON.stringify(place);
       const known = followed.get(key);
       const takers = known !== undefined && known.size > 0 ? known : new Set<Taker>();
@@ -75,6 +71,7 @@ export function openNewCalls(calls: Pick<AdminCalls, "searchCalls">, clock: Cloc
       }
       return () => void takers.delete(taker);
     },
+    /** What has ended since. It may have calls that end earlier by the time that rows take to reach the database. */
     since: read,
   };
 }

@@ -16,17 +16,14 @@ export interface RefusedAttempt {
   readonly place: TenantOrProject | null;
 }
 
-export interface RefusalNotes {
-  /** Never rejects: a response does not wait for a database that is down. */
-  refused(attempt: RefusedAttempt): Promise<void>;
-}
+export type RefusalNotes = ReturnType<typeof openRefusalNotes>;
 
 const QUIET_MS = 60_000;
 const MAX_REMEMBERED = 1000;
 /** Maximum number of rows of one access token within QUIET_MS. */
 const MAX_ROWS = 30;
 
-export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">): RefusalNotes {
+export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | "clock">) {
   const reportedAtMs = new BoundedCache<string, number>(MAX_REMEMBERED);
   const isNews = (key: string): boolean => {
     const nowMs = clock.monotonic();
@@ -47,7 +44,8 @@ export function openRefusalNotes({ store, clock }: Pick<AdminContext, "store" | 
     return ++own.count;
   };
   return {
-    async refused({ operation, caller, params, actor, error, place }) {
+    /** Never rejects: a response does not wait for a database that is down. */
+    async refused({ operation, caller, params, actor, error, place }: RefusedAttempt): Promise<void> {
       const { token } = caller;
       const target = params["id"] ?? params["user"] ?? params["project"] ?? params["tenant"] ?? null;
       if (!isNews(`${token.id} ${operation.id} ${target ?? ""}`)) return;

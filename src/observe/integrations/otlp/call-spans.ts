@@ -15,12 +15,6 @@ import { type EncodedSpan, writeSpanFields } from "./span.ts";
  */
 export type Dialect = (call: RecordedCall, part: SpanPart) => Attributes;
 
-/** The part of a span that is the same for every receiver. */
-interface SharedSpan {
-  readonly part: SpanPart;
-  readonly fields: Uint8Array;
-}
-
 const SPAN_BYTES = 4096;
 /** The operation of the call's span, unless a dialect sets another one. */
 const OPERATION = "gen_ai.operation.name";
@@ -42,7 +36,7 @@ export function spansOf(call: RecordedCall, dialects: readonly Dialect[]): reado
 }
 
 /** The record has a trace. */
-const sharedSpans = memoizePerObject((record: CallRecord): readonly SharedSpan[] => {
+const sharedSpans = memoizePerObject((record: CallRecord) => {
   const spans = recordSpans(record, record.trace!);
   const writer = new ProtobufWriter(SPAN_BYTES);
   const ends = spans.map(({ span }) => {
@@ -50,7 +44,7 @@ const sharedSpans = memoizePerObject((record: CallRecord): readonly SharedSpan[]
     return writer.length;
   });
   const bytes = writer.bytes();
-  return spans.map(({ part }, index): SharedSpan => ({
+  return spans.map(({ part }, index) => ({
     part,
     fields: bytes.subarray(index === 0 ? 0 : ends[index - 1], ends[index]),
   }));
