@@ -5,6 +5,7 @@ import { parseBoundedJson } from "../wire/json/json.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { type GatewayFlags, openAdminClient } from "./admin/client.ts";
 import { type InputFlags, readInput } from "./admin/input.ts";
+import { rowsOf } from "./admin/nouns.ts";
 import { printJson, printLine, printText } from "./output.ts";
 
 export interface ChatFlags extends GatewayFlags, InputFlags {
@@ -82,7 +83,4 @@ function throwFailure(chunk: Json): void {
   throw new Error(typeof code === "string" ? `${words} (${code})` : words);
 }
 
-function choicesOf(answer: Json): readonly JsonObject[] {
-  const choices = isObject(answer) ? answer["choices"] : null;
-  return Array.isArray(choices) ? (choices as readonly JsonObject[]) : [];
-}
+const choicesOf = (answer: Json): readonly JsonObject[] => rowsOf(isObject(answer) ? answer["choices"] : undefined);

@@ -4,13 +4,12 @@ import { counted } from "../core/text/counted.ts";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Environment } from "../config/environment.ts";
-import { resolveServerOptions } from "../snapshot/server-options.ts";
 import { ledgerFolderOf } from "../store/data-folder.ts";
 import { segmentPath } from "../store/journal/journal-folder.ts";
 import type { Damage } from "../store/journal/journal-recovery.ts";
 import { type LedgerStatus, ledgerStatus } from "../store/journal/ledger-status.ts";
 import { StoreError } from "../store/store-error.ts";
-import { namedConfiguration } from "./named-configuration.ts";
+import { namedServerOptions } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import type { DatabaseFlags } from "./database/database.ts";
 
@@ -61,12 +60,8 @@ export function verify(flags: DatabaseFlags, environment: Environment): number {
 
 /** Throws StoreError. */
 function statusOf(flags: DatabaseFlags, environment: Environment): readonly LedgerStatus[] {
-  const options = resolveServerOptions({
-    flags: { data: flags.data },
-    environment,
-    file: namedConfiguration(flags, environment).configuration,
-  });
-  const folder = ledgerFolderOf({ dataFolder: options.dataFolder, ledgerFolder: options.ledger.folder });
+  const { dataFolder, ledger } = namedServerOptions(flags, environment);
+  const folder = ledgerFolderOf({ dataFolder, ledgerFolder: ledger.folder });
   if (!existsSync(folder))
     throw new StoreError(
       "unusable",

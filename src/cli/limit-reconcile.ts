@@ -2,9 +2,8 @@
 // `total` budgets and reserved for their last calls.
 import { reconcile, type WrittenOff } from "../admission/valkey/reconcile.ts";
 import type { Environment } from "../config/environment.ts";
-import { resolveServerOptions } from "../snapshot/server-options.ts";
 import { StoreError } from "../store/store-error.ts";
-import { namedConfiguration } from "./named-configuration.ts";
+import { namedServerOptions } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 import { messageOf } from "../core/thrown.ts";
 
@@ -17,11 +16,7 @@ export interface ReconcileFlags {
 
 /** Throws ConfigurationError and StoreError. */
 export async function limitReconcile(flags: ReconcileFlags, environment: Environment): Promise<void> {
-  const { limitStore } = resolveServerOptions({
-    flags: {},
-    environment,
-    file: namedConfiguration(flags, environment).configuration,
-  });
+  const { limitStore } = namedServerOptions(flags, environment);
   if (limitStore === null)
     throw new StoreError(
       "unusable",

@@ -13,7 +13,7 @@ import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
 import { type RouteScope, routesSeen } from "../routing/compile-routes.ts";
 import { namedRoutes } from "../routing/resolve-route.ts";
 import { compileSnapshot } from "../snapshot/compile.ts";
-import { type Configuration, routesOf } from "../snapshot/configuration.ts";
+import { routesOf } from "../snapshot/configuration.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
@@ -44,7 +44,7 @@ export function models(flags: ListingFlags, environment: Environment): void {
 
 /** Lists each route at its place in the file, with the defaults that it inherits there. */
 export function routes(flags: ListingFlags, environment: Environment): void {
-  const configuration = configurationOf(flags, environment);
+  const { configuration } = namedConfiguration(flags, environment);
   const { global, tenants, projects } = routesOf(configuration);
   const listed = (scope: string, own: RouteScope, seen: readonly RouteScope[]) =>
     [...routesSeen(seen).values()]
@@ -195,14 +195,10 @@ export function params(name: string, flags: ListingFlags, environment: Environme
   );
 }
 
-function configurationOf(flags: Pick<ListingFlags, "config">, environment: Environment): Configuration {
-  return namedConfiguration(flags, environment).configuration;
-}
-
 /** The snapshot of file and environment, which contains no access tokens. */
 export function snapshotWithoutStore(flags: Pick<ListingFlags, "config">, environment: Environment): Snapshot {
   return compileSnapshot({
-    configuration: configurationOf(flags, environment),
+    configuration: namedConfiguration(flags, environment).configuration,
     identities: { tenants: [], projects: [], users: [], memberships: [], tokens: [] },
     families: PROVIDER_FAMILIES,
     environment,

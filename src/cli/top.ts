@@ -127,15 +127,15 @@ async function readGateway(url: string, token: string | null, clock: Clock): Pro
     readPath(url, "/metrics", token),
     readPath(url, "/readyz?verbose", token),
   ]);
-  const body = jsonIn(standing.text);
-  if (!isObject(body) || !("status" in body) || !metrics.text.includes("dragoman_"))
+  const body = jsonIn(standing);
+  if (!isObject(body) || !("status" in body) || !metrics.includes("dragoman_"))
     throw new Error(
       `The server at ${url} is not a Dragoman gateway. Set the gateway's address with --url or DRAGOMAN_URL.`,
     );
-  return { atMs: clock.monotonic(), metrics: parseExposition(metrics.text), standing: body };
+  return { atMs: clock.monotonic(), metrics: parseExposition(metrics), standing: body };
 }
 
-async function readPath(url: string, path: string, token: string | null): Promise<{ readonly text: string }> {
+async function readPath(url: string, path: string, token: string | null): Promise<string> {
   let status: number;
   let text: string;
   try {
@@ -150,7 +150,7 @@ async function readPath(url: string, path: string, token: string | null): Promis
     throw new Error(`The gateway at ${url} cannot be reached: ${messageOf(thrown)}`, { cause: thrown });
   }
   // A gateway that is not ready still returns its state.
-  if (status === 200 || (status === 503 && path !== "/metrics")) return { text };
+  if (status === 200 || (status === 503 && path !== "/metrics")) return text;
   throw new Error(refusalText(jsonIn(text), status, url));
 }
 

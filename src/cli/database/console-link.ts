@@ -2,10 +2,9 @@
 // is printed to a terminal only, so that it does not end up in the log of a service (promise 14.6).
 import { loginLinkAddress, makeLoginLink } from "../../auth/logins/login-links.ts";
 import type { Environment } from "../../config/environment.ts";
-import { resolveServerOptions } from "../../snapshot/server-options.ts";
 import { systemClock } from "../../core/clock.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
-import { namedConfiguration } from "../named-configuration.ts";
+import { namedServerOptions } from "../named-configuration.ts";
 import { printLine } from "../output.ts";
 
 export interface LinkFlags extends Pick<DatabaseFlags, "data" | "config"> {
@@ -19,11 +18,7 @@ export async function link(flags: LinkFlags, environment: Environment): Promise<
     throw new Error(
       "A login link is printed to a terminal only, because whoever reads it can log in. Run the command in a terminal of the gateway's machine.",
     );
-  const { port, hasConsole } = resolveServerOptions({
-    flags: { data: flags.data, port: flags.port },
-    environment,
-    file: namedConfiguration(flags, environment).configuration,
-  });
+  const { port, hasConsole } = namedServerOptions(flags, environment);
   if (port === 0) throw new Error("The gateway listens on a port that the system chose. Name it with --port.");
   const made = await withDatabase(flags, environment, ({ store }) =>
     makeLoginLink(store, { userId: flags.user ?? null, permissions: flags.permission ?? [] }, systemClock.now()),

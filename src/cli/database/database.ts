@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
-import { resolveConfigFile, resolveServerOptions } from "../../snapshot/server-options.ts";
+import { resolveConfigFile } from "../../snapshot/server-options.ts";
 import { databaseFile } from "../../store/data-folder.ts";
 import { using } from "../../store/database/database.ts";
 import {
@@ -12,7 +12,7 @@ import {
   openExistingDatabase,
   type EncryptedDatabase,
 } from "../../store/open-database.ts";
-import { namedConfiguration } from "../named-configuration.ts";
+import { namedServerOptions } from "../named-configuration.ts";
 import { printJson, printLine } from "../output.ts";
 
 export interface DatabaseFlags {
@@ -70,11 +70,7 @@ export function placeOf(flags: DatabaseFlags, environment: Environment): Omit<Da
   const { databaseUrl } = environment;
   if (named !== "" && (databaseUrl !== null || file === null || !namesDatabase(file)))
     return { dataFolder: named, databaseUrl };
-  return resolveServerOptions({
-    flags: { data: flags.data },
-    environment,
-    file: namedConfiguration(flags, environment).configuration,
-  });
+  return namedServerOptions(flags, environment);
 }
 
 function namesDatabase(file: string): boolean {

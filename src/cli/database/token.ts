@@ -104,15 +104,7 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
         id: token.id,
         kind: token.kind,
         name: token.name,
-        tenant: token.tenantId,
-        project: token.projectId,
-        user: token.userId,
-        role: token.role,
-        permissions: token.permissions,
-        models: token.models,
-        routes: token.routes,
-        tools: token.tools,
-        ip: token.ipRanges,
+        ...powersOf(token),
         state: token.state,
         created_at: iso(token.createdAtMs),
         expires_at: iso(token.expiresAtMs),
@@ -135,6 +127,19 @@ export async function list(flags: ListFlags, environment: Environment): Promise<
     );
 }
 
+/** Where a token is used, and what it may do there. */
+const powersOf = (token: Omit<IssuedToken["record"], "secrets">) => ({
+  tenant: token.tenantId,
+  project: token.projectId,
+  user: token.userId,
+  role: token.role,
+  permissions: token.permissions,
+  models: token.models,
+  routes: token.routes,
+  tools: token.tools,
+  ip: token.ipRanges,
+});
+
 /** Waits until a gateway that runs on the database has had time to read the token, because it is often used at once. */
 async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFlags): Promise<void> {
   await Bun.sleep(2 * POLL_MS);
@@ -144,15 +149,7 @@ async function printIssued({ id, text, record }: IssuedToken, flags: DatabaseFla
       token: text,
       name: record.name,
       kind: record.kind,
-      tenant: record.tenantId,
-      project: record.projectId,
-      user: record.userId,
-      role: record.role,
-      permissions: record.permissions,
-      models: record.models,
-      routes: record.routes,
-      tools: record.tools,
-      ip: record.ipRanges,
+      ...powersOf(record),
       expires_at: iso(record.expiresAtMs),
     });
   else
