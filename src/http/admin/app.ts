@@ -35,7 +35,7 @@ import { objectVersionOperations } from "./configured/object-versions.ts";
 import { policySimulationOperations } from "./configured/policy-simulation.ts";
 import { providerHealthOperations } from "./health/provider-health.ts";
 import { providerTestOperations } from "./health/provider-test.ts";
-import { openReportReads } from "./report-reads.ts";
+import { keptCalls, openReportReads } from "./report-reads.ts";
 import { TENANT_OPERATIONS } from "./identity/tenants.ts";
 import { tokenOperations } from "./identity/tokens.ts";
 import { toolOperations } from "./health/tools.ts";
@@ -57,6 +57,7 @@ export function adminOperations(
   const rules = documentRules(dependencies);
   const configured = { rules, dependencies, inFile: fileDocuments(dependencies) };
   const reads = context.calls === null ? null : openReportReads(context.calls, clock);
+  const calls = keptCalls(reads);
   return [
     ...TENANT_OPERATIONS,
     ...USER_OPERATIONS,
@@ -71,20 +72,20 @@ export function adminOperations(
       policies: objectVersionOperations("policies", reads),
     }),
     ...routeSimulationOperations(simulations, configured),
-    ...routeComparisonOperations(reads, configured),
+    ...routeComparisonOperations(calls, configured),
     ...policySimulationOperations(simulations, configured),
     ...draftOperations(() => context.store!.drafts, configured),
     ...historyOperations({ rules, dependencies }),
     ...auditOperations({ reads: context.auditReads, signer: context.auditSigner }),
-    ...usageOperations(reads),
-    ...callOperations(reads, {
+    ...usageOperations(calls),
+    ...callOperations(calls, {
       providers: dependencies.providers,
       contents,
       integrations: () => dependencies.configuration().integrations,
     }),
-    ...callEventOperations(reads, context),
-    ...limitStateOperations(reads, limits),
-    ...providerHealthOperations(reads, targets),
+    ...callEventOperations(calls, context),
+    ...limitStateOperations({ calls, limits }),
+    ...providerHealthOperations({ calls, targets }),
     ...integrationOperations(dependencies, context.integrations),
     ...gatewayOperations(dependencies, context),
     ...DRAIN_OPERATIONS,
@@ -94,8 +95,8 @@ export function adminOperations(
       providers: dependencies.providers,
       monotonic: () => clock.monotonic(),
     }),
-    ...attentionOperations(reads, limits, targets),
-    ...logOperations(reads, contents),
+    ...attentionOperations({ calls, limits, targets }),
+    ...logOperations(calls, contents),
     ...toolOperations(context.toolServers, () => clock.monotonic()),
     ...cacheOperations(context.cache),
   ];

@@ -12,7 +12,7 @@ import type { Snapshot } from "../../../core/snapshot.ts";
 import { listedCall, shownCall, tokenNames } from "./call-shapes.ts";
 import { type CallBatch, MOST_ROWS, type NewCalls, openNewCalls } from "./new-calls.ts";
 import { type AdminOperation, reading } from "../operation.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import type { AdminCalls } from "../report-reads.ts";
 import { instant, iso } from "../schemas.ts";
 
 const MOST_PLACES = 10;
@@ -72,8 +72,8 @@ interface EventsContext {
   isEnding(): boolean;
 }
 
-export function callEventOperations(calls: AdminCalls | null, context: EventsContext): readonly AdminOperation[] {
-  const feed = openNewCalls(keptCalls(calls), context.clock);
+export function callEventOperations(calls: AdminCalls, context: EventsContext): readonly AdminOperation[] {
+  const feed = openNewCalls(calls, context.clock);
   const streams = new OpenCount(MOST_STREAMS);
   return [
     reading({

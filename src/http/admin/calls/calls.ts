@@ -28,7 +28,7 @@ import {
   tokenNamesShape,
 } from "./call-shapes.ts";
 import { type AdminOperation, PLACES, type Reach, reading } from "../operation.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import type { AdminCalls } from "../report-reads.ts";
 import { pageOf, pageQuery, time, timeZone } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import { COUNTED, sumsOf } from "./usage-sums.ts";
@@ -251,9 +251,6 @@ function facetsIn({ facets, failures }: CallFacets): ThingOf<typeof callFacets.s
   return [...dimensions, ...failed];
 }
 
-/** `calls` is null when no calls are stored: then every operation fails. */
-export function callOperations(calls: AdminCalls | null, world: CallWorld): readonly AdminOperation[] {
-  return (["operator", "tenant", "project"] as const).flatMap((reach) =>
-    placeOperations(reach, keptCalls(calls), world),
-  );
+export function callOperations(calls: AdminCalls, world: CallWorld): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, calls, world));
 }

@@ -13,7 +13,7 @@ import { callFilters, filterOf } from "./call-filters.ts";
 import { CALL_SHAPE, callPage, dated, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
 import { pagedText, type TextForm } from "./paged-text.ts";
 import { type AdminContents, type AdminOperation, PLACES, type Reach, reading, writing } from "../operation.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import type { AdminCalls } from "../report-reads.ts";
 import { instant, pageOf, pageQuery, time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
@@ -193,9 +193,6 @@ function contentOperations(
   return [read, remove];
 }
 
-/** `calls` is null when no calls are stored: then every operation fails. */
-export function logOperations(calls: AdminCalls | null, contents: AdminContents | null): readonly AdminOperation[] {
-  return (["operator", "tenant", "project"] as const).flatMap((reach) =>
-    placeOperations(reach, keptCalls(calls), contents),
-  );
+export function logOperations(calls: AdminCalls, contents: AdminContents | null): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, calls, contents));
 }

@@ -10,7 +10,7 @@ import { asOf, filters, scopeOf, SCOPE_QUERY, wholeUntil } from "./call-shapes.t
 import { type AdminOperation, type Answer, PLACES, type Reach, reading } from "../operation.ts";
 import { pagedText } from "./paged-text.ts";
 import { csvOf, SUMS, sumsOf } from "./usage-sums.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import type { AdminCalls } from "../report-reads.ts";
 import { orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
@@ -160,7 +160,6 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
   return [read];
 }
 
-/** `calls` is null when no calls are stored: then every operation fails. */
-export function usageOperations(calls: AdminCalls | null): readonly AdminOperation[] {
-  return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, keptCalls(calls)));
+export function usageOperations(calls: AdminCalls): readonly AdminOperation[] {
+  return (["operator", "tenant", "project"] as const).flatMap((reach) => placeOperations(reach, calls));
 }

@@ -10,7 +10,7 @@ import type { CallScope, CallSummary } from "../../../store/calls/calls.ts";
 import { askedBy } from "../asked.ts";
 import type { AdminOperation } from "../operation.ts";
 import { PLACES_BELOW, reading } from "../operation.ts";
-import { type AdminCalls, keptCalls } from "../report-reads.ts";
+import type { AdminCalls } from "../report-reads.ts";
 import { instant, orNull, percentiles, time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import { type ConfiguredContext, nameInPath } from "./configured-resources.ts";
@@ -60,11 +60,7 @@ interface Pair {
   readonly copy: CallSummary;
 }
 
-export function routeComparisonOperations(
-  calls: AdminCalls | null,
-  context: ConfiguredContext,
-): readonly AdminOperation[] {
-  const reads = keptCalls(calls);
+export function routeComparisonOperations(calls: AdminCalls, context: ConfiguredContext): readonly AdminOperation[] {
   return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
     reading({
       id: `compare${place}Route`,
@@ -76,7 +72,7 @@ export function routeComparisonOperations(
       run: async (call, store) => {
         const route = await nameInPath(call, store, "route", context);
         const scope = { ...askedBy(filters, call.query), ...scopeOf(call.place!) };
-        const pairs = await pairsOf(reads, route, scope);
+        const pairs = await pairsOf(calls, route, scope);
         // a route that was removed still has its calls
         if (pairs.length === 0 && !routesFor(call.snapshot, call.place!).has(route))
           throw nothingThere(`route ${route} in the ${placeText(call.place!)}`);

@@ -11,8 +11,8 @@ import { type LimitWorld, rulesAt, statesOf } from "./limit-states.ts";
 import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
 import type { CallFilter } from "../../../store/calls/calls.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
-import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom, type Targets } from "./provider-health.ts";
-import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
+import { failuresOf, type HealthWorld, isFailing, providersAt, recentFrom } from "./provider-health.ts";
+import { readForEach } from "../report-reads.ts";
 import { time } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
@@ -237,12 +237,7 @@ function tokens(
   return matters;
 }
 
-export function attentionOperations(
-  calls: AdminCalls | null,
-  limits: LimitWorld["limits"],
-  targets: Targets,
-): readonly AdminOperation[] {
-  const world: World = { calls: keptCalls(calls), limits, targets };
+export function attentionOperations(world: World): readonly AdminOperation[] {
   return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
     reading({
       id: `list${place}Attention`,

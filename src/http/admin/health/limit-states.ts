@@ -8,7 +8,7 @@ import type { LimitRule, LimitScope } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { CallScope, UsageDimension, UsageRow } from "../../../store/calls/calls.ts";
 import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
-import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
+import { type AdminCalls, readForEach } from "../report-reads.ts";
 import { time, amount, shownRule, shownUnits } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -298,11 +298,7 @@ async function usedBy(
   };
 }
 
-export function limitStateOperations(
-  calls: AdminCalls | null,
-  limits: LimitWorld["limits"],
-): readonly AdminOperation[] {
-  const world: LimitWorld = { calls: keptCalls(calls), limits };
+export function limitStateOperations(world: LimitWorld): readonly AdminOperation[] {
   return PLACES_BELOW.flatMap(({ name: place, base, scopeText }) => {
     const list = reading({
       id: `list${place}LimitStates`,

@@ -10,7 +10,7 @@ import type { AttemptSums, CallScope } from "../../../store/calls/calls.ts";
 import { drainShape, drainsOf } from "./drains.ts";
 import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
 import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
-import { type AdminCalls, keptCalls, readForEach } from "../report-reads.ts";
+import { type AdminCalls, readForEach } from "../report-reads.ts";
 import { time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -274,8 +274,7 @@ function statusOf(
 
 const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));
 
-export function providerHealthOperations(calls: AdminCalls | null, targets: Targets): readonly AdminOperation[] {
-  const world: HealthWorld = { calls: keptCalls(calls), targets };
+export function providerHealthOperations(world: HealthWorld): readonly AdminOperation[] {
   return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
     reading({
       id: `list${place}ProviderHealth`,

@@ -3,8 +3,9 @@ import { expect, test } from "bun:test";
 import { GatewayError } from "../../../../src/core/errors.ts";
 import { systemClock } from "../../../../src/core/clock.ts";
 import { callEventOperations } from "../../../../src/http/admin/calls/call-events.ts";
+import { keptCalls } from "../../../../src/http/admin/report-reads.ts";
 
-const [following] = callEventOperations(null, {
+const [following] = callEventOperations(keptCalls(null), {
   clock: systemClock,
   snapshot: (): any => ({ projects: new Map() }),
   isEnding: () => false,
