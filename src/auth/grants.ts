@@ -1,5 +1,6 @@
 // Which callers may administer what (promises 2.3, 2.4 and 2.11). Pure: it takes the caller and the place, and returns
 // or throws a GatewayError. What belongs to other tenants is answered as if it did not exist.
+import type { Configured } from "../core/configured/configured.ts";
 import { GatewayError } from "../core/errors.ts";
 import {
   type AccessToken,
@@ -138,7 +139,7 @@ export function requireRole(caller: AdminCaller, requirement: Requirement, place
 export const nothingThere = (what: string): GatewayError =>
   notFound(`There is no ${what}, or this access token has no access to it.`);
 
-export const placeText = ({ tenantId, projectId }: TenantOrProject): string =>
+export const placeText = ({ tenantId, projectId }: Pick<Configured<unknown>, "tenantId" | "projectId">): string =>
   projectId === null ? `tenant ${tenantId}` : `project ${projectId}`;
 
 /** A caller may neither grant nor remove a role above its own. Throws `insufficient_role`. */

@@ -5,6 +5,7 @@
 // Decides (records and configuration): What wins: file or store? By: `joined`.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
+import { placeText } from "../auth/grants.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { ScopeSettings } from "../core/snapshot.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
@@ -239,10 +240,10 @@ function usableInScope(
     const isElsewhere = (name: string): boolean =>
       Object.hasOwn(file.routes, name) || wider.some(({ routes }) => Object.hasOwn(routes, name));
     excludeDependents(without, usable, isElsewhere);
-    for (const { name, tenantId, projectId } of usable)
-      if (without.has(name!))
+    for (const route of usable)
+      if (without.has(route.name!))
         problems.push(
-          `the stored route ${name} of ${projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`} is ignored: ${without.get(name!)!}`,
+          `the stored route ${route.name} of the ${placeText(route)} is ignored: ${without.get(route.name!)!}`,
         );
     usable = usable.filter(({ name }) => !without.has(name!));
   }

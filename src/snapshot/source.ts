@@ -48,36 +48,6 @@ export interface SnapshotSourceOptions {
   readonly clock?: Clock;
 }
 
-export interface SnapshotSource {
-  /** The newest snapshot. A call takes one and keeps it to its end. */
-  current(): Snapshot;
-  /** The configuration from which `current()` was made. */
-  configuration(): Configuration;
-  /**
-   * The beginning of the SHA-256 of the file from which `configuration()` was read, or of an empty text when there is
-   * no file: `sha256sum <file> | cut -c1-16`.
-   */
-  fingerprint(): string;
-  /**
-   * Why no call may run on `current()`, or `null`. Calls are refused when the store has been unreachable for a minute
-   * and the configuration says to refuse then (promise 2.6).
-   */
-  refusal(): string | null;
-  /** How long ago the store last answered, and what is wrong with it or with its content. */
-  storeStatus(): { readonly unreachedMs: number; readonly problems: readonly string[] };
-  /** Reads file and store again, changed or not. Problems are reported through `onProblem`; it never rejects. */
-  reload(): Promise<void>;
-  /** Takes over at once what has changed in the store. Problems are reported through `onProblem`; it never rejects. */
-  follow(): Promise<void>;
-  /**
-   * Calls `listener` with every later snapshot. A listener that throws is reported as `listener` and does not affect
-   * the others.
-   */
-  subscribe(listener: (snapshot: Snapshot) => void): void;
-  /** Ends timers and watchers; the snapshot no longer changes. The store stays open. */
-  close(): void;
-}
-
 /** The default interval between checks of the store and the file. */
 export const POLL_MS = 250;
 /** A store that has not answered for this long is reported. */
@@ -92,7 +62,7 @@ const READ_TIMEOUT_MS = 15_000;
 
 /** Throws StoreError: the gateway cannot serve without a first snapshot. */
 export async function openSnapshotSource(options: SnapshotSourceOptions): Promise<SnapshotSource> {
-  return new FollowingSource(options, await options.store.readContents());
+  return new SnapshotSource(options, await options.store.readContents());
 }
 
 /** A fingerprint is for people to compare, not a proof: in logs the whole hash would only be longer. */
@@ -108,7 +78,7 @@ interface Notices {
   readonly stored: readonly string[];
 }
 
-class FollowingSource implements SnapshotSource {
+export class SnapshotSource {
   readonly #options: SnapshotSourceOptions;
   readonly #clock: Clock;
   readonly #follower: FileFollower | null;
@@ -158,23 +128,34 @@ class FollowingSource implements SnapshotSource {
     this.#endWatch = options.store.watch(() => void this.#checkStore({ again: false }));
   }
 
+  /** The newest snapshot. A call takes one and keeps it to its end. */
   current(): Snapshot {
     return this.#snapshot;
   }
 
+  /** The configuration from which `current()` was made. */
   configuration(): Configuration {
     return this.#configuration;
   }
 
+  /**
+   * The beginning of the SHA-256 of the file from which `configuration()` was read, or of an empty text when there is
+   * no file: `sha256sum <file> | cut -c1-16`.
+   */
   fingerprint(): string {
     return this.#fingerprint;
   }
 
+  /**
+   * Why no call may run on `current()`, or `null`. Calls are refused when the store has been unreachable for a minute
+   * and the configuration says to refuse then (promise 2.6).
+   */
   refusal(): string | null {
     if (this.#configuration.server.staleSnapshot === "serve" || this.#unreachedMs() < STALE_MS) return null;
     return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and accepts no calls until it is back.`;
   }
 
+  /** How long ago the store last answered, and what is wrong with it or with its content. */
   storeStatus(): { readonly unreachedMs: number; readonly problems: readonly string[] } {
     return {
       unreachedMs: this.#unreachedMs(),
@@ -182,18 +163,25 @@ class FollowingSource implements SnapshotSource {
     };
   }
 
+  /** Reads file and store again, changed or not. Problems are reported through `onProblem`; it never rejects. */
   async reload(): Promise<void> {
     await Promise.all([this.#follower?.check({ again: true }), this.#checkStore({ again: true })]);
   }
 
+  /** Takes over at once what has changed in the store. Problems are reported through `onProblem`; it never rejects. */
   follow(): Promise<void> {
     return this.#checkStore({ again: false });
   }
 
+  /**
+   * Calls `listener` with every later snapshot. A listener that throws is reported as `listener` and does not affect
+   * the others.
+   */
   subscribe(listener: (snapshot: Snapshot) => void): void {
     this.#listeners.push(listener);
   }
 
+  /** Ends timers and watchers; the snapshot no longer changes. The store stays open. */
   close(): void {
     this.#closed = true;
     clearInterval(this.#storeTimer);

@@ -7,6 +7,7 @@ import { compileLimits } from "../admission/compile-limits.ts";
 import { budgetSchema, limitSchema } from "../admission/settings.ts";
 import { compilePolicies } from "../policies/compile-policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../policies/policy-settings.ts";
+import { placeText } from "../auth/grants.ts";
 import { scopeSettings, toScopeSettings } from "../auth/settings/scope-settings.ts";
 import type { Clock } from "../core/clock.ts";
 import type { Configured } from "../core/configured/configured.ts";
@@ -141,7 +142,7 @@ function readKind(
     const { one, problem } = readingOf(resource, read, readings);
     if (problem !== null)
       problems.push(
-        `the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of ${placeOf(resource)} ${problem}`,
+        `the stored ${kind.replace("_", " ")} ${resource.name ?? resource.id} of the ${placeText(resource)} ${problem}`,
       );
     return one ?? [];
   });
@@ -243,10 +244,6 @@ function configured<T>(
   document: T,
 ): Configured<T> {
   return { id, name, tenantId, projectId, origin: "store", setBy, byOperator, version, document };
-}
-
-function placeOf({ tenantId, projectId }: OpenedResource): string {
-  return projectId === null ? `the tenant ${tenantId}` : `the project ${projectId}`;
 }
 
 function bySchema<T>(schema: z.ZodType<T>): (resource: OpenedResource) => Reading<T> {
