@@ -23,21 +23,12 @@ const MOST_REPLACED = 64;
 
 export type OauthTokens = ReturnType<typeof openOauthTokens>;
 
-export interface ServerTokens {
-  /** Throws ExchangeFault, or the signal's reason. */
-  take(signal: CancelSignal): Promise<string>;
-  /** Called when the server refused the token that was returned last. */
-  refused(): void;
-  /** The token that was returned last, if there was one, and those before it with which a call may still be running. */
-  given(): readonly string[];
-}
-
 export function openOauthTokens(upstream: UpstreamClient, clock: Clock) {
   const cache = openTokenCache(clock, MAX_TOKENS);
   const refusals = new BoundedCache<string, number>(MAX_TOKENS);
   return {
     /** The tokens of one server. `pinned` returns the checked address of a URL, or undefined when it needs none. */
-    of(oauth: ToolOauth, pinned: (url: string) => Promise<string | undefined>): ServerTokens {
+    of(oauth: ToolOauth, pinned: (url: string) => Promise<string | undefined>) {
       const key = digestOf(oauth);
       const { tokenUrl: url, clientId, clientSecret, clientAuth, scope, audience } = oauth;
       const isBasic = clientAuth === "basic";
@@ -67,15 +58,18 @@ export function openOauthTokens(upstream: UpstreamClient, clock: Clock) {
       const lately = (): typeof replaced =>
         replaced.filter(({ atMs }) => clock.monotonic() - atMs <= REPLACED_MS).slice(-MOST_REPLACED);
       return {
-        async take(signal) {
+        /** Throws ExchangeFault, or the signal's reason. */
+        async take(signal: CancelSignal): Promise<string> {
           const taken = await cache.take(key, maker, signal);
           if (given !== null && given.secret !== taken.secret)
             replaced = [...lately(), { secret: given.secret, atMs: clock.monotonic() }];
           given = taken;
           return taken.secret;
         },
-        given: () => (given === null ? [] : [given.secret, ...lately().map(({ secret }) => secret)]),
-        refused() {
+        /** The token that was returned last, if there was one, and those before it with which a call may still be running. */
+        given: (): readonly string[] => (given === null ? [] : [given.secret, ...lately().map(({ secret }) => secret)]),
+        /** Called when the server refused the token that was returned last. */
+        refused(): void {
           const nowMs = clock.monotonic();
           if (given === null || nowMs - (refusals.get(key) ?? Number.NEGATIVE_INFINITY) < REFUSAL_PAUSE_MS) return;
           cache.forget(key, given);

@@ -26,19 +26,7 @@ export interface TransportDependencies {
   onLine(line: string): void;
 }
 
-export interface OpenedTransport {
-  readonly transport: Transport;
-  /** The fault that ended the transport, when it is known more precisely than the client reports it. */
-  fault(): unknown;
-  /** Ends the transport at once, for this reason. */
-  cut(fault: unknown): void;
-  /** Whether the server keeps a session, which it may have lost. */
-  hasSession(): boolean;
-  /** The secrets that a server could reveal by quoting its requests: configured ones and the current token. */
-  secrets(): readonly string[];
-  /** Ends the server's session, if there is one, and then the connection or the program. Never throws. */
-  end(): Promise<void>;
-}
+export type OpenedTransport = ReturnType<typeof opened>;
 
 type HttpTransport = Extract<ToolTransport, { readonly url: string }>;
 type ProgramTransport = Extract<ToolTransport, { readonly kind: "stdio" }>;
@@ -126,15 +114,20 @@ async function openHttp(
   });
 }
 
-interface Opened extends Pick<OpenedTransport, "transport" | "hasSession" | "secrets"> {
+interface Opened {
+  readonly transport: Transport;
+  /** Whether the server keeps a session, which it may have lost. */
+  hasSession(): boolean;
+  /** The secrets that a server could reveal by quoting its requests: configured ones and the current token. */
+  secrets(): readonly string[];
   /** Ends the server's session; `null` when there is none to end. */
   readonly endSession: (() => Promise<void>) | null;
 }
 
-function opened({ transport, hasSession, secrets, endSession }: Opened): OpenedTransport {
+function opened({ endSession, ...given }: Opened) {
   let fault: unknown;
   let ending: Promise<void> | null = null;
-  const close = (): Promise<void> => transport.close().catch(() => undefined);
+  const close = (): Promise<void> => given.transport.close().catch(() => undefined);
   const end = async (): Promise<void> => {
     if (endSession !== null)
       await within(
@@ -144,14 +137,15 @@ function opened({ transport, hasSession, secrets, endSession }: Opened): OpenedT
     await close();
   };
   return {
-    transport,
-    hasSession,
-    secrets,
+    ...given,
+    /** The fault that ended the transport, when it is known more precisely than the client reports it. */
     fault: () => fault,
-    cut(thrown) {
+    /** Ends the transport at once, for this reason. */
+    cut(thrown: unknown): void {
       fault ??= thrown;
       ending ??= close();
     },
+    /** Ends the server's session, if there is one, and then the connection or the program. Never throws. */
     end: () => (ending ??= end()),
   };
 }

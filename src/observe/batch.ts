@@ -5,16 +5,11 @@ import type { CallContent } from "../core/configured/content.ts";
 import type { CallRecord } from "../core/record/record.ts";
 import type { Observer } from "./observer.ts";
 
-export interface BatchedObserver extends Observer {
-  /** Publishes the collected records at once: before a scrape, and at the end. */
-  flush(): void;
-}
-
 /** Publishing a batch takes about a fifth of a millisecond. */
 const BATCH = 32;
 const MAX_WAIT_MS = 20;
 
-export function batched(observer: Observer): BatchedObserver {
+export function batched(observer: Observer) {
   let collected: [record: CallRecord, content: CallContent | null | undefined][] = [];
   let timer: ReturnType<typeof setTimeout> | null = null;
 
@@ -29,8 +24,9 @@ export function batched(observer: Observer): BatchedObserver {
   };
 
   return {
+    /** Publishes the collected records at once: before a scrape, and at the end. */
     flush,
-    publish(record, content) {
+    publish(record: CallRecord, content?: CallContent | null): void {
       collected.push([record, content]);
       if (collected.length >= BATCH) flush();
       else timer ??= setTimeout(flush, MAX_WAIT_MS);

@@ -23,13 +23,12 @@ import type { ProcessStanding, Standing } from "../http/standing.ts";
 import { openServer, type OpenServer } from "../http/server.ts";
 import { refuseUnservedWith } from "../http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "../http/traffic.ts";
-import { type BatchedObserver, batched } from "../observe/batch.ts";
+import { batched } from "../observe/batch.ts";
 import { observers } from "../observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
 import { openSimulations } from "../simulation/simulations.ts";
 import type { LoadedConfiguration } from "../snapshot/configuration.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
-import type { WorkerFiguresView } from "./workers/machine-figures.ts";
 import { openAuditReads } from "../store/audit/audit-reads.ts";
 import { auditSigner } from "../store/audit/audit-signature.ts";
 import { databasePlace } from "../store/open-database.ts";
@@ -146,12 +145,6 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
   });
 }
 
-interface Observing {
-  readonly observer: BatchedObserver;
-  /** What the other processes of the machine have counted; `null` when there are none. */
-  readonly figures: WorkerFiguresView | null;
-}
-
 function openObserver(
   { log, closing, onFault }: Base,
   { records, clients, notifications: { events, integrations }, metrics }: ServingParts,
@@ -160,11 +153,12 @@ function openObserver(
     machine,
     standing,
   }: { readonly budgets: BudgetUsage; readonly machine: Machine | null; readonly standing: () => ProcessStanding },
-): Observing {
+) {
   const samples = () => {
     observer.flush();
     return metrics.samples();
   };
+  /** What the other processes of the machine have counted; `null` when there are none. */
   const figures = machine?.begin({ standing, metrics: { samples } }, clients.credentials) ?? null;
   closing.add(() => figures?.end());
   const observer = batched(
@@ -177,7 +171,7 @@ function openObserver(
   return { observer, figures };
 }
 
-interface ListenerParts extends Observing {
+interface ListenerParts extends ReturnType<typeof openObserver> {
   readonly context: ChatContext;
   readonly standing: () => MaybePromise<Standing>;
   readonly traffic: OpenTraffic;

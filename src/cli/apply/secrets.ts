@@ -13,16 +13,7 @@ export interface MissingSecret {
   readonly from: string;
 }
 
-export interface Filled {
-  readonly desired: readonly DesiredState[];
-  readonly missing: readonly MissingSecret[];
-}
-
-export function withSecrets(
-  desired: readonly DesiredState[],
-  actual: readonly ActualState[],
-  variables: Variables,
-): Filled {
+export function withSecrets(desired: readonly DesiredState[], actual: readonly ActualState[], variables: Variables) {
   const find = presentIn(actual);
   const missing: MissingSecret[] = [];
   const names = new Set<string>();
