@@ -46,6 +46,12 @@ export class RefusedRequest extends Error {
   }
 }
 
+/** For a request about something that may not be there yet. */
+export function nullIfAbsent(thrown: unknown): null {
+  if (thrown instanceof RefusedRequest && thrown.status === 404) return null;
+  throw thrown;
+}
+
 const BASE = "/api/v1/admin";
 const TIMEOUT_MS = 60_000;
 const PAGE = 500;

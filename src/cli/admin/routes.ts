@@ -6,7 +6,7 @@ import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { readConfigText } from "../../config/file.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
-import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
+import { type AdminClient, type GatewayFlags, nullIfAbsent, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { cell, NO_PRICE, rowsOf } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
@@ -168,13 +168,8 @@ export async function draft(
 
 /** `null` for an object that is not there yet. */
 async function etagAt(client: AdminClient, path: string): Promise<string | null> {
-  try {
-    const found = await client.send("GET", path);
-    return isObject(found) && typeof found["etag"] === "string" ? found["etag"] : null;
-  } catch (thrown) {
-    if (thrown instanceof RefusedRequest && thrown.status === 404) return null;
-    throw thrown;
-  }
+  const found = await client.send("GET", path).catch(nullIfAbsent);
+  return isObject(found) && typeof found["etag"] === "string" ? found["etag"] : null;
 }
 
 /**

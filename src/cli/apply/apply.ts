@@ -4,10 +4,10 @@ import type { Environment } from "../../config/environment.ts";
 import { isConfiguredKind } from "../../core/configured/configured.ts";
 import type { Json } from "../../core/json.ts";
 import { HIDDEN, withoutSecrets } from "../../store/configuration/secret-fields.ts";
-import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "../admin/client.ts";
+import { type AdminClient, type GatewayFlags, nullIfAbsent, openAdminClient } from "../admin/client.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { type Kind, readDocuments, titleOf, type DesiredState } from "./documents.ts";
-import { make, type Place, readActualState } from "./gateway-state.ts";
+import { make, readActualState } from "./gateway-state.ts";
 import { withSecrets } from "./secrets.ts";
 import { type ApplyPlan, type Difference, planOf, type Step, type ActualState } from "./plan.ts";
 
@@ -55,18 +55,10 @@ async function stateFor(desired: readonly DesiredState[], client: AdminClient): 
   for (const { kind, tenant, project } of desired)
     scopes.set([kind, tenant, project].join(" "), [kind, { tenant, project }]);
   const found: ActualState[] = [];
-  for (const [kind, place] of scopes.values()) found.push(...(await stateIn(client, kind, place)));
+  // a place may not be there yet
+  for (const [kind, place] of scopes.values())
+    found.push(...((await readActualState(client, kind, place).catch(nullIfAbsent)) ?? []));
   return found;
-}
-
-/** Empty when the place does not exist yet. */
-async function stateIn(client: AdminClient, kind: Kind, place: Place): Promise<readonly ActualState[]> {
-  try {
-    return await readActualState(client, kind, place);
-  } catch (thrown) {
-    if (thrown instanceof RefusedRequest && thrown.status === 404) return [];
-    throw thrown;
-  }
 }
 
 async function applyPlan(
