@@ -45,8 +45,8 @@ export function everyHour(
       .catch((error: unknown) => onFault(messageOf(error)))
       .finally(() => (running = null));
   };
-  const first = setTimeout(run, firstMs);
-  const timer = setInterval(run, EVERY_MS).unref().unref();
+  const first = setTimeout(run, firstMs).unref();
+  const timer = setInterval(run, EVERY_MS).unref();
   return async () => {
     isEnding = true;
     clearTimeout(first);
