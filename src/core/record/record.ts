@@ -220,8 +220,8 @@ export interface CallRecord {
   readonly status: number;
   readonly code: ErrorCode | null;
   /**
-   * Text for the log only: the stack of a fault of the gateway, or the provider's message about the gateway's
-   * credential.
+   * A text for operators only, in the log and in the admin API: the stack of a fault of the gateway, the provider's message
+   * about the gateway's credential, or why a provider could not be reached.
    */
   readonly errorDetail: string | null;
   readonly dispositions: Readonly<Record<string, ParameterDisposition>>;

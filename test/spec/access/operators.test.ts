@@ -3,6 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { bootstrap } from "../../../src/auth/first-identities.ts";
 import { createToken } from "../../../src/auth/tokens/token-admin.ts";
+import { rowOf } from "../../contract/store/call-records.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
@@ -29,6 +30,34 @@ describe("the right of an operator", () => {
     await bootstrap(first.store, 0);
     expect((await first.store.findUser("owner"))?.isOperator).toBe(true);
     await first.store.close();
+  });
+
+  test("[d2.11] [d7.8] the text about an error that is meant for operators is shown to no one else who sees the call", async () => {
+    const { record } = rowOf({
+      startedAtMs: Date.now() - 60_000,
+      code: "upstream_authentication",
+      errorDetail: "Your organization org-of-the-operator has no such key.",
+    });
+    await world.calls.ingest([{ record, settled: true }]);
+    const places = ["", "/tenants/acme", "/projects/site"];
+    for (const caller of ["acme.owner", "acme.viewer", "default.owner"] as const)
+      for (const place of places)
+        for (const noun of ["calls", "logs"]) {
+          const path = `${A}${place}/${noun}/${record.traceId}`;
+          const { status, body } = await world.send(caller, "GET", path);
+          const isOperator = caller === "default.owner";
+          const seen = [path, caller, status, body.record?.code, body.record?.error_detail];
+          expect(seen).toEqual([
+            path,
+            caller,
+            ...(isOperator
+              ? [200, "upstream_authentication", record.errorDetail]
+              : place === ""
+                ? [403, undefined, undefined]
+                : [200, "upstream_authentication", undefined]),
+          ]);
+          if (!isOperator) expect(JSON.stringify(body)).not.toContain("org-of-the-operator");
+        }
   });
 
   test("[d2.3] [d2.11] operators grant and revoke it, other callers cannot, and it takes effect with the next request, in whatever tenant the user is", async () => {

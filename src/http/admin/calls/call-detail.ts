@@ -2,12 +2,11 @@
 // sum, the limits that applied by name, and the calls around it.
 import { z } from "zod";
 import { periodAt } from "../../../admission/windows.ts";
-import type { TenantOrProject } from "../../../auth/grants.ts";
+import type { AdminCaller, TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { LimitRule } from "../../../core/configured/limit.ts";
 import type { CallRecord } from "../../../core/record/record.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import { callFields } from "../../../observe/log.ts";
 import type { Integration } from "../../../observe/integrations/integration-settings.ts";
 import { traceLinks } from "../../../observe/trace-links.ts";
 import type { Provider } from "../../../providers/interface/provider.ts";
@@ -15,7 +14,7 @@ import type { CallScope, CallSummary, LogFilter } from "../../../store/calls/cal
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import { costOfAll, costSum } from "./call-cost.ts";
 import { contentState, contentStateOf } from "./call-content-state.ts";
-import { CALL_SHAPE, dated, type DatedCall, findCall, listedCall } from "./call-shapes.ts";
+import { CALL_SHAPE, dated, type DatedCall, findCall, listedCall, recordShape, shownRecord } from "./call-shapes.ts";
 import { type UsualCall, VERDICTS, type VerdictFacts, verdictOf } from "./call-verdict.ts";
 import type { AdminContents } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
@@ -99,10 +98,7 @@ export const callDetail = z
         "Where the trace of the call is shown: by the integrations that have received it and have a `trace_url`.",
     }),
     content: contentState,
-    record: z.record(z.string(), z.unknown()).nullable().meta({
-      description:
-        "All details of the call, with the field names of the log; null if they are older than details are kept.",
-    }),
+    record: recordShape,
   })
   .meta({ id: "CallDetail" });
 
@@ -115,6 +111,7 @@ export const detailQuery = z.strictObject({
 
 /** What a call is explained with. */
 export interface DetailWorld {
+  readonly caller: AdminCaller;
   readonly calls: AdminCalls;
   readonly snapshot: Snapshot;
   readonly providers: ReadonlyMap<string, Provider>;
@@ -148,7 +145,7 @@ export async function shownDetail(
     tokenName: (summary.tokenId === null ? null : world.snapshot.tokens.get(summary.tokenId)?.name) ?? null,
     traceLinks: record === null ? [] : traceLinks(record, world.integrations),
     content: contentStateOf(found, keptUntilMs, world.snapshot, world.nowMs),
-    record: record === null ? null : callFields(record),
+    record: shownRecord(record, world.caller),
   });
 }
 

@@ -1,9 +1,14 @@
 // How single calls are filtered and shown, shared by reports, lists and the log.
+
+// Decides (records and configuration): Who sees `error_detail`, the text for operators? By: `shownRecord`. Rule: The log has
+// it, and the admin API shows it to operators alone.
 import { z } from "zod";
-import { nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
+import { type AdminCaller, nothingThere, type TenantOrProject } from "../../../auth/grants.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { OPERATION_NAMES } from "../../../core/operation.ts";
+import type { CallRecord } from "../../../core/record/record.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
+import { callFields } from "../../../observe/log.ts";
 import type { ToldColumn } from "../../../store/calls/call-column-types.ts";
 import type { CallScope, CallSummary, LogPage, StoredCall } from "../../../store/calls/calls.ts";
 import { askedBy, placeAsked } from "../asked.ts";
@@ -57,7 +62,7 @@ export const CALL_SHAPE = {
     .nullable()
     .meta({ description: "The trace id of the call that this one is a copy of, for a mirror." }),
   estimated: z.boolean().meta({
-    description: "Whether the gateway estimated the usage, because the provider reported none.",
+    description: "Whether the gateway estimated the usage or a part of it, because the provider did not report it.",
   }),
 } satisfies Readonly<
   Record<
@@ -74,6 +79,22 @@ export const dated = (call: CallSummary): DatedCall => ({ ...call, atMs: call.ti
 
 /** A call as reports and lists show it. */
 export const shownCall = (call: CallSummary): JsonObject => shownAs(listedCall, dated(call));
+
+export const recordShape = z.record(z.string(), z.unknown()).nullable().meta({
+  description:
+    "All details of the call, with the field names of the log; null if they are older than details are kept. Only operators get `error_detail`.",
+});
+
+/** The details of a stored call, for this caller. `error_detail` may tell of the operator's accounts and addresses. */
+export function shownRecord(
+  record: CallRecord | null,
+  { isOperator }: AdminCaller,
+): Readonly<Record<string, unknown>> | null {
+  if (record === null) return null;
+  const fields = callFields(record);
+  const { error_detail: _forOperators, ...forOthers } = fields;
+  return isOperator ? fields : forOthers;
+}
 
 export const word = z.string().min(1).max(400).optional();
 /** The tenant and project that a query may name when the path does not name them. */

@@ -188,9 +188,9 @@ function placeOperations(
       "Get a call with all its details, by trace id: what decided it, its cost as a sum, and the calls around it",
     query: detailQuery,
     answer: callDetail,
-    run: async ({ place: at, params, query, snapshot, nowMs }) => ({
+    run: async ({ caller, place: at, params, query, snapshot, nowMs }) => ({
       body: await shownDetail(
-        { calls, snapshot, providers, contents, nowMs, integrations: integrations() },
+        { caller, calls, snapshot, providers, contents, nowMs, integrations: integrations() },
         params["id"]!,
         at,
         query.around === "true",

@@ -4,13 +4,22 @@ import { z } from "zod";
 import { nothingThere } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import { callFields } from "../../../observe/log.ts";
 import { cellText, csvLine } from "../../../core/text/csv.ts";
 import { unitOf } from "../../../core/text/property-name.ts";
 import { type CallSummary, LOG_ORDERS, type LogPage } from "../../../store/calls/calls.ts";
 import type { PageRequest } from "../../../store/reader.ts";
 import { callFilters, filterOf } from "./call-filters.ts";
-import { CALL_SHAPE, callPage, dated, findCall, shownCall, shownPage, SCOPE_QUERY } from "./call-shapes.ts";
+import {
+  CALL_SHAPE,
+  callPage,
+  dated,
+  findCall,
+  recordShape,
+  shownCall,
+  shownPage,
+  shownRecord,
+  SCOPE_QUERY,
+} from "./call-shapes.ts";
 import { pagedText, type TextForm } from "./paged-text.ts";
 import { type AdminContents, type AdminOperation, PLACES, type Reach, reading, writing } from "../operation.ts";
 import type { AdminCalls } from "../report-reads.ts";
@@ -36,10 +45,7 @@ const loggedCall = z.strictObject(CALL_SHAPE).meta({ id: "LoggedCall" });
 const detail = z
   .strictObject({
     ...CALL_SHAPE,
-    record: z.record(z.string(), z.unknown()).nullable().meta({
-      description:
-        "All details of the call, with the field names of the log; null if they are older than details are kept.",
-    }),
+    record: recordShape,
     content_kept_until: time
       .nullable()
       .meta({ description: "Until when the content of the call is kept; null if it is not kept." }),
@@ -114,13 +120,13 @@ function placeOperations(reach: Reach, calls: AdminCalls, contents: AdminContent
     tag: "logs",
     summary: "Get a call with all its details, by trace id",
     answer: detail,
-    run: async ({ place: at, params }) => {
+    run: async ({ caller, place: at, params }) => {
       const { summary, record } = await findCall(calls, params["id"]!, at);
       const keptUntilMs = (await contents?.keptUntilMs(summary.traceId)) ?? null;
       return {
         body: shownAs(detail, {
           ...dated(summary),
-          record: record === null ? null : callFields(record),
+          record: shownRecord(record, caller),
           contentKeptUntilMs: keptUntilMs,
         }),
       };
