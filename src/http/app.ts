@@ -7,7 +7,7 @@ import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins/logins.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
-import { restrictionsOf, permitsRoute } from "../auth/tokens/token-restrictions.ts";
+import { permittedTargets, restrictionsOf } from "../auth/tokens/token-restrictions.ts";
 import { insufficientRole, invalidRequest, modelNotFound, notFound } from "../core/refusals.ts";
 import type { Operation } from "../engine/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
@@ -470,22 +470,20 @@ async function authenticatedAgain(c: Context<AppEnv>, context: AppContext): Prom
 }
 
 function callableRoutes(token: AccessToken, context: AppContext): readonly Route[] {
-  const restrictions = restrictionsOf(token);
   const snapshot = context.snapshot();
-  return namedRoutes(routesFor(snapshot, token)).filter(
-    (route) => permitsRoute(restrictions, route) && mayAnswer(route, snapshot, token),
-  );
+  return namedRoutes(routesFor(snapshot, token)).filter((route) => mayAnswer(route, snapshot, token));
 }
 
-/** Whether any model that the route names is enabled in the place. */
-function mayAnswer({ targets, fallbacks }: Route, snapshot: Snapshot, token: AccessToken): boolean {
+/** Whether the token permits a target of the route, and one of those or a fallback is enabled in the place. */
+function mayAnswer(route: Route, snapshot: Snapshot, token: AccessToken): boolean {
+  const targets = permittedTargets(restrictionsOf(token), route);
   const isModelEnabled = (name: string): boolean => {
     const split = splitName(name);
     return split !== null && isEnabled(snapshot, token, `${split.providerId}:${split.model}`);
   };
   return (
     targets.some(({ name }) => isEnabled(snapshot, token, name)) ||
-    fallbacks.some(({ model }) => model === null || isModelEnabled(model))
+    (targets.length > 0 && route.fallbacks.some(({ model }) => model === null || isModelEnabled(model)))
   );
 }
 

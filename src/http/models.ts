@@ -3,8 +3,8 @@
 // https://openrouter.ai/docs/api-reference/list-available-models
 
 // Decides (who may call, and with what): Which models does a caller see in the list? By: `listModels`. Also:
-// `http/app.ts` (`callableRoutes`). Rule: What is enabled and the token permits, and each route with a target of which
-// both is true.
+// `http/app.ts` (`callableRoutes`). Rule: First the routes that the token may name, if a target that it permits, or a fallback,
+// is enabled; then the models that are enabled and that the token permits.
 import { cataloguedEmbeddings, cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";

@@ -3,7 +3,7 @@
 
 // Decides (targets and attempts): Which route and which targets serve a request? By: `resolveRoute`. Also:
 // `engine/plan/stages.ts` (`prepare`).
-import { noSuchRoute, permitsRoute } from "../auth/tokens/token-restrictions.ts";
+import { noSuchRoute, permittedTargets } from "../auth/tokens/token-restrictions.ts";
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal, TokenRestrictions } from "../core/identity.ts";
@@ -91,7 +91,7 @@ export function findRoute(
   const named = routes.get(name);
   if (named !== undefined) return named;
   const other = routesByAlias(routes).get(name);
-  return other !== undefined && permitsRoute(restrictions, other) ? other : undefined;
+  return other !== undefined && permittedTargets(restrictions, other).length > 0 ? other : undefined;
 }
 
 /** An alias of a nearer scope precedes one of a wider scope, whose routes come first in the map. */
@@ -134,8 +134,7 @@ function withinRoute(route: Route, model: string | null, restrictions: TokenRest
   if (requested !== undefined) return { route, requested };
   if (route.aliases?.includes(model) === true) return { route, requested: null };
   if (restrictions?.permitsRoute(route.name) === false) throw noSuchRoute(route.name);
-  const seesAll = restrictions === null || restrictions.permitsWholeRoute(route.name);
-  const seen = route.targets.filter((target) => seesAll || restrictions.permitsModel(target.name));
+  const seen = permittedTargets(restrictions, route);
   throw new GatewayError(
     "model_not_in_route",
     `The model ${quoted(model)} is not a target of the route ${quoted(route.name)}${seen.length === 0 ? "" : `, which has ${seen.map((target) => target.name).join(", ")}`}.`,

@@ -3,7 +3,7 @@
 // and what the configuration names in them is permitted with the route. A token with both may call what either permits.
 
 // Decides (who may call, and with what): May this caller use this model or route? By: `requireTarget`,
-// `permitsRoute`. Also: `auth/enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
+// `permittedTargets`. Also: `auth/enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
 // `engine/plan/candidate.ts`.
 import { GatewayError } from "../../core/errors.ts";
 import { modelNotFound } from "../../core/refusals.ts";
@@ -79,16 +79,13 @@ export function noSuchRoute(name: string): GatewayError {
   );
 }
 
-/** Whether the token may name the route and call at least one of its targets through it. */
-export function permitsRoute(
+/** Returns the targets of a route that the token may call through it. */
+export function permittedTargets<Target extends Named>(
   restrictions: TokenRestrictions | null,
-  { name, targets }: Named & { readonly targets: readonly Named[] },
-): boolean {
-  return (
-    restrictions === null ||
-    restrictions.permitsWholeRoute(name) ||
-    (restrictions.permitsRoute(name) && targets.some((target) => restrictions.permitsModel(target.name)))
-  );
+  { name, targets }: Named & { readonly targets: readonly Target[] },
+): readonly Target[] {
+  if (restrictions === null || restrictions.permitsWholeRoute(name)) return targets;
+  return restrictions.permitsRoute(name) ? targets.filter((target) => restrictions.permitsModel(target.name)) : [];
 }
 
 const compiled = memoizePerObject(({ models, routes }: AccessToken): TokenRestrictions => {

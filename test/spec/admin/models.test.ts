@@ -47,6 +47,30 @@ function serve(settings?: readonly ProviderSettings[], snapshot: Partial<Snapsho
 const all = serve();
 const model = async (name: string, get = all): Promise<any> => (await get(`/api/v1/models/${name}`)).body;
 
+test("[d9.1] [d2.4] a route is not listed where the target that is enabled is another one than the token permits", async () => {
+  const restricted = { ...token, models: ["openai:gpt-5", "openrouter:*"] };
+  const get = serve(undefined, {
+    tokens: new Map([[token.id, restricted]]),
+    routes: routesSeen([
+      {
+        routes: {
+          apart: { targets: ["openai:gpt-5", "openai:gpt-4o"] },
+          same: { targets: ["openai:gpt-5", "openrouter:openai/o3"] },
+        },
+        defaults: {},
+      },
+    ]),
+    tenantSettings: new Map([
+      [
+        token.tenantId,
+        { dropParams: null, disableStopSequenceLimit: null, models: ["openai:gpt-4o", "openrouter:openai/o3"] },
+      ],
+    ]),
+  });
+  const ids = (await get("/api/v1/models")).body.data.map(({ id }: { readonly id: string }) => id);
+  expect(ids.filter((id: string) => !id.includes(":"))).toEqual(["same"]);
+});
+
 test("[d9.1] a route is listed where only a fallback of it is enabled, however the name of that is written", async () => {
   const targets = ["openai:gpt-5"];
   const get = serve(undefined, {
