@@ -151,7 +151,6 @@ export interface Reader extends ChainReader {
 
   /** The newest first. */
   listAudit(page: PageRequest, filter?: AuditFilter): Promise<Page<AuditRow>>;
-  findAudit(id: string): Promise<AuditRow | null>;
   /** The newest version that was made at this time or before; 0 when there was none. */
   versionAt(ms: number): Promise<number>;
   /** Versions that changed something in the scope, the newest first. */

@@ -2,7 +2,7 @@
 // it, and makes the other one its successor.
 import { dirname, resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
-import { explainedBy, namedPlace, openSource, openTarget } from "../../store/copies/copy-places.ts";
+import { explainedBy, isSamePlace, namedPlace, openSource, openTarget } from "../../store/copies/copy-places.ts";
 import { type Database, type DatabasePlace, using } from "../../store/database/database.ts";
 import { type Move, moveDatabase } from "../../store/copies/database-move.ts";
 import { databasePlace } from "../../store/open-database.ts";
@@ -19,7 +19,7 @@ export async function move(flags: MoveFlags, environment: Environment): Promise<
   const target = namedPlace(flags.to);
   const used = databasePlace(placeOf(flags, environment));
   const source = "file" in used ? { file: resolve(used.file) } : used;
-  if (isSame(source, target))
+  if (isSamePlace(source, target))
     throw new StoreError("invalid", "--to names the database that is to be moved. Name another one.");
   const onProgress = (text: string): void => {
     if (flags.json !== true) printLine(text);
@@ -35,13 +35,6 @@ export async function move(flags: MoveFlags, environment: Environment): Promise<
         }),
     ),
   );
-}
-
-function isSame(one: DatabasePlace, other: DatabasePlace): boolean {
-  if ("file" in one) return "file" in other && one.file === other.file;
-  if ("file" in other) return false;
-  const [a, b] = [new URL(one.url), new URL(other.url)];
-  return a.host === b.host && a.pathname === b.pathname;
 }
 
 async function ofTarget<T>(target: DatabasePlace, run: () => Promise<T>): Promise<T> {

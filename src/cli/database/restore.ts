@@ -6,7 +6,7 @@ import { dirname, resolve } from "node:path";
 import type { Environment } from "../../config/environment.ts";
 import { systemClock } from "../../core/clock.ts";
 import { verifyBackup } from "../../store/copies/backup.ts";
-import { explainedBy, namedPlace, openTarget, openToRead } from "../../store/copies/copy-places.ts";
+import { explainedBy, isSamePlace, namedPlace, openTarget, openToRead } from "../../store/copies/copy-places.ts";
 import { ledgerFolderOf } from "../../store/data-folder.ts";
 import { type DatabasePlace, using } from "../../store/database/database.ts";
 import { databasePlace } from "../../store/open-database.ts";
@@ -39,12 +39,12 @@ export async function restore(file: string, flags: RestoreFlags, environment: En
   const known = async (): Promise<readonly KnownAccess[]> => {
     const all: KnownAccess[] = [];
     if ("file" in place && existsSync(place.file)) all.push(...(await replaced(place, flags, lastChange)));
-    if (flags.to !== undefined && (!("file" in used) || existsSync(used.file)) && !isSame(used, place))
+    if (flags.to !== undefined && (!("file" in used) || existsSync(used.file)) && !isSamePlace(used, place))
       all.push(...(await usedElsewhere(used, lastChange)));
     for (const named of flags.newer ?? []) all.push(...(await newerThan(named, lastChange)));
     return all;
   };
-  if ("file" in place) requireNoGateway(place.file, isSame(used, place) ? ledgerFolder : null);
+  if ("file" in place) requireNoGateway(place.file, isSamePlace(used, place) ? ledgerFolder : null);
   // what is in the way is found before anything is filled
   await known();
   const restored = await restoreBackup({
@@ -60,8 +60,6 @@ export async function restore(file: string, flags: RestoreFlags, environment: En
 }
 
 const resolved = (place: DatabasePlace): DatabasePlace => ("file" in place ? { file: resolve(place.file) } : place);
-const isSame = (one: DatabasePlace, other: DatabasePlace): boolean =>
-  "file" in one ? "file" in other && one.file === other.file : !("file" in other) && one.url === other.url;
 
 /** What the database that is to be replaced knows; nothing when it cannot be read, which may be why it is replaced. */
 async function replaced(

@@ -139,10 +139,9 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
     timeoutMs: number,
     kind: Kind,
     body: BodyOf<Sent[Kind]>,
-    bytes?: Uint8Array,
   ): Promise<WithBytes<ReturnType<Sent[Kind]>> | null> {
     const answer = await within(
-      this.requestBytes(kind, body, bytes).catch(() => null),
+      this.requestBytes(kind, body).catch(() => null),
       timeoutMs,
     );
     return answer === LATE ? null : answer;

@@ -105,10 +105,9 @@ function linked(rows: readonly ChainedRow[], head: ChainHead): readonly Linked[]
 
 // Reading a chain.
 
-export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit" | "findAudit"> {
+export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit"> {
   return {
     listAudit: (page, filter = {}) => listAudit(db, page, filter),
-    findAudit: (id) => readFirst(db.selectFrom("audit_log").selectAll().where("id", "=", id), auditRowOf),
     auditHead: (chain) =>
       readFirst(db.selectFrom("audit_chains").selectAll().where("chain", "=", chain), (row) => keptIn(HEAD, row)),
     auditChains: async () =>

@@ -35,6 +35,14 @@ export function namedPlace(text: string, flag = "--to"): DatabasePlace {
   throw new StoreError("invalid", `${flag}: expected ${EXPECTED_PLACE}.`);
 }
 
+/** Whether both are one database. Files are compared by their whole paths, and servers without users and options. */
+export function isSamePlace(one: DatabasePlace, other: DatabasePlace): boolean {
+  if ("file" in one) return "file" in other && one.file === other.file;
+  if ("file" in other) return false;
+  const [a, b] = [new URL(one.url), new URL(other.url)];
+  return a.host === b.host && a.pathname === b.pathname;
+}
+
 /** What gateways may be using. It is migrated. Throws StoreError. */
 export async function openSource(place: DatabasePlace): Promise<Database> {
   if ("file" in place && (statSync(place.file, { throwIfNoEntry: false })?.size ?? 0) === 0)

@@ -1,6 +1,10 @@
 // How a schema is changed while gateways of two versions use it. A migration only adds, so that the former version goes on
 // beside it. A contraction takes away what that version needs: it runs later, once no gateway of that version has been
 // heard for a minute, and the database then names the oldest program that can use it (promise 15.4).
+
+// Decides (records and configuration): When does a schema lose what an earlier version needs? By: `contract`. Also:
+// `snapshot/replica-watch.ts`. Rule: Once no gateway of that version was heard for a minute; it cannot use the database
+// afterwards.
 import type { Kysely } from "kysely";
 import type { Migration } from "kysely/migration";
 import { VERSION } from "../../core/version.ts";

@@ -258,7 +258,6 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const said = JSON.stringify(data);
         expect(said).not.toContain(SECRET);
         expect(said).not.toContain("abababab");
-        expect(await store.findAudit(data[0]!.id)).toEqual(data[0]!);
       });
 
       test("takes every text of what was refused, also one that no database stores", async () => {
