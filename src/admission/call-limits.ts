@@ -5,7 +5,8 @@
 // with a long body asks for the smallest call first, before its body is read (promise 5.8).
 
 // Decides (money and limits): With what is a call refused for a limit or budget? By: `reserve`. Also:
-// `limit-errors.ts` (`refusalError`). Rule: 429 with `retry-after`, unless there will never be room.
+// `limit-errors.ts` (`refusalError`). Rule: 429 with `retry-after`, unless there will never be room; `model_unpriced` where
+// a budget of money meets a model without a price, `limit_store_unavailable` where nothing can be counted.
 import type { Clock } from "../core/clock.ts";
 import type { GatewayError } from "../core/errors.ts";
 import { type Account, type CallerLimits, countsAttempts, type LimitedTarget } from "../core/configured/limit.ts";

@@ -1,5 +1,8 @@
 // The counts of limits in the memory of one process: what fits into them, which of them are forgotten, and how they are
 // restored at a start and written as rows.
+
+// Decides (money and limits): In which period does a call count that ends in a later one? By: `endNeed`. Also:
+// `windows.ts` (`giveBack`). Rule: What it reserved counts where it was admitted, and what it used beyond that where it ends.
 import type { LimitRule } from "../core/configured/limit.ts";
 import type { KeptCount } from "../store/journal/limit-counts.ts";
 import type { AccountStatus, Need, Shortage } from "./limit-store.ts";

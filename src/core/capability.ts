@@ -7,7 +7,8 @@ import { COMMON_PARAMETERS, type CommonParameter } from "./params.ts";
 /**
  * `native`: the provider supports it under OpenAI's name and in OpenAI's form. `mapped`: the provider supports it in
  * another form. `emulated`: the gateway achieves the same effect by other means. `unsupported`: the request is refused,
- * or the parameter is dropped where that is allowed.
+ * or the parameter is dropped where that is allowed; `NEVER_UNSUPPORTED` and `ADVISORY` of params.ts name those that are
+ * left out in any case.
  */
 export type Support = "native" | "mapped" | "emulated" | "unsupported";
 

@@ -1,5 +1,9 @@
 // Where an attempt goes: one provider, one model, one address, one credential.
 
+// Decides (targets and attempts): Which calls may use a connection to a provider one after another? By:
+// `connectionPartition`. Also: `wire/http/connection-pool.ts` (`ConnectionPool`); docs/design/upstream-connections.md. Rule:
+// Those of one tenant with one credential; with `shared_connections`, those with one credential.
+
 /** A credential as it goes on the wire. */
 export interface Credential {
   /**

@@ -31,7 +31,8 @@ export interface UpstreamCall extends UpstreamLimits {
    */
   readonly signal: CancelSignal;
   /**
-   * The tenant and the credential of the call, or the part of the gateway that calls on its own behalf. A connection is
+   * The credential of the call and its tenant, which is left out where the provider shares connections, or the part of the
+   * gateway that calls on its own behalf. A connection is
    * reused only by calls of the same partition, because a response that a peer frames wrongly reaches the next request
    * on its connection.
    */

@@ -1,5 +1,6 @@
 // An identity that outlives the request that proved it, as text for the database: of a session of the console, and of the
-// giver of a claim link. What it may do is judged anew each time, by what the snapshot says then.
+// giver of a claim link. What a token or a user may do is judged anew each time, by what the snapshot says then. A login at
+// a company keeps the roles that its claims gave it, while the settings of the issuer stay the same.
 import { type AccessToken, LINKED, type Permission, UNRESTRICTED } from "../../core/identity.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";

@@ -1,5 +1,5 @@
-// The settings that decide how a request is fitted: the request's own, then those of route, project, tenant and gateway
-// (promise 6.4).
+// The settings that decide how a request is fitted: those of route, project, tenant and gateway, and for `drop_params` the
+// request's own before them (promise 6.4).
 import { type ClientDeviationName, deviates } from "../../core/configured/client-deviations.ts";
 import type { CallOptions } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";

@@ -5,14 +5,16 @@
 // Decides (the request): Is a parameter sent, mapped, emulated, dropped or refused? By: `fitParams`, `checkValue`.
 // Also: by the provider's capability table. Rule: A parameter that the target lacks is refused
 // (`unsupported_parameter`), or dropped with `drop_params` or `drop` of the target and named in the header
-// `x-gateway-dropped-params`; a value that it lacks is always refused, by `core/refusals.ts` (`unsupported_value`).
+// `x-gateway-dropped-params`; a value that it lacks is always refused, by `core/refusals.ts` (`unsupported_value`). Those
+// of `NEVER_UNSUPPORTED` and `ADVISORY` (`core/params.ts`) are left out without leave, the latter named in the header.
 // What is refused here was not sent: the next target is attempted, and the client gets the error if no target is left.
 // Decides (the request): What happens to more than four `stop` sequences? By: `withinStopLimit`. Also:
 // `engine/fit/fit-settings.ts`. Rule: The first four are sent, and `stop_truncated` is among the warnings, unless
-// `disable_stop_sequence_limit` is set for the call, the route, the project, the tenant or the gateway.
+// `disable_stop_sequence_limit` is set for the route, the project, the tenant or the gateway.
 // Decides (the request): What happens to `n` where a provider returns one choice? By: `callsFor`. Also:
-// `engine/attempt/upstream-requests.ts` (`sendRequests`). Rule: One upstream request for each choice; joined by
-// `engine/stream/fan-out.ts` or `joinedAnswer` of `engine/answer/non-streaming-answer.ts`.
+// `engine/attempt/upstream-requests.ts` (`sendRequests`). Rule: Where its table says `emulated`, one upstream request for
+// each choice, joined by `engine/stream/fan-out.ts` or `joinedAnswer` of `engine/answer/non-streaming-answer.ts`; where it
+// says `unsupported`, as any other parameter.
 // Decides (the request): What keeps `parallel_tool_calls: false` where a provider has no switch for it? By:
 // `fitParams`. Also: by `FIRST_CALL_ALONE` of `core/capability.ts`. Rule: Calls beyond the first are left out of the
 // answer: in `engine/answer/non-streaming-answer.ts` (`wholeChoice`) and `engine/stream/vendor-repair.ts`

@@ -2,9 +2,10 @@
 // later turn of the event loop. It is a call of its own, with a record, a time limit and an end of its own: no limit
 // counts it, it runs no tools, nothing is kept of it for later calls, and its answer is read and discarded.
 
-// Decides (targets and attempts): Which calls are copied to a mirror, and what do copies not have? By: `preparation`, `reasonAgainst`.
-// Also: `copies.ts` (`OpenCopies`), `engine/plan/stages.ts` (`prepareCopy`). Rule: Those for which `when` and `share` are
-// true, of which something is sent, without tool servers, keys of the caller and long bodies, while the mirror has room.
+// Decides (targets and attempts): Which calls are copied to a mirror, and what do copies not have? By: `preparation`,
+// `reasonAgainst`, `requestOfCopy`. Also: `copies.ts` (`OpenCopies`), `engine/plan/stages.ts` (`prepareCopy`). Rule: Those
+// for which `when` and `share` are true, of which something is sent, and against which there is no reason, while the mirror
+// has room. A copy has one attempt, and nothing of what the client asks for its own call.
 import { isDeepStrictEqual } from "node:util";
 import { isEnabled } from "../../auth/enabled-models.ts";
 import { GatewayError } from "../../core/errors.ts";

@@ -1,5 +1,10 @@
 // What is known of ids that vendors handed out: which project received them, from which provider, with which credential
 // (promise 12.15). Ids are looked up and kept by their hash.
+
+// Decides (who may call, and with what): Which things at a vendor may a request name? By: `openVendorObjects`. Also:
+// `call-objects.ts` (`CallObjects`); which members are such ids: `vendor-references.ts`, `handed-out.ts`. Rule: Those whose
+// ids the project received within thirty days, at the provider and with the credential that made them; any with the
+// permission `vendor_objects`, or with a key of the caller.
 import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { within, withTimeout } from "../../core/concurrency/timeout.ts";

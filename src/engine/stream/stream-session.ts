@@ -4,6 +4,9 @@
 
 // Decides (the answer): How long is the head of a stream held back? By: `holdHead`. Rule: Until the first content, at
 // most `server.head_hold_s`: a failure before is an ordinary error, one after it an error event.
+// Decides (the answer): When does a stream get a keep-alive? By: `startKeepAlive`. Also: what it is:
+// `engine/answer-form.ts` (`keepAlive`). Rule: When nothing was sent for `server.keep_alive_s`, unless the client does not
+// read.
 // Decides (the answer): What happens to a client that reads slowly? By: `highWaterMark`. Rule: The gateway stops
 // reading from the provider, until the call's deadline.
 import { LATE, within } from "../../core/concurrency/timeout.ts";

@@ -3,7 +3,8 @@
 
 // Decides (who may call, and with what): When does a session of the console end? By: `currentSession`. Also:
 // `auth/logins/console-sessions.ts` (`sessionToken`), `console-settings.ts`. Rule: After `console.session_idle_s` without
-// use and `console.session_max_s` after the login; at once when its token ends or its rights are others.
+// use and `console.session_max_s` after the login; at once when its token ends or its rights are others. The roles that
+// the claims of a company login gave are those of the login; at once when the settings of the issuer change.
 import {
   type LoggedIn,
   newSessionSecret,

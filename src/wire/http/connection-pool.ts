@@ -1,7 +1,8 @@
 // Idle connections that wait for their next request, and connection attempts that no call waits for any longer. The
 // connection that was returned last is used first, so that after a peak the others become idle long enough to be
 // closed. A connection is reused only within its partition (UpstreamCall.partition): data that a peer sends too late or
-// in excess then never reaches another tenant, or a call with another credential.
+// in excess then never reaches a call with another credential, or of another tenant unless the provider is configured to
+// share its connections.
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { HttpTarget } from "./http-request-encoding.ts";
 
@@ -94,8 +95,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Takes back a connection on which a whole response has come, or closes it when the pool is full. It serves again once
-   * the answer is accepted; one that is never judged is closed like any other that is idle. `peerTimeoutMs` is the idle
+   * Takes back a connection on which a whole response has come; when the pool is full, the one that has been idle longest
+   * is closed for it. It serves again once the answer is accepted; one that is never judged is closed like any other that
+   * is idle. `peerTimeoutMs` is the idle
    * time after which the peer closes it.
    */
   hold(connection: Connection, nowMs: number, peerTimeoutMs: number | undefined): void {

@@ -78,7 +78,9 @@ export const callFilters = {
   tool: shortText.meta({ description: "A tool that ran on a tool server: the server's label, or `<label>/<tool>`." }),
   policy: shortText.meta({ description: "A policy that took effect in the call." }),
   limit_id: shortText.meta({ description: "A limit or budget that refused an attempt, or would have in audit mode." }),
-  estimated: flag.meta({ description: "Whether the gateway estimated the usage, because the provider reported none." }),
+  estimated: flag.meta({
+    description: "Whether the gateway estimated the usage or a part of it, because the provider did not report it.",
+  }),
   cache: z
     .enum(["hit", "miss", "bypass"])
     .optional()

@@ -255,7 +255,7 @@ function notesOn({ record, settled, rules }: VerdictFacts): readonly string[] {
   const nameOf = (id: string): string => quoted(rules.get(id)?.name ?? id);
   return [
     ...(settled && usage !== null && usageSource === "estimated"
-      ? ["The provider reported no usage, so that the gateway estimated it."]
+      ? ["The provider did not report the usage, or only a part of it, so that the gateway estimated it."]
       : []),
     ...(usage !== null && cost === null && usage.prompt_tokens + usage.completion_tokens > 0
       ? ["No price of the model is known, so that the call has no cost."]

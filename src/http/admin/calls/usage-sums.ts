@@ -14,7 +14,8 @@ export const COUNTED = {
   errors: count,
   unpriced: count.meta({ description: "The number of calls with usage whose price is not known." }),
   estimated: count.meta({
-    description: "The number of calls whose usage the gateway estimated, because the provider reported none.",
+    description:
+      "The number of calls whose usage, or a part of it, the gateway estimated, because the provider did not report it.",
   }),
   prompt_tokens: count,
   completion_tokens: count,

@@ -1,5 +1,10 @@
 // Keeps the response of a call, where the caller, the scopes and the guards allow it, and says in the headers whether and
 // until when it is kept (promise 12.8).
+
+// Decides (records and configuration): Is a response kept, where, and for how long? By: `placeOf`, `storeOf`. Also:
+// `content-keeping.ts` (`contentKeeping`); `engine/keeping/kept-store.ts` (`KEEPING_BOUNDS`). Rule: For an hour, in memory or
+// in Valkey; like the content of calls where `responses.store` is `on`; not where a guard searches requests, or a scope says
+// `off`.
 import { KEEPING_BOUNDS, type KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { createdOf } from "../../../core/identity.ts";

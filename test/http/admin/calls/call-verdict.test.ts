@@ -285,7 +285,7 @@ test("notes say what else is out of the ordinary", () => {
       dispositions: { logprobs: "dropped", temperature: "native", seed: "dropped" },
     }),
   ).toEqual([
-    "The provider reported no usage, so that the gateway estimated it.",
+    "The provider did not report the usage, or only a part of it, so that the gateway estimated it.",
     "No price of the model is known, so that the call has no cost.",
     "The client sent prices of its own, which are not counted.",
     '"b1" would have refused the call if it were enforced.',
