@@ -22,10 +22,10 @@ import { printError, printLine } from "./output.ts";
 
 /** Runs until a signal ends it. Returns the exit code. */
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
+  const worker = workerIdentity();
+  if (worker !== null) return process.exit(await runWorker(worker, flags, environment));
   const loaded = namedConfiguration(flags, environment);
   const options = resolveServerOptions({ flags, environment, file: loaded.configuration });
-  const worker = workerIdentity();
-  if (worker !== null) return process.exit(await runWorker(worker, options, loaded, environment));
   let gateway: Gateway;
   try {
     gateway = await (options.workers === 1 ? openGateway : openSupervisor)(options, loaded, environment);

@@ -108,7 +108,7 @@ const SUPERVISOR_PARTS = {
 
 /** Starts the workers, with what they have of their supervisor. */
 async function openPool(
-  { options, log, closing, onFault }: Base,
+  { options, loaded, log, closing, onFault }: Base,
   parts: GatewayParts<
     { readonly upstream: UpstreamClient },
     Pick<Metrics, "limitStoreAnswered" | "samples">,
@@ -139,11 +139,14 @@ async function openPool(
     onFault,
   });
   closing.add(() => socket.close());
+  const { host, workers, dataFolder, databaseUrl, limitStore } = options;
+  const places = { host, workers, dataFolder, databaseUrl, limitStore };
   const pool = new WorkerPool({
     count: options.workers,
     port,
     command: ownCommand(),
     environmentOf: (id) => workerEnvironment({ id, channel: socket.path }),
+    startOf: () => ({ file: loaded.file, text: source.text(), places }),
     clock: systemClock,
     onChannel(worker, channel) {
       traffic.join(channel);

@@ -1,15 +1,17 @@
 // A worker: a gateway process that serves calls on the port that it shares with others. What all of them have together, it
 // has from the supervisor over the channel: limits, the database's rows of calls, the log's output.
 import type { WorkerIdentity, Environment } from "../config/environment.ts";
-import type { ServerOptions } from "../snapshot/server-options.ts";
+import { ConfigurationError } from "../config/problem.ts";
+import { resolveServerOptions, type ServerFlags } from "../snapshot/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Machine, SharedPort } from "./parts/machine.ts";
 import { openCallRecords } from "./parts/open-records.ts";
+import { PROVIDER_FAMILIES } from "./parts/provider-families.ts";
 import type { ProcessParts } from "./parts/process-parts.ts";
 import { openGateway, type ServingGateway } from "./gateway.ts";
 import { fileOutput, type LineOutput } from "../observe/line-sink.ts";
 import type { Slots } from "../core/concurrency/slots.ts";
-import type { LoadedConfiguration } from "../snapshot/configuration.ts";
+import { loadConfiguration, type LoadedConfiguration } from "../snapshot/configuration.ts";
 import { NO_REPLICA_WATCH } from "../snapshot/replica-watch.ts";
 import { type Ledger, noLedger } from "../store/journal/ledger.ts";
 import { holderOf, lockHolder } from "../store/journal/limit-holders.ts";
@@ -18,7 +20,13 @@ import { openCalls, openDatabase } from "../store/open-database.ts";
 import { BEAT_MS } from "./workers/hang.ts";
 import { findListenerSocket, type ListenerSocket } from "./workers/listener-socket.ts";
 import type { BodyOf } from "./workers/channel.ts";
-import { PROTOCOL, type SupervisorChannel, type ToSupervisor, type ToWorker } from "./workers/messages.ts";
+import {
+  PROTOCOL,
+  type SupervisorChannel,
+  type ToSupervisor,
+  type ToWorker,
+  type WorkerStart,
+} from "./workers/messages.ts";
 import { openWorkerFigures } from "./workers/machine-figures.ts";
 import { contentWriter, workerContentLog } from "./workers/shared-contents.ts";
 import { openWorkerEvents } from "./workers/shared-events.ts";
@@ -49,19 +57,16 @@ const SUPERVISOR_SIGNALS = ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"] as const;
 /** Runs until the supervisor ends it, or has gone. Returns the exit code. Throws as openGateway does. */
 export async function runWorker(
   { id, channel: path }: WorkerIdentity,
-  options: ServerOptions,
-  loaded: LoadedConfiguration,
+  flags: ServerFlags,
   environment: Environment,
 ): Promise<number> {
   for (const signal of SUPERVISOR_SIGNALS) process.on(signal, () => {});
-  const holder = holderOf(id);
-  const lock = await lockHolder(options.dataFolder, holder);
   const hungTimer = openProcessTimer("cpu");
   hungTimer.set(START_CPU_S);
   const orphanedTimer = openProcessTimer("time");
   const channel = await connectChannel<ToSupervisor, ToWorker>(path, () => {});
   channel.whenClosed(() => orphanedTimer.set(ORPHANED_END_S));
-  await channel.request("hello", { worker: id, protocol: PROTOCOL });
+  const start = await channel.request("hello", { worker: id, protocol: PROTOCOL });
   let socket: ListenerSocket | null = null;
   let port = 0;
   let isStarting = false;
@@ -72,6 +77,10 @@ export async function runWorker(
   channel.handle("reload", async () => await (await opened.promise).reload());
   channel.handle("follow", async () => await (await opened.promise).follow());
   const ended = whenEnded(channel, opened.promise);
+  const loaded = loadedAt(start, environment);
+  const options = { ...resolveServerOptions({ flags, environment, file: loaded.configuration }), ...start.places };
+  const holder = holderOf(id);
+  const lock = await lockHolder(options.dataFolder, holder);
   const sharedPort: SharedPort = {
     async turn(ledgerFolder) {
       ({ port, isStarting } = await channel.request("ready", { ledgerFolder }));
@@ -94,6 +103,20 @@ export async function runWorker(
   channel.close();
   lock.release();
   return 0;
+}
+
+/**
+ * The configuration that the supervisor uses: the file may be broken or removed by now, and is followed from there. A
+ * newer program may not accept it any more, and then begins with the file as it is now. Throws ConfigurationError.
+ */
+function loadedAt({ file, text }: WorkerStart, environment: Environment): LoadedConfiguration {
+  const source = { file, families: PROVIDER_FAMILIES, environment };
+  try {
+    return loadConfiguration({ ...source, text });
+  } catch (thrown) {
+    if (!(thrown instanceof ConfigurationError)) throw thrown;
+    return loadConfiguration(source);
+  }
 }
 
 /** Resolves with the number of calls that were cut, when the gateway has been closed. */

@@ -119,6 +119,8 @@ export interface ConfigurationSource extends Omit<ConfigurationInput, "text" | "
   readonly file: string | null;
   /** What names the file, for the error when it cannot be read. */
   readonly setting?: string;
+  /** What was read from the file earlier; it is read now when this is left out. */
+  readonly text?: string;
 }
 
 /** A configuration, and the text from which it was read. */
@@ -130,7 +132,11 @@ export interface LoadedConfiguration {
 }
 
 /** The configuration of a file, or the defaults when `file` is `null`. Throws ConfigurationError. */
-export function loadConfiguration({ file, setting, ...rest }: ConfigurationSource): LoadedConfiguration {
-  const text = file === null ? "" : readConfigText(file, setting);
+export function loadConfiguration({
+  file,
+  setting,
+  text = file === null ? "" : readConfigText(file, setting),
+  ...rest
+}: ConfigurationSource): LoadedConfiguration {
   return { file, text, configuration: parseConfiguration({ ...rest, file: file ?? "defaults", text }) };
 }

@@ -86,7 +86,7 @@ export class SnapshotSource {
   readonly #endWatch: () => void;
   readonly #memoize = openMemoizer();
   #configuration: Configuration;
-  #fingerprint: string;
+  #text: string;
   #contents: Contents;
   #snapshot: Snapshot;
   #reported: ReadonlySet<string> = new Set();
@@ -108,7 +108,7 @@ export class SnapshotSource {
     this.#clock = options.clock ?? systemClock;
     this.#storeReachedMs = this.#clock.monotonic();
     this.#configuration = configuration;
-    this.#fingerprint = fingerprintOf(text);
+    this.#text = text;
     this.#contents = contents;
     this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, memoize: this.#memoize });
     this.#reportNotices(this.#noticesOf(configuration, contents));
@@ -138,12 +138,17 @@ export class SnapshotSource {
     return this.#configuration;
   }
 
+  /** The text of the file from which `configuration()` was read, or an empty one when there is no file. */
+  text(): string {
+    return this.#text;
+  }
+
   /**
    * The beginning of the SHA-256 of the file from which `configuration()` was read, or of an empty text when there is
    * no file: `sha256sum <file> | cut -c1-16`.
    */
   fingerprint(): string {
-    return this.#fingerprint;
+    return fingerprintOf(this.#text);
   }
 
   /**
@@ -192,7 +197,7 @@ export class SnapshotSource {
   #applyText(file: string, text: string): void {
     try {
       this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#contents);
-      this.#fingerprint = fingerprintOf(text);
+      this.#text = text;
     } catch (thrown) {
       this.#report("file", thrown);
     }

@@ -12,6 +12,8 @@ import type { QueueOutcome } from "../../core/concurrency/slots.ts";
 import type { HealthNews } from "../../routing/health/health-news.ts";
 import type { SlotAnswer, SlotRequest } from "../../routing/shared-slots.ts";
 import type { ContentKey, StoredContent } from "../../store/calls/calls.ts";
+import type { LoadedConfiguration } from "../../snapshot/configuration.ts";
+import type { ServerOptions } from "../../snapshot/server-options.ts";
 import type { ConfigurationScope } from "../../store/records.ts";
 import type { Channel } from "./channel.ts";
 
@@ -19,12 +21,12 @@ import type { Channel } from "./channel.ts";
  * Both sides have to have the same: a worker of another version may be started by a rolling restart. It changes when one side
  * would miss what the other says; a supervisor of protocol 1 does not know the messages about responses that are kept.
  */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 /** What a worker sends to the supervisor. */
 export type ToSupervisor = {
   /** The first message of a worker. The supervisor refuses a worker that it did not start, or another protocol. */
-  hello(body: WorkerHello): null;
+  hello(body: WorkerHello): WorkerStart;
   /** Everything is open; the reply comes when this worker may begin to listen. */
   ready(body: { readonly ledgerFolder: string }): MayListen;
   listening(body: null): void;
@@ -122,6 +124,12 @@ export interface WorkerHello {
   /** As the supervisor has given it to the process, in its environment. */
   readonly worker: string;
   readonly protocol: number;
+}
+
+/** What a worker begins with, whatever has become of the configuration file since the supervisor read it. */
+export interface WorkerStart extends Pick<LoadedConfiguration, "file" | "text"> {
+  /** What the supervisor and its workers use together. */
+  readonly places: Pick<ServerOptions, "host" | "workers" | "dataFolder" | "databaseUrl" | "limitStore">;
 }
 
 export interface WorkerBeat {

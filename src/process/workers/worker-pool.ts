@@ -9,7 +9,7 @@ import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { BackOff, BEAT_MS, livenessOf } from "./hang.ts";
 import { ListenerGroup } from "./listener-group.ts";
-import { type MayListen, PROTOCOL, type WorkerChannel } from "./messages.ts";
+import { type MayListen, PROTOCOL, type WorkerChannel, type WorkerStart } from "./messages.ts";
 import { type WorkerEnd, WorkerProcess } from "./worker-process.ts";
 
 export interface PoolOptions {
@@ -18,6 +18,8 @@ export interface PoolOptions {
   readonly command: readonly string[];
   /** The environment of the worker with this id. */
   readonly environmentOf: (id: string) => Readonly<Record<string, string | undefined>>;
+  /** What a worker begins with now. */
+  readonly startOf: () => WorkerStart;
   readonly clock: Clock;
   /** The worker is known from now on: its messages can be handled. */
   readonly onChannel: (worker: WorkerProcess, channel: WorkerChannel) => void;
@@ -102,6 +104,7 @@ export class WorkerPool {
         );
       }
       this.#connected(worker, channel);
+      return this.#options.startOf();
     });
   }
 

@@ -2,10 +2,11 @@
 // restarted, and a supervisor that is killed.
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
@@ -158,6 +159,27 @@ describe("two workers", () => {
     expect(await gateway.stop("SIGTERM")).toBe(0);
     expect(recovered()).toHaveLength(lost);
     expect(rowsOf(dataFolder)).toHaveLength(17);
+  });
+
+  test.each([
+    ["is broken", "policies: [\n"],
+    ["is empty", ""],
+    ["is gone", null],
+    ["names another database", 'server: {database_url: "postgres://nobody@127.0.0.1:1/none"}\n'],
+  ])("[d13.2] a worker is replaced with what is in use while the configuration file %s", async (_, text) => {
+    const { gateway, config } = await openWorld(`policies:\n  no-echo: {rule: 'target.provider == "sandbox"'}\n`);
+    const file = join(gateway.folder, "dragoman.yaml");
+    const statuses = async (body: object): Promise<ReadonlySet<number>> =>
+      new Set(await Promise.all(Array.from({ length: 20 }, () => statusOf(callAlone(gateway, body)))));
+    if (text === null) rmSync(file);
+    else writeFileSync(file, text.startsWith("server") ? text + config : text);
+    process.kill(childrenOf(gateway.pid)[0]!, "SIGKILL");
+    await until(() => gateway.lines().some(({ msg }) => msg === "a worker serves calls"));
+    expect(await statuses(MODEL)).toEqual(new Set([200]));
+    expect(await statuses({ ...MODEL, model: "sandbox:echo" })).toEqual(new Set([403]));
+    // it follows the file from there
+    writeFileSync(file, config.replace("sandbox", "mine"));
+    await until(async () => isDeepStrictEqual(await statuses(MODEL), new Set([403])));
   });
 
   test("[d13.2] a worker that hangs is ended and replaced; one that gets no CPU is left alone, and gets no connections", async () => {

@@ -36,6 +36,11 @@ async function openPool(mode: Mode, count = 2) {
     port: 1,
     command: [program, join(import.meta.dir, "../../harness/fake-worker.ts")],
     environmentOf: (id) => ({ ...workerEnvironment({ id, channel: socket.path }), FAKE_MODE: modeFile }),
+    startOf: () => ({
+      file: null,
+      text: "",
+      places: { host: "127.0.0.1", workers: count, dataFolder: folder, databaseUrl: null, limitStore: null },
+    }),
     clock: systemClock,
     onChannel: () => {},
     onEnded: ({ pid }) => ended.push(pid),
