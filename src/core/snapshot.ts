@@ -108,6 +108,11 @@ export interface ProviderSettings {
   readonly vendorStore?: boolean;
 }
 
+/** Identifies what answers for a provider, and whose provider it is: what one server has said says nothing about another. */
+export const serverOf = memoizePerObject(({ id, owner, family, baseUrl, settings }: ProviderSettings): string =>
+  JSON.stringify([id, owner, family, baseUrl, Object.entries(settings)]),
+);
+
 export interface IpRanges {
   /** Returns false for a text that is not an address. */
   readonly has: (address: string) => boolean;

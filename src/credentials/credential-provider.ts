@@ -44,9 +44,9 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
   const rotation = openRotation(() => options.clock.monotonic());
   const maker = openCredentialMaker(options);
 
-  const setAside = (stored: StoredCredential, reason: RefusalReason, { providerId }: ResolveContext): void => {
+  const setAside = (stored: StoredCredential, reason: RefusalReason, { providerId, server }: ResolveContext): void => {
     if (stored.fromCaller) return;
-    const news = rotation.setAside(providerId, stored, reason);
+    const news = rotation.setAside(server, stored, reason);
     if (news === null) return;
     const { forMs } = news;
     options.onRefused({ providerId, kind: stored.kind, lastFour: lastFour(stored), reason, forMs }, news);
@@ -114,20 +114,18 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
       maker.forget(credential);
       setAside(stored, reason, context);
     },
-    limited(credential, forMs, { providerId, model }) {
+    limited(credential, forMs, { server, model }) {
       const stored = maker.originOf(credential);
       if (stored === undefined || stored.fromCaller) return;
-      options.onLimited(rotation.rest(providerId, stored, model, forMs ?? DEFAULT_REST_MS));
+      options.onLimited(rotation.rest(server, stored, model, forMs ?? DEFAULT_REST_MS));
     },
-    isAnotherAble: (all, { providerId, model, tried }) =>
-      all.some(
-        (one) => !one.fromCaller && !tried.has(fingerprint(one)) && rotation.freeInMs(providerId, one, model) === 0,
-      ),
-    freeInMs: (all, { providerId, model }) => Math.min(...all.map((one) => rotation.freeInMs(providerId, one, model))),
-    isFirstWaiting(all, { providerId, model }) {
-      const freeMs = (one: StoredCredential): number => rotation.freeInMs(providerId, one, model);
+    isAnotherAble: (all, { server, model, tried }) =>
+      all.some((one) => !one.fromCaller && !tried.has(fingerprint(one)) && rotation.freeInMs(server, one, model) === 0),
+    freeInMs: (all, { server, model }) => Math.min(...all.map((one) => rotation.freeInMs(server, one, model))),
+    isFirstWaiting(all, { server, model }) {
+      const freeMs = (one: StoredCredential): number => rotation.freeInMs(server, one, model);
       const first = all.reduce((best, one) => (freeMs(one) < freeMs(best) ? one : best));
-      return freeMs(first) > 0 && !rotation.isSetAside(providerId, first);
+      return freeMs(first) > 0 && !rotation.isSetAside(server, first);
     },
   };
 }

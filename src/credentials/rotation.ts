@@ -38,7 +38,7 @@ const MAX_REST_MS = 24 * 60 * MINUTE_MS;
 
 /** A credential that a provider has refused, for other processes: without the credential. */
 export interface RefusalNews {
-  /** The provider, and the fingerprint of the credential. */
+  /** The server of the provider, and the fingerprint of the credential. */
   readonly key: string;
   /** For how long it is set aside from now on, in milliseconds. */
   readonly forMs: number;
@@ -50,26 +50,26 @@ export interface RefusalNews {
 
 export function openRotation(monotonicMs: () => number) {
   const states = new BoundedCache<string, CredentialState>(MAX_STATES);
-  const known = new WeakMap<StoredCredential, { readonly providerId: string; readonly state: CredentialState }>();
+  const known = new WeakMap<StoredCredential, { readonly server: string; readonly state: CredentialState }>();
 
   const stateAt = (key: string): CredentialState => {
     const state = states.get(key) ?? { current: 0, asideUntilMs: Number.NEGATIVE_INFINITY, strikes: 0, rests: null };
     states.set(key, state);
     return state;
   };
-  const keyOf = (providerId: string, stored: StoredCredential): string => `${providerId}:${fingerprint(stored)}`;
-  const stateOf = (providerId: string, stored: StoredCredential): CredentialState => {
+  const keyOf = (server: string, stored: StoredCredential): string => `${server}:${fingerprint(stored)}`;
+  const stateOf = (server: string, stored: StoredCredential): CredentialState => {
     const found = known.get(stored);
-    if (found?.providerId === providerId) return found.state;
-    const state = stateAt(keyOf(providerId, stored));
-    known.set(stored, { providerId, state });
+    if (found?.server === server) return found.state;
+    const state = stateAt(keyOf(server, stored));
+    known.set(stored, { server, state });
     return state;
   };
 
   /** The credential that a key has among those that may be used; another one takes over only its share of the keys. */
   const keptFor = (
     stickyKey: string,
-    providerId: string,
+    server: string,
     stored: readonly StoredCredential[],
     mayUse: (one: StoredCredential, state: CredentialState) => boolean,
   ): StoredCredential | null => {
@@ -77,7 +77,7 @@ export function openRotation(monotonicMs: () => number) {
     let best: StoredCredential | null = null;
     let bestScore = 0;
     for (const one of stored) {
-      if (!mayUse(one, stateOf(providerId, one))) continue;
+      if (!mayUse(one, stateOf(server, one))) continue;
       const score = rendezvousScore(keyHash, fingerprint(one), one.weight);
       if (best !== null && score <= bestScore) continue;
       best = one;
@@ -93,7 +93,7 @@ export function openRotation(monotonicMs: () => number) {
      * all of them are excluded.
      */
     next(
-      { providerId, model, stickyKey }: Pick<ResolveContext, "providerId" | "model" | "stickyKey">,
+      { server, model, stickyKey }: Pick<ResolveContext, "server" | "model" | "stickyKey">,
       stored: readonly StoredCredential[],
       excluded?: ReadonlySet<StoredCredential>,
     ): StoredCredential | null {
@@ -101,7 +101,7 @@ export function openRotation(monotonicMs: () => number) {
       if (stickyKey !== null) {
         const kept = keptFor(
           stickyKey,
-          providerId,
+          server,
           stored,
           (one, state) => excluded?.has(one) !== true && freeAtMs(state, model) <= nowMs,
         );
@@ -112,7 +112,7 @@ export function openRotation(monotonicMs: () => number) {
       let soonest: { readonly stored: StoredCredential; readonly atMs: number } | null = null;
       for (const one of stored) {
         if (excluded?.has(one) === true) continue;
-        const state = stateOf(providerId, one);
+        const state = stateOf(server, one);
         const atMs = freeAtMs(state, model);
         if (atMs > nowMs) {
           if (soonest === null || atMs < soonest.atMs) soonest = { stored: one, atMs };
@@ -127,29 +127,28 @@ export function openRotation(monotonicMs: () => number) {
       return chosen.stored;
     },
     /** Returns how the credential is set aside now; `null` when it already was. */
-    setAside(providerId: string, stored: StoredCredential, reason: RefusalReason): RefusalNews | null {
-      const state = stateOf(providerId, stored);
+    setAside(server: string, stored: StoredCredential, reason: RefusalReason): RefusalNews | null {
+      const state = stateOf(server, stored);
       const nowMs = monotonicMs();
       if (state.asideUntilMs > nowMs) return null;
       if (nowMs - state.asideUntilMs > FORGIVEN_MS) state.strikes = 0;
       const forMs = reason === "quota" ? QUOTA_MS : AUTHENTICATION_MS * 2 ** Math.min(state.strikes, MAX_DOUBLINGS);
       if (reason === "authentication") state.strikes += 1;
       state.asideUntilMs = nowMs + forMs;
-      return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model: null };
+      return { key: keyOf(server, stored), forMs, strikes: state.strikes, model: null };
     },
     /** The provider has asked the credential to wait with further calls of the model. */
-    rest(providerId: string, stored: StoredCredential, model: string, askedMs: number): RefusalNews {
-      const state = stateOf(providerId, stored);
+    rest(server: string, stored: StoredCredential, model: string, askedMs: number): RefusalNews {
+      const state = stateOf(server, stored);
       const forMs = Math.min(askedMs, MAX_REST_MS);
       restUntil(state, model, monotonicMs() + forMs);
-      return { key: keyOf(providerId, stored), forMs, strikes: state.strikes, model };
+      return { key: keyOf(server, stored), forMs, strikes: state.strikes, model };
     },
     /** Returns in how many milliseconds the credential is able to call the model; 0 when it is now. */
-    freeInMs: (providerId: string, stored: StoredCredential, model: string) =>
-      Math.max(0, freeAtMs(stateOf(providerId, stored), model) - monotonicMs()),
+    freeInMs: (server: string, stored: StoredCredential, model: string) =>
+      Math.max(0, freeAtMs(stateOf(server, stored), model) - monotonicMs()),
     /** Whether the credential is refused, and not only asked to wait. */
-    isSetAside: (providerId: string, stored: StoredCredential) =>
-      stateOf(providerId, stored).asideUntilMs > monotonicMs(),
+    isSetAside: (server: string, stored: StoredCredential) => stateOf(server, stored).asideUntilMs > monotonicMs(),
     /** Takes over what another process of the machine has found. */
     learn({ key, forMs, strikes, model }: RefusalNews): void {
       const state = stateAt(key);

@@ -115,7 +115,15 @@ export function lending(options: Partial<CredentialProviderOptions> = {}): Lendi
 }
 
 export function context(signal = new Cancellation()): ResolveContext {
-  return { providerId: "cloud", model: "m", label: "Cloud", signal, stickyKey: null, tried: NONE_TRIED };
+  return {
+    providerId: "cloud",
+    server: "cloud",
+    model: "m",
+    label: "Cloud",
+    signal,
+    stickyKey: null,
+    tried: NONE_TRIED,
+  };
 }
 
 /** Everything that an error contains, for client and operator. */

@@ -89,13 +89,13 @@ describe("a refused credential", () => {
     ]);
   });
 
-  test("stays excluded when the configuration is reread, and at this provider only", async () => {
+  test("stays excluded when the configuration is reread, and at this server only", async () => {
     const of = lending();
     await refuse(of, A);
     expect(await shares(of, [{ ...A }, { ...B }], 6)).toEqual({ b: 6 });
     const elsewhere = new Set<string>();
     for (let call = 0; call < 6; call++)
-      elsewhere.add((await of.lender.resolve([A, B], { ...context(), providerId: "another" })).secret);
+      elsewhere.add((await of.lender.resolve([A, B], { ...context(), server: "another" })).secret);
     expect(elsewhere.size).toBe(2);
   });
 

@@ -129,6 +129,8 @@ export type RefusalReason = "authentication" | "quota";
 export interface ResolveContext {
   /** The provider's id in the configuration; `label` is its name in messages. */
   readonly providerId: string;
+  /** `serverOf` of the provider. */
+  readonly server: string;
   /** The model that is called: a provider may ask a credential to wait with one of its models. */
   readonly model: string;
   readonly label: string;

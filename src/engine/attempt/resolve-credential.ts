@@ -7,6 +7,7 @@
 import { MOST_TRIED, NONE_TRIED, type ResolveContext } from "../../core/configured/credential.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";
+import { serverOf } from "../../core/snapshot.ts";
 import type { Credential } from "../../core/target.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { UpstreamFailure } from "../../providers/interface/upstream-failure.ts";
@@ -87,7 +88,8 @@ export function targetRestMs(
 
 function resolveContext({ target, provider }: Resolved, call: Call): ResolveContext {
   const { providerId, model } = target;
-  return { providerId, model, label: provider.label, signal: call.signal, stickyKey: null, tried: NONE_TRIED };
+  const server = serverOf(call.snapshot.providers.get(providerId)!);
+  return { providerId, server, model, label: provider.label, signal: call.signal, stickyKey: null, tried: NONE_TRIED };
 }
 
 function withCredential(resolved: Resolved, credential: Credential): Resolved {

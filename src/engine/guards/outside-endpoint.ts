@@ -11,7 +11,7 @@ import type { GuardService, GuardServicePlace, ProviderServiceType } from "../..
 import { GatewayError } from "../../core/errors.ts";
 import type { Json } from "../../core/json.ts";
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
-import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
+import { serverOf, type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Credential } from "../../core/target.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { SERVICE_FORMS } from "../../guards/outside/judging-forms.ts";
@@ -83,6 +83,7 @@ function providerEndpoint(
     throw new GatewayError("invalid_request", `${provider.label} has no service of the type ${place.type}.`);
   requireAllowed(place, seen);
   const { settings, providerId } = target;
+  const server = serverOf(seen.providers.get(providerId)!);
   return {
     maxTexts: form.maxTexts,
     maxCharacters: form.maxCharacters,
@@ -91,7 +92,7 @@ function providerEndpoint(
     request(question, signal) {
       const request = form.encode(question, target, options);
       const { model } = target;
-      const context = { providerId, model, label: provider.label, signal, stickyKey: null, tried: NONE_TRIED };
+      const context = { providerId, server, model, label: provider.label, signal, stickyKey: null, tried: NONE_TRIED };
       const resolving = stored.length === 0 ? null : credentials.resolve(stored, context);
       return whenReady(resolving, (credential: Credential | null) =>
         whenReady(provider.sign(request, credential, { nowMs: now(), settings }), (signed) => ({

@@ -1,7 +1,7 @@
 // Which targets another server or another account answers for since the configuration was replaced. What was known of
 // the former one, such as a wait of an hour that it asked for, says nothing about the new one (promise 7.5).
 import { isDeepStrictEqual } from "node:util";
-import { type ProviderSettings, type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
+import { type ProviderSettings, serverOf, type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 
 type ConfiguredProviders = Pick<Snapshot, "providers" | "tenantProviders" | "projectProviders">;
 
@@ -57,11 +57,5 @@ function idOf(key: string): string {
 function isSame(one: ProviderSettings | undefined, other: ProviderSettings | undefined): boolean {
   if (one === other) return true;
   if (one === undefined || other === undefined) return false;
-  const { family, baseUrl, settings, credentials } = one;
-  return (
-    family === other.family &&
-    baseUrl === other.baseUrl &&
-    isDeepStrictEqual(settings, other.settings) &&
-    isDeepStrictEqual(credentials, other.credentials)
-  );
+  return serverOf(one) === serverOf(other) && isDeepStrictEqual(one.credentials, other.credentials);
 }

@@ -14,7 +14,7 @@ import { openaiAnswer } from "../../harness/servers/upstream.ts";
 const SPENT = { status: 429, headers: { "retry-after": "3600" } };
 const BROKEN = { status: 500 };
 
-/** A gateway with the providers `one` and `two` at the server; `one` has this key and this path, which `change` replaces. */
+/** A gateway with the providers `one` and `two` at the server; `one` has these keys and this path, which `change` replaces. */
 async function gatewayAt(server: Bun.Server<undefined>, first: string, place = "one") {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-replaced-"));
   const file = join(folder, "dragoman.yaml");
@@ -23,7 +23,7 @@ async function gatewayAt(server: Bun.Server<undefined>, first: string, place = "
       file,
       `
 providers:
-  one: { type: custom, base_url: "http://127.0.0.1:${server.port}/${at}", api_key: ${key} }
+  one: { type: custom, base_url: "http://127.0.0.1:${server.port}/${at}", api_keys: [${key}] }
   two: { type: custom, base_url: "http://127.0.0.1:${server.port}/two", api_key: other }
 routes:
   chat: { targets: ["one:m"], fallbacks: ["two:m"], retries: 0, breaker: { failures: 1, open_ms: 60000 } }
@@ -125,6 +125,31 @@ test.each([
     isChanged.resolve();
     expect(await underWay).toBe("two:m");
     expect(await served()).toBe(next);
+  } finally {
+    await close();
+  }
+});
+
+test("[d7.5] keys that were refused or told to wait at another address are able at this one", async () => {
+  const taken: string[] = [];
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ headers, url }) {
+      const key = headers.get("authorization")!.replace("Bearer ", "");
+      if (key === "other") return answer(url);
+      if (!url.includes("elsewhere"))
+        return Response.json({ error: { message: "no" } }, key === "first" ? { status: 401 } : SPENT);
+      taken.push(key);
+      return taken.length === 1 ? Response.json({ error: { message: "no" } }, SPENT) : answer(url);
+    },
+  });
+  const { served, change, close } = await gatewayAt(server, "first, second");
+  try {
+    expect([await served(), await served()]).toEqual(["two:m", "two:m"]);
+    await change("first, second", "elsewhere");
+    expect(await served()).toBe("one:m");
+    expect(taken.toSorted()).toEqual(["first", "second"]);
   } finally {
     await close();
   }
