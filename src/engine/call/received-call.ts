@@ -44,7 +44,7 @@ export interface Peers {
 
 export class ReceivedCall {
   readonly context: ChatContext;
-  /** The newest snapshot at the arrival of the call, before it is narrowed to what the caller may see. */
+  /** The newest snapshot at the arrival of the call, or that of the call it copies, before it is narrowed to what the caller may see. */
   readonly snapshot: Snapshot;
   readonly clock: CallClock;
   readonly recorder: CallRecorder;
@@ -67,11 +67,12 @@ export class ReceivedCall {
     http: Request,
     peers: Peers | null,
     answersOtherOrigins = true,
+    snapshot = context.snapshot(),
   ) {
     const { headers } = http;
     this.#operation = operation;
     this.context = context;
-    this.snapshot = context.snapshot();
+    this.snapshot = snapshot;
     this.headers = headers;
     this.cors =
       !answersOtherOrigins || this.snapshot.corsOrigins.length === 0

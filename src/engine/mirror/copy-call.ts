@@ -135,10 +135,11 @@ function begin(
   const headers = headersOfCopy(http.headers);
   const copy = new ReceivedCall(
     operation,
-    contextOfCopies(received, copies),
+    contextOfCopies(received.context, copies),
     new Request(http.url, { headers }),
     { requestIP: () => addressOf(received) },
     false,
+    snapshotOfCopies(received.snapshot),
   );
   const { tokenId, tenantId, projectId, userId } = principal;
   copy.recorder.authenticated({ id: tokenId, tenantId, projectId, userId });
@@ -230,10 +231,9 @@ function addressOf({ clientIp }: ReceivedCall): { readonly address: string } | n
   return address === null ? null : { address };
 }
 
-function contextOfCopies({ context, snapshot }: ReceivedCall, copies: Copies): ChatContext {
+function contextOfCopies(context: ChatContext, copies: Copies): ChatContext {
   return {
     ...context,
-    snapshot: () => snapshotOfCopies(snapshot),
     // a key that the mirror refuses, perhaps for its model alone, stays in use for the calls of clients
     credentials: { ...context.credentials, refused: () => {} },
     routing: copies.routing,

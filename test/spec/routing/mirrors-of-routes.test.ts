@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { openRouting } from "../../../src/engine/plan/open-routing.ts";
 import { OpenCopies } from "../../../src/engine/mirror/copies.ts";
 import type { RouteMirror } from "../../../src/core/configured/route.ts";
+import type { CallContent } from "../../../src/core/configured/content.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { type Fault, OK, status } from "../../harness/faults.ts";
@@ -182,6 +183,36 @@ describe("[d16.1] a mirror", () => {
     await pairOf(gateway, calls[1]!.traceId);
     await until(() => gateway.records.filter(({ mirrorOf }) => mirrorOf !== null).length === 2);
     await pairOf(gateway, (await asked(gateway)).traceId);
+  });
+
+  test("[d11.3] leaves nothing of what was said in a project that is removed meanwhile", async () => {
+    const gate = Promise.withResolvers<void>();
+    const project = { id: "default", tenantId: "default", name: "default", createdAtMs: 1 };
+    const rules = { sample: 1, retentionMs: 86_400_000, isStored: true, maxCharacters: 1000, detectors: [] };
+    const gateway = gatewayOf(
+      {},
+      { up1: [{ kind: "ok", heldUntil: gate.promise }, OK] },
+      {},
+      { snapshot: { projects: new Map([["default", project]]), contentLogs: new Map([["default", rules]]) } },
+    );
+    const kept = new Map<string | null, boolean>();
+    let current = gateway.context.snapshot();
+    Object.assign(gateway.context, {
+      snapshot: () => current,
+      observer: {
+        publish: ({ mirrorOf }: CallRecord, content: CallContent | null) =>
+          void kept.set(mirrorOf, content?.keptUntilMs != null),
+      },
+    });
+    const { traceId: before } = await asked(gateway);
+    const again = new Map([["default", { ...project, createdAtMs: 2 }]]);
+    current = { ...current, version: 2, projects: again };
+    gate.resolve();
+    await until(() => kept.has(before));
+    expect(kept.get(before)).toBe(false);
+    const { traceId: after } = await asked(gateway);
+    await until(() => kept.has(after));
+    expect(kept.get(after)).toBe(true);
   });
 
   test("goes on when the client of the call leaves, and is cut at the end of the process", async () => {
