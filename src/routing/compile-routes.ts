@@ -28,6 +28,8 @@ export interface RouteScope {
   readonly defaults: RouteDefaults;
   /** Of the routes that are in the store, by name. */
   readonly versions?: ReadonlyMap<string, number>;
+  /** Routes in the store that cannot be used now: a wider route of the name is another one, and is not used instead. */
+  readonly unusable?: ReadonlySet<string>;
 }
 
 /**
@@ -38,7 +40,8 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   const defaults = scopes.map((scope) => scope.defaults);
   // no configured route can have this name; it holds the defaults for direct calls
   const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
-  for (const { routes, versions } of scopes.toReversed())
+  for (const { routes, versions, unusable = [] } of scopes.toReversed()) {
+    for (const name of unusable) seen.delete(name);
     for (const [name, entry] of Object.entries(routes)) {
       const route = compileRoute(name, entry, defaults);
       const version = versions?.get(name);
@@ -46,7 +49,18 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
       seen.delete(name);
       seen.set(name, version === undefined ? route : { ...route, version });
     }
+  }
   return seen;
+}
+
+/** The names of the routes that are visible within `scopes`, as `routesSeen` has them. */
+export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { routes, unusable = [] } of scopes.toReversed()) {
+    for (const name of unusable) names.delete(name);
+    for (const name of Object.keys(routes)) names.add(name);
+  }
+  return names;
 }
 
 /** `defaults` are those of the scopes that the route is in, the nearest first. */

@@ -8,7 +8,7 @@ import { normalizedName } from "../core/target.ts";
 import type { Route, RouteFallback } from "../core/configured/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
-import { compileFallback, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
+import { compileFallback, routeNamesSeen, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
 import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntry } from "./settings.ts";
 import type { Finding, Path } from "../config/problem.ts";
 
@@ -74,7 +74,7 @@ function scopeProblems(
   const [own] = scopes as readonly [RouteScope];
   const known: Known = {
     ...named,
-    routes: new Set([...scopes.flatMap(({ routes }) => Object.keys(routes)), ...further]),
+    routes: new Set([...routeNamesSeen(scopes), ...further]),
   };
   const entries = Object.entries(own.routes);
   return [

@@ -15,7 +15,7 @@ import type { ProviderSettings, ScopeSettings, ServerLimits, Snapshot } from "..
 import { compileWebhooks } from "../observe/webhooks/webhook-settings.ts";
 import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import { type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
+import { routeNamesSeen, type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
@@ -261,7 +261,7 @@ function compileRoutes(
   ): ReadonlyMap<string, ReadonlyMap<string, Route>> =>
     new Map(
       [...scopes]
-        .filter(([, scope]) => hasRouteSettings(scope))
+        .filter(([id, scope]) => hasRouteSettings(scope, wider(id)))
         .map(([id, scope]) => [
           id,
           memoize(`routes of ${kind}/${id}`, [scope, ...wider(id)], () => routesSeen([scope, ...wider(id)])),
@@ -277,8 +277,13 @@ function compileRoutes(
   };
 }
 
-function hasRouteSettings({ routes, defaults }: RouteScope): boolean {
-  return Object.keys(routes).length > 0 || Object.values(defaults).some((value) => value !== undefined);
+/** Whether a scope sees other routes than the `wider` ones. */
+function hasRouteSettings({ routes, unusable, defaults }: RouteScope, wider: readonly RouteScope[]): boolean {
+  return (
+    Object.keys(routes).length > 0 ||
+    Object.values(defaults).some((value) => value !== undefined) ||
+    (unusable !== undefined && !routeNamesSeen(wider).isDisjointFrom(unusable))
+  );
 }
 
 /** Notices about settings that are valid but probably not what was meant, with one sentence for each, for the log. */

@@ -44,7 +44,7 @@ export function joined({ configuration, identities, resources, families, memoize
   const stored = readStored(resources, families, memoize);
   const { route, provider, setting, price, limit, budget, policy, webhook, tool_server: toolServer } = resources;
   const { usable, problems } = memoize("usable routes", [configuration, route, provider, families], () =>
-    usableRoutes(configuration, stored, families, memoize),
+    usableRoutes(configuration, stored, route, families, memoize),
   );
   const both = <T>(
     section: string,
@@ -53,8 +53,8 @@ export function joined({ configuration, identities, resources, families, memoize
     store: readonly Configured<T>[],
   ): readonly Configured<T>[] => fileFirst(entriesOfFile(section, global, configuration, own, identities), store);
   return {
-    configuration: memoize("joined configuration", [configuration, usable, setting], () =>
-      withStored(configuration, usable, stored.settings, memoize),
+    configuration: memoize("joined configuration", [configuration, usable, route, setting], () =>
+      withStored(configuration, usable, route, stored.settings, memoize),
     ),
     prices: memoize("joined prices", [configuration, projects, price], () =>
       fileFirst(pricesOfFile(configuration, identities), stored.prices),
@@ -98,9 +98,11 @@ const NOTHING: ScopeConfiguration = {
 };
 
 type Stock = readonly Configured<RouteEntry>[];
+/** All routes of the store, also those that cannot be read. */
+type StoredRoutes = Contents["resources"]["route"];
 
 /** `tenants/<id>` or `projects/<id>`. */
-const scopeOf = ({ tenantId, projectId }: Configured<unknown>): string =>
+const scopeOf = ({ tenantId, projectId }: Pick<Configured<unknown>, "tenantId" | "projectId">): string =>
   projectId === null ? `tenants/${tenantId}` : `projects/${projectId}`;
 
 function inFile(configuration: Configuration, key: string): ScopeConfiguration {
@@ -118,21 +120,24 @@ function inFile(configuration: Configuration, key: string): ScopeConfiguration {
  */
 function withStored(
   configuration: Configuration,
-  routes: Stock,
+  usable: Stock,
+  routes: StoredRoutes,
   settings: readonly Configured<ScopeSettings>[],
   memoize: Memoize,
 ): Configuration {
   if (routes.length === 0 && settings.length === 0) return configuration;
+  const usableIn = Map.groupBy(usable, scopeOf);
   const routesIn = Map.groupBy(routes, scopeOf);
   const settingsIn = new Map(settings.map((one) => [scopeOf(one), one]));
   const tenants = new Map(configuration.tenants);
   const projects = new Map(configuration.projects);
   for (const key of new Set([...routesIn.keys(), ...settingsIn.keys()])) {
     const file = inFile(configuration, key);
-    const own = routesIn.get(key) ?? [];
+    const own = usableIn.get(key) ?? [];
+    const all = routesIn.get(key) ?? [];
     const setting = settingsIn.get(key);
-    const scope = memoize(`scope ${key}`, [file, setting, ...own], (): ScopeConfiguration => ({
-      ...withRoutes(file, own),
+    const scope = memoize(`scope ${key}`, [file, setting, own.length, ...own, ...all], (): ScopeConfiguration => ({
+      ...withRoutes(file, own, all),
       settings: setting === undefined ? file.settings : withDefaults(file.settings, setting.document),
     }));
     (key.startsWith("tenants/") ? tenants : projects).set(key.slice(key.indexOf("/") + 1), scope);
@@ -140,14 +145,17 @@ function withStored(
   return { ...configuration, tenants, projects };
 }
 
-/** For the same name the file takes precedence. */
-function withRoutes<T extends RouteScope>(file: T, own: Stock): T {
+/** For the same name the file takes precedence. The others of `all` cannot be used. */
+function withRoutes<T extends RouteScope>(file: T, own: Stock, all: StoredRoutes): T {
+  const known = new Set([...Object.keys(file.routes), ...own.map(({ name }) => name)]);
+  const unusable = all.flatMap(({ name }) => (name === null || known.has(name) ? [] : [name]));
   return {
     ...file,
     routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes },
     versions: new Map(
       own.flatMap(({ name, version }) => (Object.hasOwn(file.routes, name!) ? [] : [[name!, version] as const])),
     ),
+    ...(unusable.length > 0 && { unusable: new Set(unusable) }),
   };
 }
 
@@ -180,10 +188,11 @@ interface Usable {
 function usableRoutes(
   configuration: Configuration,
   { routes, providers }: Stored,
+  stored: StoredRoutes,
   families: readonly ProviderFamily[],
   memoize: Memoize,
 ): Usable {
-  if (routes.length === 0) return { usable: [], problems: [] };
+  if (stored.length === 0) return { usable: [], problems: [] };
   const ids = [
     ...families.map(({ id }) => id),
     ...configuration.providers.entries.keys(),
@@ -191,24 +200,28 @@ function usableRoutes(
   ];
   const known = memoize("known providers", [...new Set(ids)].toSorted(), () => new Set(ids));
   const global = globalScope(configuration, memoize);
-  const byScope = Map.groupBy(routes, scopeOf);
-  const inScope = (key: string, own: Stock, wider: readonly RouteScope[]): Usable => {
+  const readable = Map.groupBy(routes, scopeOf);
+  const byScope = Map.groupBy(stored, scopeOf);
+  const inScope = (key: string, all: StoredRoutes, wider: readonly RouteScope[]): Usable => {
     const file = inFile(configuration, key);
-    return memoize(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...own], () =>
-      usableInScope(file, own, wider, known),
+    return memoize(`usable routes of ${key}`, [file, known, wider.length, ...wider, ...all], () =>
+      usableInScope(file, readable.get(key) ?? [], all, wider, known),
     );
   };
   const ofTenants = new Map(
-    [...byScope].filter(([key]) => key.startsWith("tenants/")).map(([key, own]) => [key, inScope(key, own, [global])]),
+    [...byScope].filter(([key]) => key.startsWith("tenants/")).map(([key, all]) => [key, inScope(key, all, [global])]),
   );
   const ofProjects = [...byScope]
     .filter(([key]) => key.startsWith("projects/"))
-    .map(([key, own]) => {
-      const tenant = `tenants/${own[0]!.tenantId}`;
+    .map(([key, all]) => {
+      const tenant = `tenants/${all[0]!.tenantId}`;
       const file = inFile(configuration, tenant);
       const above = ofTenants.get(tenant)?.usable ?? [];
-      const wider = memoize(`wider routes ${tenant}`, [file, ...above], () => withRoutes(file, above));
-      return inScope(key, own, [wider, global]);
+      const ofTenant = byScope.get(tenant) ?? [];
+      const wider = memoize(`wider routes ${tenant}`, [file, above.length, ...above, ...ofTenant], () =>
+        withRoutes(file, above, ofTenant),
+      );
+      return inScope(key, all, [wider, global]);
     });
   const all = [...ofTenants.values(), ...ofProjects];
   return { usable: all.flatMap(({ usable }) => usable), problems: all.flatMap(({ problems }) => problems) };
@@ -218,6 +231,7 @@ function usableRoutes(
 function usableInScope(
   file: ScopeConfiguration,
   own: Stock,
+  all: StoredRoutes,
   wider: readonly RouteScope[],
   providers: ReadonlySet<string>,
 ): Usable {
@@ -225,7 +239,7 @@ function usableInScope(
   let usable = own;
   for (;;) {
     const wrong = new Map<unknown, string>(
-      scopeRouteProblems(withRoutes(file, usable), wider, providers).flatMap(({ path, message }) =>
+      scopeRouteProblems(withRoutes(file, usable, all), wider, providers).flatMap(({ path, message }) =>
         path[0] === "routes" ? [[path[1], message] as const] : [],
       ),
     );
@@ -237,9 +251,7 @@ function usableInScope(
       ),
     );
     if (without.size === 0) return { usable, problems };
-    const isElsewhere = (name: string): boolean =>
-      Object.hasOwn(file.routes, name) || wider.some(({ routes }) => Object.hasOwn(routes, name));
-    excludeDependents(without, usable, isElsewhere);
+    excludeDependents(without, usable, file.routes);
     for (const route of usable)
       if (without.has(route.name!))
         problems.push(
@@ -250,15 +262,14 @@ function usableInScope(
 }
 
 /** Adds to `without` the routes that fall back to one in it, and those that fall back to them. */
-function excludeDependents(without: Map<string, string>, routes: Stock, isElsewhere: (name: string) => boolean): void {
+function excludeDependents(without: Map<string, string>, routes: Stock, ofFile: RouteScope["routes"]): void {
   const leadingTo = Map.groupBy(
     routes.flatMap(({ name, document }) => fallbacksOf(document).map((to) => ({ name: name!, to }))),
     ({ to }) => to,
   );
   for (const gone of without.keys()) {
-    if (isElsewhere(gone)) continue;
     for (const { name } of leadingTo.get(gone) ?? [])
-      if (!without.has(name) && !isElsewhere(name))
+      if (!without.has(name) && !Object.hasOwn(ofFile, name))
         without.set(name, `it falls back to the route ${gone}, which is ignored`);
   }
 }

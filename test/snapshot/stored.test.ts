@@ -8,7 +8,7 @@ import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { isEnabled } from "../../src/auth/enabled-models.ts";
 import type { JsonObject } from "../../src/core/json.ts";
-import { snapshotSeenBy } from "../../src/core/snapshot.ts";
+import { type Snapshot, snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource } from "../../src/snapshot/source.ts";
@@ -247,6 +247,26 @@ describe("a stored document that cannot be used", () => {
     await writes(store).changeResource("limit", id, (one) => ({ ...one, document: { ...one.document, limit: 1 } }));
     await until(() => following.current().limitRules.forCaller("acme", "site", "t") !== null);
   });
+});
+
+test("[d1.4] a route whose provider is gone leaves its name to no wider route", async () => {
+  const routes = `routes:\n  chat: {targets: ["openai:gpt-5"]}\n`;
+  const providers = `providers:\n  mine: {type: custom, base_url: "http://127.0.0.1:1", api_key: key}\n`;
+  await put("route", "chat", { targets: ["mine:m"] }, "site");
+  await put("route", "leads", { targets: ["sandbox:echo"], fallbacks: ["route:chat"] }, "site");
+  await put("route", "chat", { targets: ["mine:m"] }, null, "beta");
+  const following = await follow(routes + providers);
+  const targets = ({ routes: ofAll, tenantRoutes, projectRoutes }: Snapshot) =>
+    [projectRoutes.get("site"), tenantRoutes.get("beta"), ofAll].map((seen) => seen!.get("chat")?.targets[0]?.name);
+  expect(targets(following.current())).toEqual(["mine:m", "mine:m", "openai:gpt-5"]);
+  writeFileSync(join(folder, "dragoman.yaml"), routes);
+  await following.reload();
+  expect(targets(following.current())).toEqual([undefined, undefined, "openai:gpt-5"]);
+  expect([...following.current().projectRoutes.get("site")!.keys()]).toEqual(["direct"]);
+  expect(told()).toContain("the stored route leads of the project site is ignored: ");
+  writeFileSync(join(folder, "dragoman.yaml"), routes + providers);
+  await following.reload();
+  expect(targets(following.current())).toEqual(["mine:m", "mine:m", "openai:gpt-5"]);
 });
 
 test("a change of a token leaves everything else of the snapshot as the very same objects", async () => {
