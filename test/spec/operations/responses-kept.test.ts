@@ -419,6 +419,30 @@ describe("in the mode on", () => {
     expect(response.headers.get("x-gateway-response-kept-until")).toBe(new Date(START_MS + 3_600_000).toISOString());
   });
 
+  test("[d11.3, d12.8] nothing is kept of a response whose project is removed while the call runs", async () => {
+    const kept: DurableObject[] = [];
+    const durable: DurableStore = {
+      keep: async (object) => void kept.push(object),
+      find: () => Promise.resolve(null),
+      remove: () => Promise.resolve(),
+    };
+    const project = { id: "default", tenantId: "default", name: "default", createdAtMs: 1 };
+    let made = new Map([["default", project]]);
+    const upstream = cannedUpstream(() => {
+      made = new Map([["default", { ...project, createdAtMs: 2 }]]);
+      return { body: JSON.stringify(openaiAnswer("Hello")) };
+    });
+    const stub = keeping({ snapshot: snapshot(true), durable, upstream });
+    const first = stub.context.snapshot();
+    Object.assign(stub.context, { snapshot: () => ({ ...first, projects: made }) });
+    const response = await stub.respond({ ...OPENAI, input: "One." });
+    expect(await response.json()).toMatchObject({ status: "completed", store: false });
+    expect(response.headers.get("x-gateway-warnings")).toBe("response_not_kept");
+    expect(kept).toEqual([]);
+    await (await stub.respond({ ...OPENAI, input: "One." })).text();
+    expect(kept).toHaveLength(1);
+  });
+
   const { detectors } = compileContentLogs(
     true,
     [{ id: "default", tenantId: "default", name: "Default" }],

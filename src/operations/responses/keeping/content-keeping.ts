@@ -6,6 +6,7 @@ import type { ReadyCall } from "../../../engine/operation.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
 import { idsOf, type Keeper, type KeptResponse } from "./kept-responses.ts";
 
+/** Nothing is kept of a project that is not there any more, and nothing that is too large. */
 export function contentKeeping({ call, principal }: ReadyCall, durable: DurableStore): Keeper {
   const { tenantId, projectId } = principal;
   const { snapshot } = call;
@@ -32,7 +33,7 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
         hiddenInput,
         ...streamed,
       };
-      if (JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
+      if (!call.isProjectThere() || JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;
       await durable.keep({
         tenantId,
         projectId,
