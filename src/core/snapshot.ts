@@ -108,7 +108,7 @@ export interface ProviderSettings {
   readonly vendorStore?: boolean;
 }
 
-/** Identifies what answers for a provider, and whose provider it is: what one server has said says nothing about another. */
+/** Identifies what answers for a provider, and whose provider that is: what one has said says nothing about another. */
 export const serverOf = memoizePerObject(({ id, owner, family, baseUrl, settings }: ProviderSettings): string =>
   JSON.stringify([id, owner, family, baseUrl, Object.entries(settings)]),
 );

@@ -44,7 +44,10 @@ export interface Peers {
 
 export class ReceivedCall {
   readonly context: ChatContext;
-  /** The newest snapshot at the arrival of the call, or that of the call it copies, before it is narrowed to what the caller may see. */
+  /**
+   * The newest snapshot at the arrival of the call, or that of the call that it copies, before it is narrowed to what
+   * the caller may see.
+   */
   readonly snapshot: Snapshot;
   readonly clock: CallClock;
   readonly recorder: CallRecorder;

@@ -14,7 +14,7 @@ import { openaiAnswer } from "../../harness/servers/upstream.ts";
 const SPENT = { status: 429, headers: { "retry-after": "3600" } };
 const BROKEN = { status: 500 };
 
-/** A gateway with the providers `one` and `two` at the server; `one` has these keys and this path, which `change` replaces. */
+/** A gateway with the providers `one` and `two` at the server; `change` replaces the keys and the path of `one`. */
 async function gatewayAt(server: Bun.Server<undefined>, first: string, place = "one") {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-replaced-"));
   const file = join(folder, "dragoman.yaml");
