@@ -17,7 +17,19 @@ export function replacedAccounts(
   const replaced = new Set(
     [...new Set([...former.keys(), ...present.keys()])].filter((id) => !isSame(former.get(id), present.get(id))),
   );
-  return replaced.size === 0 ? null : (key) => replaced.has(idOf(key));
+  if (replaced.size === 0) return null;
+  const isMoved = (id: string): boolean => serverAt(former.get(id)) !== serverAt(present.get(id));
+  const moved = new Set([...replaced].filter(isMoved).map(providerOf));
+  return (key) => {
+    const id = idOf(key);
+    if (former.has(id) || present.has(id)) return replaced.has(id);
+    // of a caller's credential, which is sent to the provider's address unless the caller names one
+    return !key.includes(" at ") && moved.has(providerOf(key));
+  };
+}
+
+function serverAt(settings: ProviderSettings | undefined): string | null {
+  return settings === undefined ? null : serverOf(settings);
 }
 
 /**
@@ -48,10 +60,14 @@ function withOwner(id: string, owner: string | undefined): string {
   return owner === undefined ? id : `${id} of ${owner}`;
 }
 
+function providerOf(idOrKey: string): string {
+  return /^[^ :]*/.exec(idOrKey)![0];
+}
+
 /** `<provider>:<model>`, and ` of <owner>` where the provider has one. */
 function idOf(key: string): string {
   const at = key.lastIndexOf(" of ");
-  return withOwner(key.slice(0, key.indexOf(":")), at < 0 ? undefined : key.slice(at + " of ".length));
+  return withOwner(providerOf(key), at < 0 ? undefined : key.slice(at + " of ".length));
 }
 
 function isSame(one: ProviderSettings | undefined, other: ProviderSettings | undefined): boolean {

@@ -9,7 +9,11 @@ import { resolveServerOptions } from "../../../src/snapshot/server-options.ts";
 import { openGateway } from "../../../src/process/gateway.ts";
 import { PROVIDER_FAMILIES } from "../../../src/process/parts/provider-families.ts";
 import { loadConfiguration } from "../../../src/snapshot/configuration.ts";
+import { renewedTargets } from "../../../src/engine/plan/open-routing.ts";
+import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
+import { routeOf } from "../../harness/routed.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
 
 const SPENT = { status: 429, headers: { "retry-after": "3600" } };
 const BROKEN = { status: 500 };
@@ -153,4 +157,45 @@ test("[d7.5] keys that were refused or told to wait at another address are able 
   } finally {
     await close();
   }
+});
+
+test("[d7.5] what an address has said to a key of the caller says nothing about another address", async () => {
+  const at = (path: string, key: string) =>
+    providerSettings({
+      id: "one",
+      family: "custom",
+      baseUrl: `http://one.test/${path}`,
+      credentials: [storedKey(key)],
+    });
+  const two = providerSettings({ id: "two", family: "custom", baseUrl: "http://two.test", credentials: [] });
+  const upstream = cannedUpstream(({ url }) =>
+    url.includes("/spent")
+      ? { ...SPENT, body: JSON.stringify({ error: { message: "no" } }) }
+      : { body: JSON.stringify(openaiAnswer("Hello")) },
+  );
+  const routes = new Map([["chat", routeOf("chat", ["one:m"], { fallbacks: ["two:m"] })]]);
+  const gateway = stubGateway({ upstream, providers: [at("spent", "first"), two], snapshot: { routes } });
+  let current = gateway.context.snapshot();
+  Object.assign(gateway.context, { snapshot: () => current });
+  const renewed = renewedTargets(current, gateway.context.routing, gateway.context.clock);
+  const change = (path: string, key: string): void => {
+    const providers = new Map([...current.providers, ["one", at(path, key)] as const]);
+    current = { ...current, version: current.version + 1, providers };
+    renewed(current);
+  };
+  const served = async (): Promise<string | null> => {
+    const messages = [{ role: "user", content: "Hello" }];
+    const answered = await gateway.chat({ route: "chat", api_key: "of-the-caller", messages });
+    await answered.text();
+    return answered.headers.get("x-gateway-model");
+  };
+  expect(await served()).toBe("two:m");
+  change("elsewhere", "first");
+  expect(await served()).toBe("one:m");
+  change("spent", "first");
+  expect(await served()).toBe("two:m");
+  // it is still told to wait where only the key of the operator is another one
+  const sent = gateway.sent.length;
+  change("spent", "second");
+  expect([await served(), gateway.sent.length]).toEqual(["two:m", sent + 1]);
 });
