@@ -60,7 +60,7 @@ async function killed() {
   await opened(journal, inFlight);
   await settle(journal, heldCall("0000000b"), 50, 9);
   openSettledFile(folder, HOLDER).applied(5);
-  const limits = openMemoryLimits({ clock: systemClock });
+  const limits: LimitStore = openMemoryLimits({ clock: systemClock });
   const used = async (): Promise<number> => (await limits.status(BUDGET)).used;
   return { folder, ledger: join(folder, "ledger"), journal, inFlight, limits, used };
 }

@@ -207,7 +207,7 @@ describe("periods of the calendar", () => {
 
   test("[d4.2] what is reserved is told apart from what is used, until it is settled or its period is over", async () => {
     const clock = turnedClock(Date.UTC(2026, 0, 1, 12));
-    const store = openMemoryLimits({ clock });
+    const store: LimitStore = openMemoryLimits({ clock });
     const account = accountOf({ kind: "budget", unit: "nano_usd", window: "day", limit: 100 });
     const [first, second] = [take(store, account, 30)!, take(store, account, 20)!];
     const read = async (): Promise<readonly (number | null)[]> => {
