@@ -1,7 +1,7 @@
 // What became of a call: a word and a mark beside the colour.
 import type { LoggedCall } from "../api/types.ts";
 
-export interface CallState {
+export interface MarkedState {
   readonly tone: "good" | "warn" | "bad" | "idle";
   readonly mark: string;
   readonly word: string;
@@ -12,7 +12,7 @@ export function stateOf({
   code,
   cancelled,
   settled,
-}: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled">): CallState {
+}: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled">): MarkedState {
   if (!settled) return { tone: "bad", mark: "!", word: "Gateway ended" };
   if (cancelled) return { tone: "idle", mark: "–", word: "Client left" };
   if (status < 400) return { tone: "good", mark: "✓", word: code ?? "OK" };

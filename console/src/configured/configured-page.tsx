@@ -15,7 +15,7 @@ import { DraftedEditor } from "./drafted-editor.tsx";
 import { VersionList } from "./object-versions.tsx";
 import { NewObject, ObjectEditor } from "./object-editor.tsx";
 import { ObjectHistory } from "./object-history.tsx";
-import type { ConfiguredObject, Noun } from "./noun.ts";
+import type { ConfiguredObject, Noun, ObjectProps } from "./noun.ts";
 import { ReadOnlyReason } from "./read-only-reason.tsx";
 
 export function ConfiguredPage({ noun, id }: { readonly noun: Noun; readonly id: string }) {
@@ -74,14 +74,8 @@ function ExistingObject({ noun, id }: { readonly noun: Noun; readonly id: string
   );
 }
 
-interface DefinitionTabProps {
-  readonly noun: Noun;
-  readonly object: ConfiguredObject;
-  readonly path: string;
-}
-
 /** Only those who may publish have drafts. */
-function DefinitionTab({ noun, object, path }: DefinitionTabProps) {
+function DefinitionTab({ noun, object, path }: ObjectProps) {
   const me = useMe();
   const scope = useScope();
   const mayDraft =

@@ -7,15 +7,9 @@ import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { useScope } from "../scope/scope-context.tsx";
 import { pathIn } from "../scope/scope.ts";
-import type { ConfiguredObject, Noun } from "./noun.ts";
+import type { ObjectProps } from "./noun.ts";
 
-interface DeleteObjectProps {
-  readonly noun: Noun;
-  readonly object: ConfiguredObject;
-  readonly path: string;
-}
-
-export function DeleteObject({ noun, object, path }: DeleteObjectProps) {
+export function DeleteObject({ noun, object, path }: ObjectProps) {
   const scope = useScope();
   const { ask, isBusy, failure } = useWrite();
   const [, navigate] = useLocation();

@@ -6,17 +6,11 @@ import type { Draft, ObjectVersions } from "../api/types.ts";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
 import type { Fields } from "./merge-patch.ts";
-import type { ConfiguredObject, Noun } from "./noun.ts";
+import type { ConfiguredObject, ObjectProps } from "./noun.ts";
 import { ObjectEditor } from "./object-editor.tsx";
 import { publishedSince } from "./use-draft.ts";
 
-interface DraftedEditorProps {
-  readonly noun: Noun;
-  readonly object: ConfiguredObject;
-  readonly path: string;
-}
-
-export function DraftedEditor({ noun, object, path }: DraftedEditorProps) {
+export function DraftedEditor({ noun, object, path }: ObjectProps) {
   const { data: draft, error, isFetching, refetch } = useRead<Draft>(`${path}/draft`, { keepsPrevious: false });
   const since = draft === undefined || draft.text === null ? 0 : publishedSince(draft);
   const versions = useRead<ObjectVersions>(since > 0 ? `${path}/versions` : null, { keepsPrevious: false });

@@ -19,6 +19,14 @@ export interface ConfiguredObject {
   readonly [field: string]: unknown;
 }
 
+/** What a part of the page of an object gets. */
+export interface ObjectProps {
+  readonly noun: Noun;
+  readonly object: ConfiguredObject;
+  /** Of the object in the admin API. */
+  readonly path: string;
+}
+
 export interface FormProps {
   readonly fields: Fields;
   /** Changes the text under the form; comments and what the form does not show stay. */

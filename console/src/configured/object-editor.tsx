@@ -19,19 +19,16 @@ import { operationOf } from "./configured-operations.ts";
 import { DeleteObject } from "./delete-object.tsx";
 import { fileText, readYaml, writtenYaml, type YamlText } from "./yaml-text.ts";
 import type { Fields } from "./merge-patch.ts";
-import { type ConfiguredObject, fieldsOf, filePlace, type Noun } from "./noun.ts";
+import { type ConfiguredObject, fieldsOf, filePlace, type Noun, type ObjectProps } from "./noun.ts";
 import { SaveDialog } from "./save-dialog.tsx";
 import { useCheck } from "./use-check.ts";
 import { PublishedStrip, SHOWN_MS } from "./published-strip.tsx";
 import { type DraftState, useSavedDraft } from "./use-draft.ts";
 
-interface ObjectEditorProps {
-  readonly noun: Noun;
-  /** The state that the draft begins with. */
-  readonly object: ConfiguredObject;
+/** `object` is the state that the draft begins with. */
+interface ObjectEditorProps extends ObjectProps {
   /** What is stored now, where it is another one. */
   readonly stored?: ConfiguredObject;
-  readonly path: string;
   /** The saved draft of the person who is logged in: null when there is none, undefined for objects without drafts. */
   readonly draft?: string | null;
   /** How many versions others have published since that draft was begun. */

@@ -21,16 +21,10 @@ import { useUrlState } from "../url-state.ts";
 import { ChangeView } from "./change-view.tsx";
 import type { Fields } from "./merge-patch.ts";
 import { goingBack } from "./configured-operations.ts";
-import type { ConfiguredObject, Noun } from "./noun.ts";
+import type { ObjectProps } from "./noun.ts";
 import { writtenYaml } from "./yaml-text.ts";
 
-interface ObjectVersionsProps {
-  readonly noun: Noun;
-  readonly object: ConfiguredObject;
-  readonly path: string;
-}
-
-export function VersionList({ noun, object, path }: ObjectVersionsProps) {
+export function VersionList({ noun, object, path }: ObjectProps) {
   const scope = useScope();
   const me = useMe();
   const isFile = object.origin === "file";

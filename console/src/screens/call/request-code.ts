@@ -1,4 +1,5 @@
 // A request as code: curl and the two most used client libraries, with the token in a variable.
+import type { ExplainedTarget } from "../../api/explanation.ts";
 import { shellQuoted } from "../../format/shell-quoted.ts";
 import type { JsonObject } from "../play/play-request.ts";
 
@@ -61,13 +62,7 @@ export function pythonValue(value: unknown): string {
   return WORDS.get(value) ?? JSON.stringify(value);
 }
 
-interface UpstreamRequest {
-  readonly method: string;
-  readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body_text?: string | null;
-  readonly body: unknown;
-}
+type UpstreamRequest = NonNullable<ExplainedTarget["request"]>;
 
 const SECRET = /authorization|key|token|secret|cookie|signature/i;
 

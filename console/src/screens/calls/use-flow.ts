@@ -3,17 +3,13 @@ import { useEffect, useMemo, useRef, useState } from "react";
 import type { LoggedCall } from "../../api/types.ts";
 import { focusedRow } from "./list-keys.ts";
 import { joinedRows } from "./rows.ts";
-import { useNewCalls } from "./use-new-calls.ts";
+import { type NewCallsQuery, useNewCalls } from "./use-new-calls.ts";
 
-interface FlowQuery {
+interface FlowQuery extends Pick<NewCallsQuery, "asOfMs" | "hasFilter" | "isOn" | "isLive"> {
   readonly path: string;
   readonly base: string;
   readonly read: readonly LoggedCall[];
   readonly namesRead: Readonly<Record<string, string>>;
-  readonly asOfMs: number;
-  readonly hasFilter: boolean;
-  readonly isOn: boolean;
-  readonly isLive: boolean;
   /** A call is open beside the list. */
   readonly isReading: boolean;
   readonly readAnew: () => void;

@@ -14,7 +14,7 @@ const SELDOM_MS = 60_000;
 /** While the list is live and filtered, each event leads to a request, but not more often. */
 const LIVE_EVERY_MS = 1000;
 
-interface NewCallsQuery {
+export interface NewCallsQuery {
   /** Has the filter only. */
   readonly path: string;
   readonly hasFilter: boolean;

@@ -1,21 +1,16 @@
 // The states of providers and of their targets: a word and a mark beside the colour.
+import type { MarkedState } from "../../components/status-mark.tsx";
 import type { ProviderHealth, ProviderTarget } from "../../api/types.ts";
 import { duration } from "../../format/time.ts";
 
-interface State {
-  readonly tone: "good" | "warn" | "bad" | "idle";
-  readonly mark: string;
-  readonly word: string;
-}
-
-const PROVIDERS: Readonly<Record<ProviderHealth["status"], State>> = {
+const PROVIDERS: Readonly<Record<ProviderHealth["status"], MarkedState>> = {
   ok: { tone: "good", mark: "✓", word: "answers" },
   degraded: { tone: "warn", mark: "!", word: "fails often" },
   down: { tone: "bad", mark: "✕", word: "does not answer" },
   unused: { tone: "idle", mark: "–", word: "not called" },
 };
 
-const TARGETS: Readonly<Record<ProviderTarget["state"], State>> = {
+const TARGETS: Readonly<Record<ProviderTarget["state"], MarkedState>> = {
   closed: { tone: "good", mark: "✓", word: "called" },
   half_open: { tone: "warn", mark: "!", word: "being tried again" },
   open: { tone: "bad", mark: "✕", word: "avoided after failures" },
@@ -45,7 +40,7 @@ export function TargetMark({ target: { state, open_for_ms: openForMs } }: { read
   );
 }
 
-function Mark({ state: { tone, mark, word } }: { readonly state: State }) {
+function Mark({ state: { tone, mark, word } }: { readonly state: MarkedState }) {
   return (
     <span className={`status ${tone}`} data-mark={mark}>
       {word}
