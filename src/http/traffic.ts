@@ -2,6 +2,7 @@
 // end.
 import type { InFlightCall, Traffic } from "../engine/call/context.ts";
 import { HeldBytes } from "../engine/call/held-bytes.ts";
+import { addTo } from "../core/concurrency/open-count.ts";
 import { GatewayError, retryLater } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
@@ -54,14 +55,12 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
           `Too many calls of the tenant in flight (limit ${maxConcurrentCallsPerTenant}).`,
           1,
         );
-      ofTenant.set(call.tenantId, own + 1);
+      addTo(ofTenant, call.tenantId, 1);
       calls.add(call);
       gauge.inc();
     },
     leave(call) {
-      const remaining = ofTenant.get(call.tenantId)! - 1;
-      if (remaining > 0) ofTenant.set(call.tenantId, remaining);
-      else ofTenant.delete(call.tenantId);
+      addTo(ofTenant, call.tenantId, -1);
       calls.delete(call);
       gauge.dec();
       if (isEmpty()) emptied?.();

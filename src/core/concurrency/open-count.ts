@@ -47,7 +47,8 @@ export function mostOfTenant(most: number): number {
   return Math.floor(most / 2);
 }
 
-function addTo(counts: Map<string, number>, key: string, count: number): void {
+/** A key whose count is 0 has no entry. */
+export function addTo<K>(counts: Map<K, number>, key: K, count: number): void {
   const now = (counts.get(key) ?? 0) + count;
   if (now > 0) counts.set(key, now);
   else counts.delete(key);

@@ -5,6 +5,7 @@
 // `engine/call/read-body.ts`, `engine/attempt/upstream-requests.ts` (answers that are collected) and
 // `engine/attempt/encode-attempt.ts` (content that is fetched) count. Rule: 503 `gateway_overloaded` beyond
 // `server.max_held_bytes`, or half of it for one tenant.
+import { addTo, mostOfTenant } from "../../core/concurrency/open-count.ts";
 import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 
@@ -33,17 +34,15 @@ export class HeldBytes {
   /** Throws `gateway_overloaded`, and then holds none of them. */
   hold(tenantId: string, bytes: number, { maxHeldBytes }: HeldBytesBound): void {
     const own = (this.#ofTenant.get(tenantId) ?? 0) + bytes;
-    if (this.#all + bytes > maxHeldBytes || own > Math.floor(maxHeldBytes / 2))
+    if (this.#all + bytes > maxHeldBytes || own > mostOfTenant(maxHeldBytes))
       throw retryLater("gateway_overloaded", this.#refusal(maxHeldBytes), 1);
     this.#all += bytes;
-    this.#ofTenant.set(tenantId, own);
+    addTo(this.#ofTenant, tenantId, bytes);
   }
 
   release(tenantId: string, bytes: number): void {
-    const own = this.#ofTenant.get(tenantId)! - bytes;
     this.#all -= bytes;
-    if (own > 0) this.#ofTenant.set(tenantId, own);
-    else this.#ofTenant.delete(tenantId);
+    addTo(this.#ofTenant, tenantId, -bytes);
   }
 }
 

@@ -2,6 +2,7 @@
 // the number of further ones once a minute, so that many refusals do not become many events. They are made from the
 // records, apart from the calls.
 import type { Clock } from "../../core/clock.ts";
+import { addTo } from "../../core/concurrency/open-count.ts";
 import type { Events, NewEvent } from "../../core/record/event.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 
@@ -72,11 +73,6 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
   const byTenant = new Map<string, number>();
   let timer: ReturnType<typeof setInterval> | null = null;
 
-  const held = (tenantId: string, more: number): void => {
-    const now = (byTenant.get(tenantId) ?? 0) + more;
-    if (now === 0) byTenant.delete(tenantId);
-    else byTenant.set(tenantId, now);
-  };
   const report = (tally: Tally, nowMs: number): void => {
     events.emit(refusalEvent(tally.refused, tally.sinceMs, nowMs));
     tally.refused = { ...tally.refused, count: 0 };
@@ -90,7 +86,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
         continue;
       }
       tallies.delete(key);
-      held(tally.refused.tenantId, -1);
+      addTo(byTenant, tally.refused.tenantId, -1);
     }
     if (tallies.size > 0 || timer === null) return;
     clearInterval(timer);
@@ -105,7 +101,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
     }
     const { tenantId } = refused;
     if (tallies.size >= MOST_TALLIES || (byTenant.get(tenantId) ?? 0) >= MOST_OF_TENANT) return;
-    held(tenantId, 1);
+    addTo(byTenant, tenantId, 1);
     const tally: Tally = { refused, sinceMs: refused.startedAtMs };
     tallies.set(key, tally);
     report(tally, clock.now());

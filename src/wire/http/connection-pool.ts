@@ -3,6 +3,7 @@
 // closed. A connection is reused only within its partition (UpstreamCall.partition): data that a peer sends too late or
 // in excess then never reaches a call with another credential, or of another tenant unless the provider is configured to
 // share its connections.
+import { addTo } from "../../core/concurrency/open-count.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { HttpTarget } from "./http-request-encoding.ts";
 
@@ -130,8 +131,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** Ends a connection at once, whatever its state. */
   discard(connection: Connection): void {
     if (!connection.abandon(this)) return;
-    const address = addressOf(connection.target);
-    this.#abandoned.set(address, (this.#abandoned.get(address) ?? 0) + 1);
+    addTo(this.#abandoned, addressOf(connection.target), 1);
   }
 
   /** Never called for a pooled connection: an abandoned attempt closes itself. */
@@ -148,7 +148,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   closed(connection: Connection): void {
-    if (!this.#remove(connection)) this.#forgetAbandoned(connection);
+    if (!this.#remove(connection)) addTo(this.#abandoned, addressOf(connection.target), -1);
   }
 
   #closeOldest(): void {
@@ -169,13 +169,6 @@ export class ConnectionPool implements ConnectionOwner {
     idle.splice(at, 1);
     if (idle.length === 0) this.#idle.delete(connection.poolKey);
     return true;
-  }
-
-  #forgetAbandoned({ target }: Connection): void {
-    const address = addressOf(target);
-    const left = (this.#abandoned.get(address) ?? 1) - 1;
-    if (left > 0) this.#abandoned.set(address, left);
-    else this.#abandoned.delete(address);
   }
 
   #scheduleSweep(): void {
