@@ -1,15 +1,14 @@
 // Fits raw prompts to their target, as fit.ts does for conversations: prompts that the endpoint does not take are refused,
 // and so are members that it lacks, unless they may be dropped.
 import type { ChatRequest, RawPromptRules } from "../../core/chat.ts";
-import { type GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { unsupportedParameter, unsupportedValue } from "../../core/refusals.ts";
+import { unsupportedValue } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Provider, RawPrompts } from "../../providers/interface/provider.ts";
 import { taskMemoOf } from "../../providers/tasks/task.ts";
-import { fitRequest, type FitSettings, type FittedRequest } from "./fit.ts";
+import { fitRequest, type FitSettings, type FittedRequest, lackingParameters } from "./fit.ts";
 import { promptCount } from "./raw-prompts.ts";
 
 /** Throws what `fitRequest` throws, and refuses prompts and members that the endpoint does not take. */
@@ -25,7 +24,10 @@ export function fitRawPrompts(
   const lacking = Object.keys(request.extra).filter((name) => rules.parameters.has(name) && !raw.takes.has(name));
   if (lacking.length === 0) return fitRequest(request, provider, target, settings, principal);
   const refused = settings.dropParams ? lacking.filter((name) => rules.content.has(name)) : lacking;
-  if (refused.length > 0) throw refusal(refused, provider, target, rules);
+  if (refused.length > 0) {
+    const isContent = refused.some((name) => rules.content.has(name));
+    throw lackingParameters(refused, provider, target, isContent ? null : "drop_params to true in x_gateway");
+  }
   const extra: JsonObject = Object.fromEntries(
     Object.entries(request.extra).filter(([name]) => !lacking.includes(name)),
   );
@@ -49,20 +51,4 @@ function requirePrompts(request: ChatRequest, raw: RawPrompts, { label }: Provid
       param,
       `${param} must be one prompt for ${label} with the model ${targetName(target)}; got ${count}. Send one call for each.`,
     );
-}
-
-function refusal(
-  names: readonly string[],
-  { label }: Provider,
-  target: Target,
-  { content }: RawPromptRules,
-): GatewayError {
-  const pronoun = names.length > 1 ? "them" : "it";
-  const cure = names.some((name) => content.has(name))
-    ? `Leave ${pronoun} out`
-    : `Leave ${pronoun} out, or set drop_params to true in x_gateway to drop ${pronoun}`;
-  return unsupportedParameter(
-    names[0]!,
-    `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. ${cure}.`,
-  );
 }

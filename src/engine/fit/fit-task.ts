@@ -1,15 +1,14 @@
 // Fits a task to its target, as fit.ts does for conversations: a parameter that the target lacks is refused or, where
 // that is allowed, dropped and reported; every other field passes through.
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
-import { type GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import { reservedParameter, unsupportedParameter } from "../../core/refusals.ts";
+import { reservedParameter } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import { NEVER_UNSUPPORTED, COMMON, type CommonParameter } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
-import { type Target, targetName } from "../../core/target.ts";
+import { type Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
-import { type FitSettings, type FittedRequest, guardPassThrough } from "./fit.ts";
+import { type FitSettings, type FittedRequest, guardPassThrough, lackingParameters } from "./fit.ts";
 import { requireFewParts, taskFormOf } from "./task-parts.ts";
 
 /** Throws `unsupported_parameter`, `reserved_parameter`, `permission_required` or `invalid_request`. */
@@ -39,18 +38,10 @@ export function fitTask(
     else if (!NEVER_UNSUPPORTED.has(name as CommonParameter) && Object.hasOwn(COMMON, name)) lacking.push(name);
   }
   if (lacking.length === 0) return { request, dropped: [], dispositions };
-  if (!settings.dropParams) throw refusal(lacking, provider, target);
+  if (!settings.dropParams) throw lackingParameters(lacking, provider, target, "drop_params to true in x_gateway");
   for (const name of lacking) dispositions[name] = "dropped";
   const without = <T extends object>(members: T): T =>
     Object.fromEntries(Object.entries(members).filter(([name]) => !lacking.includes(name))) as T;
   const fitted = withMembers(request, { params: without(request.params), extra: without(request.extra) });
   return { request: fitted, dropped: lacking, dispositions };
-}
-
-function refusal(names: readonly string[], { label }: Provider, target: Target): GatewayError {
-  const pronoun = names.length > 1 ? "them" : "it";
-  return unsupportedParameter(
-    names[0]!,
-    `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${pronoun} out, or set drop_params to true in x_gateway to drop ${pronoun}.`,
-  );
 }

@@ -355,7 +355,8 @@ function fitParams(
     }
   }
   if (removed.length === 0 && isStored) return { params: request.params, dropped: [], dispositions, firstCallAlone };
-  if (unsupported.length > 0 && !settings.dropParams) throw refusal(unsupported, provider, target);
+  if (unsupported.length > 0 && !settings.dropParams)
+    throw lackingParameters(unsupported, provider, target, "drop_params to true");
   const dropped = [...unwanted, ...unsupported];
   const params: Record<string, unknown> = { ...request.params };
   for (const name of removed) delete params[name];
@@ -416,10 +417,17 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
     );
 }
 
-function refusal(names: readonly string[], provider: Provider, target: Target): GatewayError {
-  const several = names.length > 1;
+/** `setting` is what would have them dropped; null where nothing would. */
+export function lackingParameters(
+  names: readonly string[],
+  { label }: Provider,
+  target: Target,
+  setting: string | null,
+): GatewayError {
+  const pronoun = names.length > 1 ? "them" : "it";
+  const cure = setting === null ? "" : `, or set ${setting} to drop ${pronoun}`;
   return unsupportedParameter(
     names[0]!,
-    `${provider.label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${several ? "them" : "it"} out, or set drop_params to true to drop ${several ? "them" : "it"}.`,
+    `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${pronoun} out${cure}.`,
   );
 }
