@@ -16,13 +16,7 @@ export interface NameSources {
 /** The number of names in the cache, so that most calls need one lookup. Callers choose the names. */
 const MAX_REMEMBERED = 2000;
 
-export interface ModelNames {
-  readonly nameOf: ModelLabel;
-  /** Judges `<provider>:<model>`. */
-  isNamed(target: string): boolean;
-}
-
-export function openModelNames(snapshot: () => Snapshot, sources: NameSources): ModelNames {
+export function openModelNames(snapshot: () => Snapshot, sources: NameSources) {
   let seen: Snapshot | null = null;
   let routed: ReadonlySet<string> = new Set();
   const remembered = new BoundedCache<string, NamedModel | null>(MAX_REMEMBERED);
@@ -54,7 +48,8 @@ export function openModelNames(snapshot: () => Snapshot, sources: NameSources): 
 
   return {
     nameOf,
-    isNamed(target) {
+    /** Judges `<provider>:<model>`. */
+    isNamed(target: string): boolean {
       const at = target.indexOf(":");
       return (
         nameOf({ tenantId: null, projectId: null, provider: target.slice(0, at), model: target.slice(at + 1) }) !== null

@@ -8,28 +8,24 @@ import type { CacheEntry } from "./answer-cache.ts";
 
 const MAX_TENANTS = 1000;
 
-export interface CacheKeys {
-  /** Returns the address of what is asked: an HMAC-SHA-256 in hex. The two texts are not confused with one another. */
-  addressOf(circumstances: string, body: string | Uint8Array): string;
-  /** Encrypts the body with AES-256-GCM, bound to everything else that the entry says. */
-  seal(entry: CacheEntry): Uint8Array;
-  /** Returns `null` when the entry was sealed with another key, changed, or moved. */
-  open(entry: CacheEntry): Uint8Array | null;
-}
+export type CacheKeys = ReturnType<typeof cacheKeys>;
 
-export function cacheKeys(masterKey: Uint8Array): CacheKeys {
+export function cacheKeys(masterKey: Uint8Array) {
   const derived = (purpose: string): Uint8Array =>
     new Uint8Array(hkdfSync("sha256", masterKey, "", `dragoman response cache\0${purpose}`, SEALING_KEY_BYTES));
   const addressKey = derived("address");
   const sealingKey = memoizeBounded(MAX_TENANTS, (tenantId: string) => derived(`sealing\0${tenantId}`));
   return {
-    addressOf: (circumstances, body) =>
+    /** Returns the address of what is asked: an HMAC-SHA-256 in hex. The two texts are not confused with one another. */
+    addressOf: (circumstances: string, body: string | Uint8Array) =>
       new Bun.CryptoHasher("sha256", addressKey)
         .update(`${circumstances.length}\0${circumstances}`)
         .update(body)
         .digest("hex"),
-    seal: (entry) => sealedBytes(sealingKey(entry.tenantId), entry.body, boundTo(entry)),
-    open(entry) {
+    /** Encrypts the body with AES-256-GCM, bound to everything else that the entry says. */
+    seal: (entry: CacheEntry) => sealedBytes(sealingKey(entry.tenantId), entry.body, boundTo(entry)),
+    /** Returns `null` when the entry was sealed with another key, changed, or moved. */
+    open(entry: CacheEntry): Uint8Array | null {
       try {
         return openedBytes(sealingKey(entry.tenantId), entry.body, boundTo(entry));
       } catch {

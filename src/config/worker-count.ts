@@ -16,14 +16,7 @@ export function parseWorkerCount(text: string): WorkerCount | undefined {
 }
 
 /** What of the system says how many cores this process may use. */
-export interface CoreSources {
-  /** The cores of the affinity mask. */
-  readonly cores: number;
-  /** The text of `/proc/self/cgroup`; `null` where the system has no such file. */
-  readonly cgroup: string | null;
-  /** Reads a file below `/sys/fs/cgroup`; `null` when it does not exist. */
-  readonly readLimit: (path: string) => string | null;
-}
+export type CoreSources = ReturnType<typeof systemSources>;
 
 /** One worker for each core that this process may use; a part of a core counts as one. */
 export function usableCores(sources: CoreSources = systemSources()): number {
@@ -60,11 +53,14 @@ function foldersUpTo(path: string): readonly string[] {
   return ["/", ...parts.map((_, index) => join("/", ...parts.slice(0, index + 1)))];
 }
 
-function systemSources(): CoreSources {
+function systemSources() {
   const read = (path: string): string | null => (existsSync(path) ? readFileSync(path, "utf8") : null);
   return {
+    /** The cores of the affinity mask. */
     cores: availableParallelism(),
+    /** The text of `/proc/self/cgroup`; `null` where the system has no such file. */
     cgroup: read("/proc/self/cgroup"),
-    readLimit: (path) => read(join("/sys/fs/cgroup", path)),
+    /** Reads a file below `/sys/fs/cgroup`; `null` when it does not exist. */
+    readLimit: (path: string) => read(join("/sys/fs/cgroup", path)),
   };
 }

@@ -19,15 +19,7 @@ import { expand, type Variables } from "./expansion.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { formatPath, MAX_PROBLEMS, problemIn, type ConfigurationProblem, type Path } from "./problem.ts";
 
-export interface YamlDocument {
-  /** Null when the file contains null or nothing; null members of a mapping become undefined, which means "not set". */
-  readonly value: unknown;
-  readonly problems: readonly ConfigurationProblem[];
-  /** Texts that result from an expansion, by `JSON.stringify(path)`: they may represent a number or a boolean. */
-  readonly expanded: ReadonlyMap<string, string>;
-  /** A problem at the key of `path`, or at its nearest parent that is in the file. */
-  problemAt(path: Path, message: string): ConfigurationProblem;
-}
+export type YamlDocument = ReturnType<typeof parseYaml>;
 
 const MAX_DEPTH = 32;
 
@@ -62,7 +54,7 @@ type Root = Document.Parsed;
 type Node = ParsedNode | null | undefined;
 
 /** Does not throw, whatever the text contains. */
-export function parseYaml(file: string, text: string, variables: Variables): YamlDocument {
+export function parseYaml(file: string, text: string, variables: Variables) {
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
   const problemAtOffset = (offset: number, path: Path, message: string): ConfigurationProblem => {
@@ -87,10 +79,13 @@ export function parseYaml(file: string, text: string, variables: Variables): Yam
   const readable = root !== null && root.errors.length === 0;
   const value = readable ? read(root.contents, [], { variables, expanded, report }) : null;
   return {
+    /** Null when the file contains null or nothing; null members of a mapping become undefined, which means "not set". */
     value,
     problems,
+    /** Texts that result from an expansion, by `JSON.stringify(path)`: they may represent a number or a boolean. */
     expanded,
-    problemAt: (path, message) => problemAtOffset(offsetOf(root, path) ?? 0, path, message),
+    /** A problem at the key of `path`, or at its nearest parent that is in the file. */
+    problemAt: (path: Path, message: string) => problemAtOffset(offsetOf(root, path) ?? 0, path, message),
   };
 }
 

@@ -2,19 +2,6 @@
 // however much work one of them has. Work is a generator that pauses every few milliseconds; cancelled work ends at its
 // next pause.
 
-export interface FairTurns {
-  /**
-   * `work` gets a clock of the time that it has itself taken. Its result is passed to `done`, an exception to `failed`.
-   * The returned function cancels the work.
-   */
-  add<T>(
-    tenantId: string,
-    work: (spentMs: () => number) => Generator<void, T>,
-    done: (result: T) => void,
-    failed: (thrown: unknown) => void,
-  ): () => void;
-}
-
 interface Task {
   readonly steps: Generator<void, unknown>;
   readonly done: (result: never) => void;
@@ -29,7 +16,7 @@ interface Task {
 const TURN_MS = 5;
 
 /** `pause` calls back after other events of the thread have been handled. */
-export function openTurns(now: () => number, pause: (resume: () => void) => void): FairTurns {
+export function openTurns(now: () => number, pause: (resume: () => void) => void) {
   /** In the order of their turns. */
   const tenants = new Map<string, Task[]>();
   let isRunning = false;
@@ -69,7 +56,16 @@ export function openTurns(now: () => number, pause: (resume: () => void) => void
   };
 
   return {
-    add(tenantId, work, done, failed) {
+    /**
+     * `work` gets a clock of the time that it has itself taken. Its result is passed to `done`, an exception to `failed`.
+     * The returned function cancels the work.
+     */
+    add<T>(
+      tenantId: string,
+      work: (spentMs: () => number) => Generator<void, T>,
+      done: (result: T) => void,
+      failed: (thrown: unknown) => void,
+    ): () => void {
       const task: Task = {
         steps: work(() => task.spentMs + (task.startedMs === null ? 0 : now() - task.startedMs)),
         done,

@@ -36,27 +36,11 @@ export interface Account {
   readonly entry: Mapping;
 }
 
-export interface Draft {
-  /** Sets one setting; the last word counts. */
-  readonly set: (section: Section, path: readonly string[], value: Value) => void;
-  /** `wanted`, or with a number behind it if the section has this name already. */
-  readonly freeName: (section: Section, wanted: string) => string;
-  /**
-   * The name of a route for what clients ask for at the other gateway, which becomes an alias if it is not the name.
-   * `wanted` is what the name is made of.
-   */
-  readonly routeFor: (asked: string, wanted?: string) => string;
-  /** The id of the account's entry. Equal accounts have one entry. */
-  readonly account: (account: Account) => string;
-  /** What is known of a model of an account. */
-  readonly model: (providerId: string, model: string, facts: Mapping) => void;
-  /** Sections without a setting are absent. */
-  readonly configuration: () => Readonly<Record<string, unknown>>;
-}
+export type Draft = ReturnType<typeof openDraft>;
 
 type Tree = Map<string, Tree | Value>;
 
-export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft {
+export function openDraft(families: ReadonlyMap<string, ProviderFamily>) {
   const sections = new Map<string, Tree>();
   const accounts = new Map<string, string>();
   const models = new Map<string, Map<string, Mapping>>();
@@ -80,14 +64,21 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
     return prefix !== undefined && (prefix === "route" || families.has(prefix) || has("providers", prefix));
   };
   return {
+    /** Sets one setting; the last word counts. */
     set,
+    /** `wanted`, or with a number behind it if the section has this name already. */
     freeName,
-    routeFor: (theirs, wanted = theirs) => {
+    /**
+     * The name of a route for what clients ask for at the other gateway, which becomes an alias if it is not the name.
+     * `wanted` is what the name is made of.
+     */
+    routeFor: (theirs: string, wanted = theirs): string => {
       const name = freeName("routes", nameOf(wanted));
       asked.set(name, theirs);
       return name;
     },
-    account: ({ family, wantedId, entry }) => {
+    /** The id of the account's entry. Equal accounts have one entry. */
+    account: ({ family, wantedId, entry }: Account): string => {
       const key = `${wantedId} ${family} ${JSON.stringify(written(entry))}`;
       const known = accounts.get(key);
       if (known !== undefined) return known;
@@ -99,10 +90,12 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>): Draft 
       if (!families.has(family)) throw new Error(`the import made an account of ${family}, which is no provider`);
       return id;
     },
-    model: (providerId, model, facts) => {
+    /** What is known of a model of an account. */
+    model: (providerId: string, model: string, facts: Mapping): void => {
       const known = models.get(providerId) ?? new Map<string, Mapping>();
       models.set(providerId, known.set(model, { ...known.get(model), ...facts }));
     },
+    /** Sections without a setting are absent. */
     configuration: () =>
       Object.fromEntries(
         SECTIONS.flatMap((section): readonly (readonly [Section, unknown])[] => {

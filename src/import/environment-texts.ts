@@ -16,18 +16,7 @@ export interface Found {
   readonly how: string | null;
 }
 
-export interface EnvironmentTexts {
-  /** The name of the variable to which a text refers. */
-  readonly variableOf: (node: ForeignNode | undefined) => string | null;
-  /** A variable of the environment, or of the file itself. */
-  readonly referenceTo: (name: string, fallback?: string) => Reference;
-  /** A key, password or token, which gets a file called `name` if it is written out; `null` for what cannot be one. */
-  readonly secret: (node: ForeignNode | undefined, name: string, fallback?: string) => Found | null;
-  /** An address that the configuration accepts, whatever the other one has. */
-  readonly address: (node: ForeignNode) => Found;
-  /** One of the words that become part of an address, such as a region; `null` for what cannot be one. */
-  readonly word: (node: ForeignNode | undefined) => Found | null;
-}
+export type EnvironmentTexts = ReturnType<typeof openEnvironmentTexts>;
 
 /** How the configuration of one gateway refers to the environment. */
 export interface EnvironmentForm {
@@ -45,7 +34,7 @@ export function openEnvironmentTexts(
   { prefix, takesWords, template, own }: EnvironmentForm,
   claims: Claims,
   secrets: Secrets,
-): EnvironmentTexts {
+) {
   const written = takesWords ? wordOf : textOf;
   const variableOf = (node: ForeignNode | undefined): string | null => {
     const text = textOf(node);
@@ -60,9 +49,12 @@ export function openEnvironmentTexts(
     return secrets.keep(name, text);
   };
   return {
+    /** The name of the variable to which a text refers. */
     variableOf,
+    /** A variable of the environment, or of the file itself. */
     referenceTo,
-    secret: (node, name, fallback) => {
+    /** A key, password or token, which gets a file called `name` if it is written out; `null` for what cannot be one. */
+    secret: (node: ForeignNode | undefined, name: string, fallback?: string): Found | null => {
       const reference = variableOf(node);
       if (reference !== null) return { value: referenceTo(reference, fallback), how: null };
       const text = written(node);
@@ -70,7 +62,8 @@ export function openEnvironmentTexts(
       const how = template?.pattern.test(text) === true ? `${IN_A_FILE}; ${template.note}` : IN_A_FILE;
       return { value: secrets.keep(name, text), how };
     },
-    address: (node) => {
+    /** An address that the configuration accepts, whatever the other one has. */
+    address: (node: ForeignNode): Found => {
       const reference = variableOf(node);
       const placeholder = placeholderUrl(reference ?? "address-of-the-provider");
       if (reference !== null)
@@ -85,7 +78,8 @@ export function openEnvironmentTexts(
         how: `expected an http or https address without user name, password and query; write it in place of ${placeholder}`,
       };
     },
-    word: (node) => {
+    /** One of the words that become part of an address, such as a region; `null` for what cannot be one. */
+    word: (node: ForeignNode | undefined): Found | null => {
       const reference = variableOf(node);
       if (reference !== null)
         return {

@@ -9,20 +9,17 @@ export interface SecretFile {
   readonly text: string;
 }
 
-export interface Secrets {
-  /** The same secret under the same name has one file. */
-  readonly keep: (name: string, text: string) => Reference;
-  readonly files: () => readonly SecretFile[];
-}
+export type Secrets = ReturnType<typeof openSecrets>;
 
 export const SECRETS_FOLDER = "secrets";
 const MAX_NAME = 60;
 
 /** `folder` is the absolute path at which the import will stand. */
-export function openSecrets(folder: string): Secrets {
+export function openSecrets(folder: string) {
   const kept = new Map<string, string>();
   return {
-    keep: (wanted, text) => {
+    /** The same secret under the same name has one file. */
+    keep: (wanted: string, text: string): Reference => {
       const base = wanted
         .toLowerCase()
         .replaceAll(/[^a-z0-9]+/g, "_")

@@ -2,15 +2,7 @@
 import type { RecordedCall } from "../store/calls/calls.ts";
 import type { AnswerTimes } from "./upstream-course.ts";
 
-export interface ObservedTimes {
-  /** How many answers of the target were recorded. */
-  count(target: string): number;
-  /**
-   * The times of a call's own answer, where the target gave it; else those of another recorded answer of the target,
-   * which `number` chooses; else those of the call's own answer at whatever target gave it.
-   */
-  at(target: string, call: RecordedCall, number: number): AnswerTimes;
-}
+export type ObservedTimes = ReturnType<typeof observedTimes>;
 
 type Answer = RecordedCall["attempts"][number];
 
@@ -29,7 +21,7 @@ function answerOf({ attempts }: RecordedCall): Answer | undefined {
   return attempts.findLast(({ code, totalMs }) => code === null && totalMs !== null);
 }
 
-export function observedTimes(calls: readonly RecordedCall[]): ObservedTimes {
+export function observedTimes(calls: readonly RecordedCall[]) {
   const byTarget = new Map<string, { readonly streamed: AnswerTimes[]; readonly whole: AnswerTimes[] }>();
   for (const { attempts, stream } of calls)
     for (const attempt of attempts) {
@@ -41,11 +33,16 @@ export function observedTimes(calls: readonly RecordedCall[]): ObservedTimes {
       lists[stream ? "streamed" : "whole"].push(times);
     }
   return {
-    count(target) {
+    /** How many answers of the target were recorded. */
+    count(target: string): number {
       const lists = byTarget.get(target);
       return lists === undefined ? 0 : lists.streamed.length + lists.whole.length;
     },
-    at(target, call, number) {
+    /**
+     * The times of a call's own answer, where the target gave it; else those of another recorded answer of the target,
+     * which `number` chooses; else those of the call's own answer at whatever target gave it.
+     */
+    at(target: string, call: RecordedCall, number: number): AnswerTimes {
       const own = answerOf(call);
       const lists = byTarget.get(target);
       if (own !== undefined && targetOf(own) === target) return timesOf(own)!;

@@ -10,23 +10,20 @@ export interface HealthEvent {
   readonly untilMs: number | null;
 }
 
-export interface HealthWatch {
-  /** Called after every change. `probe` is the value that `begin` returned. */
-  check(key: string, nowMs: number, probe?: number): void;
-  readonly events: readonly HealthEvent[];
-}
+export type HealthWatch = ReturnType<typeof watchHealth>;
 
 interface Standing {
   isTripped: boolean;
   untilMs: number;
 }
 
-export function watchHealth(health: Health): HealthWatch {
+export function watchHealth(health: Health) {
   const events: HealthEvent[] = [];
   const standings = new Map<string, Standing>();
   return {
     events,
-    check(key, nowMs, probe = 0) {
+    /** Called after every change. `probe` is the value that `begin` returned. */
+    check(key: string, nowMs: number, probe = 0): void {
       const now = health.snapshot(nowMs).find((each) => each.key === key);
       if (now === undefined) return;
       const before = standings.get(key) ?? { isTripped: false, untilMs: Number.NEGATIVE_INFINITY };

@@ -9,19 +9,11 @@ const DECODER_OF_THE_START = new TextDecoder("utf-8");
 const DECODER = new TextDecoder("utf-8", { ignoreBOM: true });
 const EMPTY = new Uint8Array(0);
 
-export interface LineBuffer {
-  /** The whole lines that these bytes complete, with their ends; empty when there are none. */
-  take(bytes: Uint8Array): string;
-  /** Returns the rest, which has no line end yet. */
-  takeRest(): string;
-  heldBytes(): number;
-}
-
 /**
  * Only complete lines are decoded: no UTF-8 character contains the byte of a line end, so no character is cut, and
  * every byte is decoded once.
  */
-export function createLineBuffer(): LineBuffer {
+export function createLineBuffer() {
   let decoder = DECODER_OF_THE_START;
   const held = createGrowingBuffer();
   let lineFeedIsOld = false;
@@ -42,7 +34,8 @@ export function createLineBuffer(): LineBuffer {
   }
 
   return {
-    take(bytes) {
+    /** The whole lines that these bytes complete, with their ends; empty when there are none. */
+    take(bytes: Uint8Array): string {
       // The carriage return at the end of the last read has already ended its line.
       const fresh = lineFeedIsOld && bytes[0] === LF ? bytes.subarray(1) : bytes;
       if (bytes.length > 0) lineFeedIsOld = bytes[bytes.length - 1] === CR;
@@ -51,6 +44,7 @@ export function createLineBuffer(): LineBuffer {
       if (end < fresh.length) held.add(fresh.subarray(end));
       return text;
     },
+    /** Returns the rest, which has no line end yet. */
     takeRest: () => decode(withHeld(EMPTY)),
     heldBytes: () => held.length(),
   };

@@ -7,32 +7,19 @@ import { useApi } from "./use-api.tsx";
 
 const READ = ["read"] as const;
 
-interface Write {
-  readonly isBusy: boolean;
-  readonly failure: Error | null;
-  /** Undefined after a failure, which is then shown. */
-  readonly send: <T>(
-    method: Method,
-    path: string,
-    body?: unknown,
-    headers?: Readonly<Record<string, string>>,
-  ) => Promise<T | undefined>;
-  /** The same with a request as the page shows it. */
-  readonly ask: <T>(request: ShownRequest, headers?: Readonly<Record<string, string>>) => Promise<T | undefined>;
-}
-
 /** `changed`: what is read again afterwards; `me` is the answer of `GET /me`. */
-export function useWrite(changed: readonly ("read" | "me")[] = READ): Write {
+export function useWrite(changed: readonly ("read" | "me")[] = READ) {
   const api = useApi();
   const queries = useQueryClient();
   const [isBusy, setIsBusy] = useState(false);
   const [failure, setFailure] = useState<Error | null>(null);
-  const send: Write["send"] = async <T>(
+  /** Undefined after a failure, which is then shown. */
+  const send = async <T>(
     method: Method,
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {},
-  ) => {
+  ): Promise<T | undefined> => {
     setIsBusy(true);
     setFailure(null);
     try {
@@ -52,6 +39,8 @@ export function useWrite(changed: readonly ("read" | "me")[] = READ): Write {
     isBusy,
     failure,
     send,
-    ask: ({ method = "POST", path, body }, headers) => send(method, path, body, headers),
+    /** The same with a request as the page shows it. */
+    ask: <T>({ method = "POST", path, body }: ShownRequest, headers?: Readonly<Record<string, string>>) =>
+      send<T>(method, path, body, headers),
   };
 }

@@ -9,20 +9,15 @@ const MOST_WAITING = 100;
 /** Begins the names of queues of urgent work. No id of a tenant begins so. */
 const URGENT = "urgent ";
 
-export interface Gate {
-  /**
-   * Runs work as soon as it may, which is at once where nothing waits. What is urgent goes before everything that is not,
-   * and work for one tenant in the order in which it came. Where too much waits, the newest of the tenant with the most
-   * waiting is refused.
-   */
-  <T>(work: () => Promise<T>, tenant: string | null, isUrgent?: boolean): Promise<T>;
-}
-
-/** `what` begins a sentence, such as "Too many reports are being read". */
-export function openGate(atOnce: number, what: string): Gate {
+/**
+ * Returns what runs work as soon as it may, which is at once where nothing waits. What is urgent goes before everything
+ * that is not, and work for one tenant in the order in which it came. Where too much waits, the newest of the tenant with
+ * the most waiting is refused. `what` begins a sentence, such as "Too many reports are being read".
+ */
+export function openGate(atOnce: number, what: string) {
   const slots = openConcurrency((queue) => queue.startsWith(URGENT));
   const refused = (): Error => retryLater("store_unavailable", `${what} at once. Try again.`, 1);
-  return (work, tenant, isUrgent = false) => {
+  return <T>(work: () => Promise<T>, tenant: string | null, isUrgent = false): Promise<T> => {
     const queue = `${isUrgent ? URGENT : ""}${tenant ?? ""}`;
     return inTurn(slots, { key: what, tenant: queue, max: atOnce, queueMax: MOST_WAITING }, refused, work);
   };

@@ -31,22 +31,13 @@ export interface Came {
   readonly tookMs: number;
 }
 
-export interface Caller {
-  call(body: JsonObject): Promise<Came>;
-  /** Calls the operation at this path; only status, error and events of the result have a meaning. */
-  callAt(path: string, body: JsonObject): Promise<Came>;
-  /**
-   * Disconnects after the first event; returns the milliseconds that the gateway took to end its side, or null when no
-   * stream came.
-   */
-  leave(body: JsonObject): Promise<number | null>;
-}
+export type Caller = ReturnType<typeof openCaller>;
 
 const CHAT = "/chat/completions";
 const EVENT_BOUND = 16 * 1024 * 1024;
 
 /** `contextFor` makes the context of a call from a snapshot that contains the run's own access token. */
-export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) => ChatContext): Caller {
+export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) => ChatContext) {
   const { id, text, sha256 } = newAccessToken("project");
   const token: AccessToken = {
     id,
@@ -96,9 +87,14 @@ export function openCaller(snapshot: Snapshot, contextFor: (snapshot: Snapshot) 
     };
   };
   return {
-    call: (body) => callAt(CHAT, body),
+    call: (body: JsonObject) => callAt(CHAT, body),
+    /** Calls the operation at this path; only status, error and events of the result have a meaning. */
     callAt,
-    async leave(body) {
+    /**
+     * Disconnects after the first event; returns the milliseconds that the gateway took to end its side, or null when no
+     * stream came.
+     */
+    async leave(body: JsonObject): Promise<number | null> {
       const client = new AbortController();
       const response = await send(CHAT, { ...body, stream: true }, client.signal);
       if (response.status !== 200) return null;

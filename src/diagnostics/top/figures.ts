@@ -27,19 +27,9 @@ const ANY: Is = () => true;
  * The difference between two readings. A counter that is lower than before, or that did not exist before, has started
  * again with its process.
  */
-interface Between {
-  readonly seconds: number;
-  /** Per second. */
-  rate(name: string, is?: Is): number;
-  /** Milliseconds, from a histogram of seconds; `null` when nothing was measured. */
-  quantilesMs(name: string, is?: Is): Quantiles | null;
-  now(name: string, is?: Is): number;
-  samples(name: string): readonly Sample[];
-  /** The values of a label in the later reading. */
-  values(name: string, label: string): readonly string[];
-}
+type Between = ReturnType<typeof between>;
 
-function between(before: Reading, after: Reading): Between {
+function between(before: Reading, after: Reading) {
   const seconds = Math.max(0.001, (after.atMs - before.atMs) / 1000);
   const grown = (name: string, key: string, { value }: Sample): number => {
     const was = before.metrics.get(name)?.get(key)?.value ?? 0;
@@ -49,14 +39,17 @@ function between(before: Reading, after: Reading): Between {
     [...(after.metrics.get(name) ?? [])].filter(([, { labels }]) => is(labels));
   return {
     seconds,
-    rate: (name, is = ANY) =>
+    /** Per second. */
+    rate: (name: string, is: Is = ANY) =>
       samplesOf(name, is).reduce((sum, [key, sample]) => sum + grown(name, key, sample), 0) / seconds,
-    now: (name, is = ANY) => samplesOf(name, is).reduce((sum, [, { value }]) => sum + value, 0),
-    samples: (name) => [...(after.metrics.get(name)?.values() ?? [])],
-    values: (name, label) => [
+    now: (name: string, is: Is = ANY) => samplesOf(name, is).reduce((sum, [, { value }]) => sum + value, 0),
+    samples: (name: string) => [...(after.metrics.get(name)?.values() ?? [])],
+    /** The values of a label in the later reading. */
+    values: (name: string, label: string) => [
       ...new Set([...(after.metrics.get(name)?.values() ?? [])].map(({ labels }) => labels[label] ?? "")),
     ],
-    quantilesMs(name, is = ANY) {
+    /** Milliseconds, from a histogram of seconds; `null` when nothing was measured. */
+    quantilesMs(name: string, is: Is = ANY): Quantiles | null {
       const buckets = new Map<number, number>();
       for (const [key, sample] of samplesOf(`${name}_bucket`, is)) {
         const bound = sample.labels["le"] === "+Inf" ? Infinity : Number(sample.labels["le"]);

@@ -1,14 +1,6 @@
 // A terminal that shows one screen after another in the same place.
 // https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
-import type { Line, Paint, ScreenSize } from "./screen.ts";
-
-export interface Terminal {
-  size(): ScreenSize;
-  /** Writes each screen at once and clears nothing that is written again, so that the terminal does not flicker. */
-  show(lines: readonly Line[]): void;
-  /** Restores the terminal. */
-  close(): void;
-}
+import type { Line, Paint } from "./screen.ts";
 
 export interface TerminalEvents {
   /** Called on q, Ctrl-C, or a signal. */
@@ -31,7 +23,7 @@ const LEAVE = "\x1b[?25h\x1b[?1049l";
 /** Terminals that support these marks show the text between them at once. */
 const [BEGIN, END] = ["\x1b[?2026h\x1b[H", "\x1b[J\x1b[?2026l"];
 
-export function openTerminal({ onEnd, onResize }: TerminalEvents, hasColour: boolean): Terminal {
+export function openTerminal({ onEnd, onResize }: TerminalEvents, hasColour: boolean) {
   const { stdin, stdout } = process;
   const onKey = (keys: Buffer): void => {
     if ([...keys].some((key) => END_KEYS.has(key))) onEnd();
@@ -49,10 +41,12 @@ export function openTerminal({ onEnd, onResize }: TerminalEvents, hasColour: boo
   return {
     // Some terminals, such as those of containers, report no size.
     size: () => ({ columns: stdout.columns || 80, rows: stdout.rows || 24 }),
-    show(lines) {
+    /** Writes each screen at once and clears nothing that is written again, so that the terminal does not flicker. */
+    show(lines: readonly Line[]): void {
       stdout.write(`${BEGIN}${lines.map((line) => `${painted(line, hasColour)}\x1b[K`).join("\r\n")}${END}`);
     },
-    close() {
+    /** Restores the terminal. */
+    close(): void {
       process.removeListener("exit", restore);
       for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.removeListener(signal, onEnd);
       stdout.removeListener("resize", onResize);

@@ -13,12 +13,7 @@ import { memoizeBounded } from "../../core/memoization.ts";
  */
 export type CarrierFault = "damaged" | "elsewhere" | "version";
 
-export interface ReasoningCarriers {
-  /** Returns `null` where nothing is sealed, and for more than may be carried. */
-  seal(carried: JsonObject, place: CarrierPlace): string | null;
-  /** The keys that open the carriers of a tenant. */
-  keysOf(tenantId: string): readonly Uint8Array[];
-}
+export type ReasoningCarriers = ReturnType<typeof reasoningCarriers>;
 
 export type OpenedCarrier = { readonly carried: JsonObject } | { readonly fault: CarrierFault };
 
@@ -49,14 +44,15 @@ export function isWholeCarrier(text: unknown): boolean {
 }
 
 /** The first master key seals, and each of them opens. Without a key, nothing is sealed or opened. */
-export function reasoningCarriers(masterKeys: readonly Uint8Array[]): ReasoningCarriers {
+export function reasoningCarriers(masterKeys: readonly Uint8Array[]) {
   const keysOf = memoizeBounded(MAX_TENANTS, (tenantId: string): readonly Uint8Array[] =>
     masterKeys.map(
       (key) => new Uint8Array(hkdfSync("sha256", key, "", `dragoman reasoning carrier\0${tenantId}`, KEY_BYTES)),
     ),
   );
   return {
-    seal(carried, { tenantId, projectId, provider, model }) {
+    /** Returns `null` where nothing is sealed, and for more than may be carried. */
+    seal(carried: JsonObject, { tenantId, projectId, provider, model }: CarrierPlace): string | null {
       const text = JSON.stringify({ projectId, provider, model, carried });
       const [key] = keysOf(tenantId);
       if (key === undefined || text.length > MAX_CARRIED) return null;
@@ -65,6 +61,7 @@ export function reasoningCarriers(masterKeys: readonly Uint8Array[]): ReasoningC
       const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
       return `${HEAD}${VERSION}.${sealed.toString("base64url")}${TAIL}`;
     },
+    /** The keys that open the carriers of a tenant. */
     keysOf,
   };
 }

@@ -83,18 +83,9 @@ export function addNamedSecrets(value: Json | undefined, secrets: Set<string>): 
 type Spelling = readonly [string, string];
 const SPELLINGS_PER_TURN = 16;
 
-export interface Masker {
-  text(text: string): string;
-  url(url: string): string;
-  header(name: string, value: string): string;
-  /**
-   * Masks the text of a body; JSON remains JSON. The work is done in several turns of the event loop, because the text
-   * may be megabytes.
-   */
-  body(text: string): Promise<string>;
-}
+export type Masker = ReturnType<typeof openMasker>;
 
-export function openMasker(secrets: Iterable<string>): Masker {
+export function openMasker(secrets: Iterable<string>) {
   // the longest come first, because one may be part of another
   const known = [...new Set(secrets)]
     .filter((secret) => secret.length >= MIN_SECRET)
@@ -103,14 +94,18 @@ export function openMasker(secrets: Iterable<string>): Masker {
   const text = (plain: string): string => withoutSpellings(plain, known);
   return {
     text,
-    url: (url) => text(url).replaceAll(SECRET_QUERY, `$1${MASK}`),
-    header(name, plain) {
+    url: (url: string) => text(url).replaceAll(SECRET_QUERY, `$1${MASK}`),
+    header(name: string, plain: string): string {
       // a value that is already masked has nothing left to hide
       const clean = text(plain);
       if (clean.includes(MASK) || !SECRET_HEADER.test(name)) return clean;
       return masked(clean);
     },
-    async body(plain) {
+    /**
+     * Masks the text of a body; JSON remains JSON. The work is done in several turns of the event loop, because the text
+     * may be megabytes.
+     */
+    async body(plain: string): Promise<string> {
       const inTurns = async <T extends Json>(
         given: T,
         mask: (given: T, some: readonly Spelling[]) => T,

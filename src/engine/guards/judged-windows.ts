@@ -16,7 +16,7 @@ import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import type { Span } from "./outside-guards.ts";
 import { isSigned, withSignaturesApart } from "./signed-chunks.ts";
 import { priorMatches } from "./guard-texts.ts";
-import { type PriorMatches, textGuard } from "./text-guard.ts";
+import { textGuard } from "./text-guard.ts";
 
 /** One text of the stream, as the service of one guard judges it. */
 class ServiceRun implements DetectorRun {
@@ -152,26 +152,17 @@ async function judgeWindows(
 }
 
 /** Texts of chunks that come in one piece. */
-interface WholeTexts {
-  /** What was found in those that were judged. */
-  readonly matches: PriorMatches;
-  /**
-   * Has the services judge the texts of a chunk, and searches the same texts. Services judge no names, so that a chunk that
-   * has only names is searched here only if it is long.
-   */
-  judge(texts: Texts, isLong: boolean): Promise<void>;
-}
-
-function openWholeTexts(
-  guards: readonly GuardPolicy[],
-  { asked, judge, failed }: Asking,
-  signal: CancelSignal | null,
-): WholeTexts {
+function openWholeTexts(guards: readonly GuardPolicy[], { asked, judge, failed }: Asking, signal: CancelSignal | null) {
   const own = guards.filter(({ guard }) => guard.service === null);
   const [plain, json] = [new Map<string, readonly Found[]>(), new Map<string, readonly Found[]>()];
   return {
+    /** What was found in those that were judged. */
     matches: { plain, json, unsearched: new Map() },
-    async judge(texts, isLong) {
+    /**
+     * Has the services judge the texts of a chunk, and searches the same texts. Services judge no names, so that a chunk that
+     * has only names is searched here only if it is long.
+     */
+    async judge(texts: Texts, isLong: boolean): Promise<void> {
       const judged = judgedTexts(texts);
       if (judged.length === 0 && !isLong) return;
       const verdicts = await Promise.all(asked.map(async (policy) => [policy, await judge(policy, judged)] as const));

@@ -21,23 +21,12 @@ export type LongBodyMethod = keyof LongBodyMethods;
 export type LongBodyQuestion<M extends LongBodyMethod> = Parameters<LongBodyMethods[M]>[0];
 export type LongBodyReply<M extends LongBodyMethod> = Awaited<ReturnType<LongBodyMethods[M]>>;
 
-export interface LongBodyThread {
-  /** Transfers the given memory once it is the tenant's turn. Throws what the other thread threw. */
-  ask<M extends LongBodyMethod>(
-    tenantId: string,
-    method: M,
-    question: LongBodyQuestion<M>,
-    transfer?: readonly ArrayBuffer[],
-  ): Promise<LongBodyReply<M>>;
-  /** Needs no reply. */
-  send<M extends LongBodyMethod>(method: M, question: LongBodyQuestion<M>): void;
-  close(): Promise<void>;
-}
+export type LongBodyThread = ReturnType<typeof openLongBodyThread>;
 
 const FAILED = "The gateway failed while it handled this request.";
 
 /** `program` is the file of the thread, which calls `serveLongBodies`. */
-export function openLongBodyThread(program: URL): LongBodyThread {
+export function openLongBodyThread(program: URL) {
   const thread = new RequestThread<LongBodyMethod>({
     program,
     setup: null,
@@ -46,6 +35,7 @@ export function openLongBodyThread(program: URL): LongBodyThread {
   });
   const slots = openConcurrency();
   return {
+    /** Transfers the given memory once it is the tenant's turn. Throws what the other thread threw. */
     async ask<M extends LongBodyMethod>(
       tenantId: string,
       method: M,
@@ -67,7 +57,8 @@ export function openLongBodyThread(program: URL): LongBodyThread {
         turn.leave();
       }
     },
-    send: (method, question) => thread.notify(method, question),
+    /** Needs no reply. */
+    send: <M extends LongBodyMethod>(method: M, question: LongBodyQuestion<M>) => thread.notify(method, question),
     close: () => thread.close(false),
   };
 }

@@ -25,25 +25,22 @@ export interface ToldId {
   readonly vendorId: string | null;
 }
 
-export interface VendorObjects {
-  /** Returns what is bound, by id. Throws `store_unavailable`. */
-  find(ids: readonly string[]): Promise<ReadonlyMap<string, readonly VendorObject[]>>;
-  /** Never rejects: a failure is reported, and the ids are then not known. */
-  bind(place: BoundPlace, ids: readonly ToldId[]): Promise<void>;
-}
+export type VendorObjects = ReturnType<typeof openVendorObjects>;
 
 export function openVendorObjects(
   table: Pick<VendorObjectTable, "bindObjects" | "boundObjects">,
   clock: Pick<Clock, "now">,
   onFault: (thrown: unknown) => void,
-): VendorObjects {
+) {
   return {
-    async find(ids) {
+    /** Returns what is bound, by id. Throws `store_unavailable`. */
+    async find(ids: readonly string[]): Promise<ReadonlyMap<string, readonly VendorObject[]>> {
       const hashes = new Map(ids.map((id) => [hashOf(id), id]));
       const found = await answered(table.boundObjects([...hashes.keys()], clock.now()));
       return Map.groupBy(found, ({ idHash }) => hashes.get(idHash)!);
     },
-    async bind(place, ids) {
+    /** Never rejects: a failure is reported, and the ids are then not known. */
+    async bind(place: BoundPlace, ids: readonly ToldId[]): Promise<void> {
       const expiresMs = clock.now() + OBJECT_LIFETIME_MS;
       const rows = ids.map(({ id, vendorId }): VendorObject => ({ ...place, idHash: hashOf(id), vendorId, expiresMs }));
       const writing = table.bindObjects(rows).catch(onFault);

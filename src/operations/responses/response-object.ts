@@ -6,16 +6,10 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { tokenCount } from "../../core/record/token-count.ts";
 import type { RequestMemo } from "./request-memo.ts";
 
-/** What stays the same from the first event of an answer to its last. */
-export interface ResponseFrame {
-  readonly id: string;
-  readonly createdAt: number;
-  readonly memo: RequestMemo;
-  /** Unix seconds. */
-  readonly now: () => number;
-}
+/** What stays the same from the first event of an answer to its last. `now` tells Unix seconds. */
+export type ResponseFrame = ReturnType<typeof responseFrame>;
 
-export function responseFrame(memo: RequestMemo, now: () => number): ResponseFrame {
+export function responseFrame(memo: RequestMemo, now: () => number) {
   return { id: `resp_${newRandomId()}`, createdAt: now(), memo, now };
 }
 

@@ -6,16 +6,6 @@ export interface Finish {
   readonly native_finish_reason: string;
 }
 
-export interface StopReasons {
-  /**
-   * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
-   * later counts as `end_turn`. A whole answer without one has no finish either.
-   */
-  readonly finishOf: (stopReason: string | null, hasCalls: boolean) => Partial<Finish>;
-  /** True when a tool call's input may have been cut off. */
-  readonly isCutOff: (stopReason: string | null) => boolean;
-}
-
 const COMMON = {
   end_turn: "stop",
   stop_sequence: "stop",
@@ -25,10 +15,14 @@ const COMMON = {
 } as const;
 
 /** `own` holds the further stop reasons of one API. */
-export function stopReasons(own: Readonly<Record<string, FinishReason>>): StopReasons {
+export function stopReasons(own: Readonly<Record<string, FinishReason>>) {
   const reasons: ReadonlyMap<string | null, FinishReason> = new Map(Object.entries({ ...COMMON, ...own }));
   return {
-    finishOf(stopReason, hasCalls) {
+    /**
+     * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
+     * later counts as `end_turn`. A whole answer without one has no finish either.
+     */
+    finishOf(stopReason: string | null, hasCalls: boolean): Partial<Finish> {
       if (stopReason === null) return {};
       const reason = reasons.get(stopReason) ?? "stop";
       const isNormal = reason === "stop" || reason === "tool_calls";
@@ -37,6 +31,7 @@ export function stopReasons(own: Readonly<Record<string, FinishReason>>): StopRe
         native_finish_reason: stopReason,
       };
     },
-    isCutOff: (stopReason) => reasons.get(stopReason) === "length",
+    /** True when a tool call's input may have been cut off. */
+    isCutOff: (stopReason: string | null) => reasons.get(stopReason) === "length",
   };
 }

@@ -30,12 +30,7 @@ export function extraContent(google: JsonObject): JsonObject {
   return { google };
 }
 
-export interface TurnSignatures {
-  readonly text: string | null;
-  readonly call: (call: ToolCall, index: number) => string | null;
-}
-
-export function signaturesOf(message: Message): TurnSignatures {
+export function signaturesOf(message: Message) {
   const details = (message.reasoning_details ?? []).filter(
     (detail) =>
       detail.type === "reasoning.encrypted" && detail.format === "google-gemini-v1" && typeof detail.data === "string",
@@ -48,6 +43,6 @@ export function signaturesOf(message: Message): TurnSignatures {
   return {
     text: signatureOf(message) ?? (calls.length === 0 ? loose : null),
     // Of parallel function calls only the first is signed.
-    call: (call, index) => signatureOf(call) ?? byId(call.id) ?? (index === 0 ? loose : null),
+    call: (call: ToolCall, index: number) => signatureOf(call) ?? byId(call.id) ?? (index === 0 ? loose : null),
   };
 }

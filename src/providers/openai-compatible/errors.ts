@@ -12,15 +12,9 @@ import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure
 import { CODE_RULES, OWN_STATUSES, TEXT_RULES } from "./error-rules.ts";
 import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";
 
-export interface ErrorClassifier {
-  readonly classify: (answer: ErrorAnswer) => UpstreamFailure;
-  /** The same for a body that has already been parsed. `body` is its text. */
-  readonly classifyParsed: (status: number, parsed: Json, body: string) => UpstreamFailure;
-  /** Whether something that came with status 200 is an error and not an answer. */
-  readonly isError: (value: Json) => boolean;
-}
+export type ErrorClassifier = ReturnType<typeof errorClassifier>;
 
-export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "causeAt" | "statusAt">): ErrorClassifier {
+export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "causeAt" | "statusAt">) {
   const own = row.errors ?? [];
   const byCode = [...own.filter((rule) => rule.codes !== undefined), ...CODE_RULES];
   const byText = [...own.filter((rule) => rule.codes === undefined), ...TEXT_RULES];
@@ -41,9 +35,11 @@ export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "cause
   }
 
   return {
+    /** The same for a body that has already been parsed. `body` is its text. */
     classifyParsed,
-    classify: ({ status, body }) => classifyParsed(status, parseOrText(body), body),
-    isError: (value) => isErrorObject(value) || ownStatus(value, row.statusAt) !== null,
+    classify: ({ status, body }: ErrorAnswer) => classifyParsed(status, parseOrText(body), body),
+    /** Whether something that came with status 200 is an error and not an answer. */
+    isError: (value: Json) => isErrorObject(value) || ownStatus(value, row.statusAt) !== null,
   };
 }
 

@@ -6,18 +6,14 @@ export function withoutStop(text: string, stops: readonly string[]): string {
   return stop === undefined ? text : text.slice(0, -stop.length);
 }
 
-export interface StopTrimmer {
-  /** Returns the text that can be emitted: all but an end that may be the start of a stop sequence. */
-  push(text: string): string;
-  /** Returns what was held back, without the stop sequence that ended the answer. */
-  end(stopped: boolean): string;
-}
+export type StopTrimmer = ReturnType<typeof stopTrimmer>;
 
-export function stopTrimmer(stops: readonly string[]): StopTrimmer {
+export function stopTrimmer(stops: readonly string[]) {
   const longest = stops.reduce((most, { length }) => Math.max(most, length), 0);
   let held = "";
   return {
-    push(text) {
+    /** Returns the text that can be emitted: all but an end that may be the start of a stop sequence. */
+    push(text: string): string {
       const all = held + text;
       const from = Math.max(0, all.length - longest);
       let at = all.length;
@@ -26,7 +22,8 @@ export function stopTrimmer(stops: readonly string[]): StopTrimmer {
       held = all.slice(at);
       return all.slice(0, at);
     },
-    end(stopped) {
+    /** Returns what was held back, without the stop sequence that ended the answer. */
+    end(stopped: boolean): string {
       const rest = stopped ? withoutStop(held, stops) : held;
       held = "";
       return rest;

@@ -4,14 +4,6 @@
 import { openKeyedState, type Kept, type KeyedState } from "./keyed-state.ts";
 import { addTo, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
-export interface RetryBudget {
-  called(upstream: string, nowMs: number): void;
-  /** Takes one retry and returns true while there is room. */
-  take(upstream: string, nowMs: number): boolean;
-  /** Counts calls and retries of another process. */
-  spentElsewhere(upstream: string, spent: { readonly calls: number; readonly retries: number }, nowMs: number): void;
-}
-
 /** Calls, and the attempts beyond the first that are bounded by a share of them. */
 interface CallCounts extends Kept {
   readonly calls: SlidingCount;
@@ -34,17 +26,19 @@ const WINDOW_MS = 10_000;
 const SHARE = 0.1;
 const FLOOR = 3 * (WINDOW_MS / 1_000);
 
-export function openRetryBudget(): RetryBudget {
+export function openRetryBudget() {
   const spendings = openCallCounts(WINDOW_MS);
   return {
-    called: (upstream, nowMs) => addTo(spendings.of(upstream, nowMs).calls, nowMs),
-    take(upstream, nowMs) {
+    called: (upstream: string, nowMs: number) => addTo(spendings.of(upstream, nowMs).calls, nowMs),
+    /** Takes one retry and returns true while there is room. */
+    take(upstream: string, nowMs: number): boolean {
       const { calls, extra } = spendings.of(upstream, nowMs);
       if (sumOf(extra, nowMs) + 1 > Math.max(FLOOR, SHARE * sumOf(calls, nowMs))) return false;
       addTo(extra, nowMs);
       return true;
     },
-    spentElsewhere(upstream, spent, nowMs) {
+    /** Counts calls and retries of another process. */
+    spentElsewhere(upstream: string, spent: { readonly calls: number; readonly retries: number }, nowMs: number): void {
       const { calls, extra } = spendings.of(upstream, nowMs);
       addTo(calls, nowMs, spent.calls);
       addTo(extra, nowMs, spent.retries);

@@ -9,28 +9,24 @@ import type { Health } from "../health/health.ts";
 import { openCallCounts } from "../health/retry-budget.ts";
 import { addTo, sumOf } from "../health/sliding-count.ts";
 
-export interface Hedging {
-  /** A call of this route begins. The share of hedges refers to these calls. */
-  called(route: string, nowMs: number): void;
-  /**
-   * Returns the time from the beginning of the attempt at this target to the second one; `null` when too few latencies
-   * are known.
-   */
-  delayMs(hedge: Hedge, key: string): number | null;
-  /** Takes one hedge and returns true when the share and the retry budget have room. */
-  take(route: string, hedge: Hedge, upstream: string, nowMs: number): boolean;
-}
+export type Hedging = ReturnType<typeof openHedging>;
 
 /** Long enough that even a share of 5 % amounts to one call on a quiet route. */
 const WINDOW_MS = 5 * 60_000;
 const BUCKETS = 30;
 
-export function openHedging(health: Pick<Health, "p95Ms" | "takeRetry">): Hedging {
+export function openHedging(health: Pick<Health, "p95Ms" | "takeRetry">) {
   const routes = openCallCounts(WINDOW_MS, BUCKETS);
   return {
-    called: (route, nowMs) => addTo(routes.of(route, nowMs).calls, nowMs),
-    delayMs: (hedge, key) => (hedge.after === "p95" ? health.p95Ms(key) : hedge.after),
-    take(route, hedge, upstream, nowMs) {
+    /** A call of this route begins. The share of hedges refers to these calls. */
+    called: (route: string, nowMs: number) => addTo(routes.of(route, nowMs).calls, nowMs),
+    /**
+     * Returns the time from the beginning of the attempt at this target to the second one; `null` when too few latencies
+     * are known.
+     */
+    delayMs: (hedge: Hedge, key: string) => (hedge.after === "p95" ? health.p95Ms(key) : hedge.after),
+    /** Takes one hedge and returns true when the share and the retry budget have room. */
+    take(route: string, hedge: Hedge, upstream: string, nowMs: number): boolean {
       const { calls, extra } = routes.of(route, nowMs);
       if (sumOf(extra, nowMs) + 1 > hedge.maxExtra * sumOf(calls, nowMs) || !health.takeRetry(upstream, nowMs))
         return false;

@@ -34,15 +34,12 @@ export interface ExportBounds {
 }
 
 /** What an export is made of, which is read in another thread. */
-export interface ExportReads {
-  exportBounds(what: ExportedChain): Promise<ExportBounds>;
-  /** The links behind a number up to the last one, or the first of them; `null` when there is none. */
-  exportPage(chain: string, after: number, last: number): Promise<ExportPage | null>;
-}
+export type ExportReads = ReturnType<typeof exportReads>;
 
-export const exportReads = (reader: Reading): ExportReads => ({
-  exportBounds: (what) => boundsOf(reader, what),
-  async exportPage(chain, after, last) {
+export const exportReads = (reader: Reading) => ({
+  exportBounds: (what: ExportedChain) => boundsOf(reader, what),
+  /** The links behind a number up to the last one, or the first of them; `null` when there is none. */
+  async exportPage(chain: string, after: number, last: number): Promise<ExportPage | null> {
     const links = await reader.auditLinks(chain, after, Math.min(LINKS_AT_ONCE, last - after));
     const some = links.filter(({ sequence }) => sequence <= last);
     if (some.length === 0) return null;

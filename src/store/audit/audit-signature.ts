@@ -8,12 +8,7 @@ const PUBLIC_BYTES = 32;
 const PRIVATE_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 const PUBLIC_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 
-export interface AuditSigner {
-  /** 32 bytes in base64. */
-  readonly publicKey: string;
-  /** In base64. */
-  sign(text: string): string;
-}
+export type AuditSigner = ReturnType<typeof auditSigner>;
 
 /** Null when the text is no private key for Ed25519 in PEM. */
 export function signingKeyOf(pem: string): KeyObject | null {
@@ -26,12 +21,14 @@ export function signingKeyOf(pem: string): KeyObject | null {
 }
 
 /** `pem` is the key of the configuration; null derives one from the master key. */
-export function auditSigner(pem: string | null, masterKey: Uint8Array): AuditSigner {
+export function auditSigner(pem: string | null, masterKey: Uint8Array) {
   const key = (pem === null ? null : signingKeyOf(pem)) ?? derivedKey(masterKey);
   const encoded = createPublicKey(key).export({ format: "der", type: "spki" });
   return {
+    /** 32 bytes in base64. */
     publicKey: encoded.subarray(-PUBLIC_BYTES).toString("base64"),
-    sign: (text) => sign(null, Buffer.from(text), key).toString("base64"),
+    /** In base64. */
+    sign: (text: string) => sign(null, Buffer.from(text), key).toString("base64"),
   };
 }
 

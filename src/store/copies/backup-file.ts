@@ -37,17 +37,10 @@ const HEADER = z.object({
 });
 type Header = z.infer<typeof HEADER>;
 
-export interface BackupWriter {
-  /** One line of text, without a line break. */
-  line(text: string): void;
-  /** Writes the rest to the disk and closes the file. */
-  end(): void;
-  /** Closes the file without an end, if it is open: it is no backup. */
-  abandon(): void;
-}
+export type BackupWriter = ReturnType<typeof openBackupWriter>;
 
 /** Throws the system's error, also when the file exists already. */
-export function openBackupWriter(file: string, passphrase: string | null): BackupWriter {
+export function openBackupWriter(file: string, passphrase: string | null) {
   const handle = openSync(file, "wx", OWNERS_FILE);
   const salt = randomBytes(16);
   const header: Header = {
@@ -74,18 +67,21 @@ export function openBackupWriter(file: string, passphrase: string | null): Backu
   };
   writeAll(handle, first);
   return {
-    line(text) {
+    /** One line of text, without a line break. */
+    line(text: string): void {
       lines.push(text);
       bytes += text.length;
       if (bytes >= FRAME_BYTES) flush(false);
     },
-    end() {
+    /** Writes the rest to the disk and closes the file. */
+    end(): void {
       flush(true);
       fsyncSync(handle);
       isOpen = false;
       closeSync(handle);
     },
-    abandon() {
+    /** Closes the file without an end, if it is open: it is no backup. */
+    abandon(): void {
       if (isOpen) closeSync(handle);
     },
   };

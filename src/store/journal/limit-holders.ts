@@ -56,12 +56,7 @@ function holdersWith(dataFolder: string, name: RegExp): readonly string[] {
 }
 
 /** How many settlements of a worker its supervisor has applied: a number in a file that survives the supervisor. */
-export interface SettledFile {
-  readonly path: string;
-  applied(settlement: number): void;
-  /** To be called when nothing of the worker is open any more. */
-  remove(): void;
-}
+export type SettledFile = ReturnType<typeof openSettledFile>;
 
 const SETTLED = /^worker-([0-9a-f]{8})\.settled$/;
 const SETTLED_BYTES = 512;
@@ -73,14 +68,15 @@ function settledPath(dataFolder: string, holder: string): string {
 }
 
 /** The file is mapped into memory, so that a change is no system call. */
-export function openSettledFile(dataFolder: string, holder: string): SettledFile {
+export function openSettledFile(dataFolder: string, holder: string) {
   const path = settledPath(dataFolder, holder);
   writeFileSync(path, new Uint8Array(SETTLED_BYTES), { mode: OWNERS_FILE });
   const bytes = Bun.mmap(path, { shared: true });
   const numbers = new Float64Array(bytes.buffer, bytes.byteOffset, 1);
   return {
     path,
-    applied: (settlement) => void (numbers[0] = settlement),
+    applied: (settlement: number) => void (numbers[0] = settlement),
+    /** To be called when nothing of the worker is open any more. */
     remove: () => rmSync(path, { force: true }),
   };
 }

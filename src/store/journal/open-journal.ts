@@ -21,14 +21,7 @@ import {
   type JournalFindings,
   recordOfKilledCall,
 } from "./journal-recovery.ts";
-import {
-  type EarlierJournal,
-  type JournalState,
-  type KnownJournal,
-  lockIdentity,
-  readState,
-  writeState,
-} from "./journal-state.ts";
+import { type JournalState, type KnownJournal, lockIdentity, readState, writeState } from "./journal-state.ts";
 import type { JournalledCounts } from "./journalled-counts.ts";
 import { JournalShipper, type Progress } from "./journal-shipper.ts";
 import type { ShippedPlace } from "./ledger.ts";
@@ -224,19 +217,8 @@ function isCopy(state: JournalState | null, lock: string): boolean {
   return state !== null && state.lock !== lock;
 }
 
-interface OpenState {
-  readonly name: string;
-  readonly firstSegment: number;
-  /** The stored state of this journal, unless it is a copy, and of the journals that it continues. */
-  readonly known: readonly EarlierJournal[];
-  /** Takes what the database has answered. */
-  learned(lastOf: (journal: string) => ShippedPlace | null): void;
-  /** Rejects with the system's error. */
-  keep(written: JournalPlace, progress: Progress | null): Promise<void>;
-}
-
 /** A copy continues under a new name, because the original may run on as well. Segment numbers continue in any case. */
-function openState({ findings, state, lock }: Found, folder: string, disk: JournalDisk): OpenState {
+function openState({ findings, state, lock }: Found, folder: string, disk: JournalDisk) {
   const own = isCopy(state, lock) ? null : state;
   const before = state === null ? [] : [{ ...knownOf(state, findings), isMet: false }];
   let earlier = [...(state?.earlier ?? []), ...(own === null ? before : [])].slice(-MAX_EARLIER);
@@ -250,9 +232,13 @@ function openState({ findings, state, lock }: Found, folder: string, disk: Journ
   return {
     name,
     firstSegment,
+    /** The stored state of this journal, unless it is a copy, and of the journals that it continues. */
     known: own === null ? earlier : [...earlier, ...before],
-    learned: (lastOf) => void (earlier = [...earlierInDatabase(earlier, lastOf)]),
-    async keep(written, progress) {
+    /** Takes what the database has answered. */
+    learned: (lastOf: (journal: string) => ShippedPlace | null) =>
+      void (earlier = [...earlierInDatabase(earlier, lastOf)]),
+    /** Rejects with the system's error. */
+    async keep(written: JournalPlace, progress: Progress | null): Promise<void> {
       if (progress !== null) {
         const { place, rows, lastMs } = progress;
         shipped =

@@ -11,36 +11,30 @@ export interface ProxySettings {
   readonly exceptions: string;
 }
 
-export interface HttpProxy {
-  /** A name or an IP address, without brackets. */
-  readonly hostname: string;
-  readonly port: number;
-  /** Undefined for a proxy that is called in plain text, empty for an https proxy at an IP address. */
-  readonly serverName: string | undefined;
-  /** The field Proxy-Authorization with its line end; empty when the proxy needs no credentials. */
-  readonly authorization: string;
-  /**
-   * Whether a call goes through the proxy. `host` is the URL's, in lower case and without brackets; `pinnedAddress` is
-   * the checked address of it.
-   */
-  serves(host: string, port: number, pinnedAddress: string | undefined): boolean;
-}
+export type HttpProxy = ReturnType<typeof openHttpProxy>;
 
 /** The proxy in errors. They name the setting and not the address, because callers can read some of them. */
 export const PROXY = "the gateway's proxy (server.upstream_proxy)";
 
 /** Throws TypeError for a text that is not a URL. */
-export function openHttpProxy({ url: address, exceptions }: ProxySettings): HttpProxy {
+export function openHttpProxy({ url: address, exceptions }: ProxySettings) {
   const url = new URL(address);
   const isSecure = url.protocol === "https:";
   const hostname = withoutBrackets(url.hostname);
   const isException = exceptionMatcher(exceptions);
   return {
+    /** A name or an IP address, without brackets. */
     hostname,
     port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port),
+    /** Undefined for a proxy that is called in plain text, empty for an https proxy at an IP address. */
     serverName: isSecure ? (isIP(hostname) === 0 ? hostname : "") : undefined,
+    /** The field Proxy-Authorization with its line end; empty when the proxy needs no credentials. */
     authorization: authorizationField(url),
-    serves: (host, port, pinnedAddress) =>
+    /**
+     * Whether a call goes through the proxy. `host` is the URL's, in lower case and without brackets; `pinnedAddress` is
+     * the checked address of it.
+     */
+    serves: (host: string, port: number, pinnedAddress: string | undefined) =>
       !isException(host, port) && (pinnedAddress === undefined || !isException(pinnedAddress, port)),
   };
 }

@@ -15,20 +15,15 @@ export interface CallContent {
   readonly left_out?: { readonly messages: number; readonly tools: number; readonly answer_cut: boolean };
 }
 
-export interface OpenedContent {
-  readonly content: CallContent | null;
-  readonly error: Error | null;
-  readonly isReading: boolean;
-  /** Each reading is written to the audit log. */
-  readonly read: () => void;
-}
+export type OpenedContent = ReturnType<typeof useContent>;
 
 /** Content is in the state of the page only: it is neither in the cache of answers nor kept when the page is left. */
-export function useContent(call: Pick<CallDetail, "trace_id" | "tenant_id" | "project_id"> | undefined): OpenedContent {
+export function useContent(call: Pick<CallDetail, "trace_id" | "tenant_id" | "project_id"> | undefined) {
   const api = useApi();
   const [content, setContent] = useState<CallContent | null>(null);
   const [error, setError] = useState<Error | null>(null);
   const [isReading, setIsReading] = useState(false);
+  /** Each reading is written to the audit log. */
   const read = async (): Promise<void> => {
     if (call === undefined) return;
     setIsReading(true);

@@ -5,21 +5,15 @@ import { eventsIn } from "../../live/call-stream.ts";
 import { type Answer, NO_ANSWER, type Run, type RunEvent, withData } from "./chat-run.ts";
 import type { JsonObject } from "./play-request.ts";
 
-interface Running {
-  readonly run: Run | null;
-  /** `replayed` is the trace id of the call that this one repeats, for the audit log. */
-  readonly start: (sent: JsonObject, projectId: string, replayed: string | null) => Promise<void>;
-  readonly stop: () => void;
-}
-
 const PATH = "/v1/chat/completions";
 
-export function useRun(): Running {
+export function useRun() {
   const api = useApi();
   const [run, setRun] = useState<Run | null>(null);
   const abort = useRef<AbortController | null>(null);
   useEffect(() => () => abort.current?.abort(), []);
   const stop = useCallback(() => abort.current?.abort(), []);
+  /** `replayed` is the trace id of the call that this one repeats, for the audit log. */
   const start = useCallback(
     async (sent: JsonObject, projectId: string, replayed: string | null) => {
       abort.current?.abort();
