@@ -6,7 +6,6 @@ import { lazy, memoizeBounded } from "../core/memoization.ts";
 import { isZoneOrOffset } from "../core/configured/time-zone.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode, Environment } from "@marcbachmann/cel-js";
-import type { RE2JS } from "re2js";
 import {
   type ConditionFacts,
   type ConditionVariable,
@@ -222,13 +221,8 @@ function withinBound(list: { readonly length?: number; readonly size?: number })
   return list;
 }
 
-interface Pattern {
-  readonly matcher: RE2JS;
-  readonly size: number;
-}
-
 /** Only patterns of loaded rules get here. */
-const patternOf = memoizeBounded(MAX_KNOWN, (pattern: string): Pattern => ({
+const patternOf = memoizeBounded(MAX_KNOWN, (pattern: string) => ({
   matcher: linearPattern(pattern),
   size: instructionsOf(pattern),
 }));

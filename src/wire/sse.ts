@@ -52,12 +52,12 @@ export interface EventReceiver {
 export function createSseParser(options: { readonly maxEventBytes: number }): SseParser {
   const { maxEventBytes } = options;
   const lines = createLineBuffer();
-  const reader = createEventReader(maxEventBytes);
+  const readEvents = createEventReader(maxEventBytes);
   let fault: UpstreamFault | null = null;
 
   /** Stores the fault that the next call throws. */
   function readTo(text: string, receiver: EventReceiver): void {
-    const tooLarge = reader.read(text, receiver) ?? (lines.heldBytes() > maxEventBytes ? "A line" : null);
+    const tooLarge = readEvents(text, receiver) ?? (lines.heldBytes() > maxEventBytes ? "A line" : null);
     if (tooLarge !== null)
       fault = new UpstreamFault("too_large", `${tooLarge} of the event stream is larger than ${maxEventBytes} bytes.`);
   }
@@ -103,15 +103,7 @@ class EventList implements EventReceiver {
   }
 }
 
-interface EventReader {
-  /**
-   * Hands over the events that end in `text`, which consists of complete lines. Returns what exceeds the bound, after
-   * which the reader must not be used any more, or null.
-   */
-  read(text: string, receiver: EventReceiver): string | null;
-}
-
-function createEventReader(maxEventBytes: number): EventReader {
+function createEventReader(maxEventBytes: number) {
   let name = "";
   let dataLines: string[] = [];
   let dataBytes = 0;
@@ -151,7 +143,11 @@ function createEventReader(maxEventBytes: number): EventReader {
     dataBytes = 0;
   }
 
-  function read(decoded: string, receiver: EventReceiver): string | null {
+  /**
+   * Hands over the events that end in `decoded`, which consists of complete lines. Returns what exceeds the bound, after
+   * which the reader must not be used any more, or null.
+   */
+  return function read(decoded: string, receiver: EventReceiver): string | null {
     if (decoded === "") return null;
     const text = held + withLineFeeds(decoded);
     held = "";
@@ -185,7 +181,5 @@ function createEventReader(maxEventBytes: number): EventReader {
       start = end + 1;
     }
     return null;
-  }
-
-  return { read };
+  };
 }

@@ -11,15 +11,6 @@ import type { Target } from "../../core/target.ts";
 import { dialectOf } from "../../providers/interface/dialect.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
 
-export interface FittedConversation {
-  readonly request: ChatRequest;
-  /**
-   * The members that were left out, each place once and without indexes: `messages[].name`,
-   * `messages[].tool_calls[].extra_content`.
-   */
-  readonly left: readonly string[];
-}
-
 /** Only such names are reported, because the caller chooses the names of members and the report is sent in a header. */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;
 const MAX_NAMES = 32;
@@ -36,7 +27,11 @@ class Left {
   }
 }
 
-export function fitConversation(request: ChatRequest, members: ConversationMembers): FittedConversation {
+/**
+ * `left` of the result are the members that were left out, each place once and without indexes: `messages[].name`,
+ * `messages[].tool_calls[].extra_content`.
+ */
+export function fitConversation(request: ChatRequest, members: ConversationMembers) {
   const left = new Left();
   const {
     params: { tools: offered },

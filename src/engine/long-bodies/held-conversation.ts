@@ -108,20 +108,11 @@ export function unansweredText({ messages, options }: ChatRequest, maxCharacters
 /** Shorter members stay in the text beside the conversation. */
 const LONG_MEMBER = 16_384;
 
-export interface TextWithoutConversation {
-  readonly text: string;
-  /** The names of other members that were replaced by placeholders. */
-  readonly members: readonly string[];
-}
-
 /**
  * Returns the text of a request with placeholders for its conversation and for long members that the gateway does not
- * know. Throws `invalid_request` if it is still too long.
+ * know, and the names of these members. Throws `invalid_request` if it is still too long.
  */
-export function textWithoutConversation(
-  { text, members }: RequestSource,
-  maxCharacters: number,
-): TextWithoutConversation {
+export function textWithoutConversation({ text, members }: RequestSource, maxCharacters: number) {
   const held: string[] = [];
   let rest = "";
   let copied = 0;

@@ -6,7 +6,6 @@
 import { amountOf, costBound } from "../../accounting/cost.ts";
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import { rateFor } from "../../accounting/price.ts";
-import type { CurrentPrice } from "../../accounting/price-book.ts";
 import { expectedPrice } from "../../accounting/price-factors.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
@@ -25,19 +24,7 @@ const NOTHING: AttemptEstimate = {
 };
 
 /** Costs are in nano-dollars and rates in nano-dollars for a million tokens; a value is `null` when it is not known. */
-export interface CostEstimate {
-  readonly promptTokens: number;
-  readonly bound: number | null;
-  readonly boundFrom: "request" | "model" | null;
-  readonly choices: number;
-  readonly price: CurrentPrice | null;
-  readonly prompt: number | null;
-  readonly completion: number | null;
-  readonly promptCost: number | null;
-  readonly completionCost: number | null;
-}
-
-export function costEstimate(request: ChatRequest, at: PricedTarget, prices: CallPrices): CostEstimate {
+export function costEstimate(request: ChatRequest, at: PricedTarget, prices: CallPrices) {
   const price = prices.known(at);
   const requested = requestedOutput(request);
   const bound = requested ?? at.target.facts.maxOutputTokens;

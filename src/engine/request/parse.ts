@@ -125,17 +125,11 @@ export function parsedBody(text: string, bounds: BodyBounds | null): ReturnType<
   }
 }
 
-interface Classified {
-  readonly gateway: Readonly<Record<string, Json>>;
-  readonly common: Readonly<Record<string, Json>>;
-  readonly extra: JsonObject;
-}
-
 /**
  * Puts each field into its class and checks it. null means "not set" (promise 5.2), except in fields that are passed
  * through untouched.
  */
-function classify(body: JsonObject, unchecked: ReadonlySet<string>): Classified {
+function classify(body: JsonObject, unchecked: ReadonlySet<string>) {
   const gateway: Record<string, Json> = {};
   const common: Record<string, Json> = {};
   const extra: Record<string, Json> = {};

@@ -36,18 +36,8 @@ export function streamByBeginning(
   };
 }
 
-interface Beginning {
-  readonly parts: readonly Uint8Array[];
-  readonly isStream: boolean;
-}
-
 /** A body whose first `maxBytes` bytes leave it open is an answer. Throws what the body throws. */
-async function readBeginning(
-  body: UpstreamBody,
-  framing: Framing,
-  maxBytes: number,
-  clock: CallClock,
-): Promise<Beginning> {
+async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: number, clock: CallClock) {
   const isStreamAfter = BEGINNINGS[framing]?.();
   const parts: Uint8Array[] = [];
   if (isStreamAfter === undefined) return { parts, isStream: false };

@@ -2,7 +2,6 @@
 // `output_format`. https://platform.claude.com/docs/en/build-with-claude/effort, .../adaptive-thinking
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { type CommonParameter } from "../../core/params.ts";
 import { invalid, objectAt } from "../../core/refusals.ts";
 import { given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
@@ -14,13 +13,8 @@ const MIN_BUDGET = 1_024;
 const LOW_BUDGET = 4_096;
 const MEDIUM_BUDGET = 16_384;
 
-export interface TranslatedOutput {
-  readonly params: JsonObject;
-  /** Parameters that may be left out where the target lacks them. */
-  readonly advisory: readonly CommonParameter[];
-}
-
-export function translateOutput(body: JsonObject, left: Untranslated[]): TranslatedOutput {
+/** `advisory` of the result are parameters that may be left out where the target lacks them. */
+export function translateOutput(body: JsonObject, left: Untranslated[]) {
   const config = given(body, "output_config") ?? {};
   if (!isObject(config)) throw invalid("output_config", "an object", config);
   for (const name of Object.keys(config))
@@ -35,7 +29,7 @@ export function translateOutput(body: JsonObject, left: Untranslated[]): Transla
       ...(effort !== null && { reasoning_effort: effort }),
       ...(format !== undefined && responseFormat(format, formatPath, left)),
     },
-    advisory: effort !== null && isAdvisory ? ["reasoning_effort"] : [],
+    advisory: effort !== null && isAdvisory ? (["reasoning_effort"] as const) : [],
   };
 }
 

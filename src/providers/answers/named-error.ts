@@ -4,21 +4,16 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ErrorAnswer, FailureClass } from "../interface/upstream-failure.ts";
 import { describeErrorBody, filled, JUDGED_CHARACTERS, readErrorJson } from "./error-body.ts";
 
-export interface NamedError {
-  /** The vendor's message, or a sentence about a body without one. It is short enough for patterns. */
-  readonly text: string;
-  /** The object that holds the message. It is empty when the body is a bare text, or not JSON. */
-  readonly error: JsonObject;
-  /** The object around it, or the same object. */
-  readonly outer: JsonObject;
-}
-
-/** `within` returns the error inside the outer object, if it is not that object. `messages` are names of its message. */
+/**
+ * `within` returns the error inside the outer object, if it is not that object. `messages` are names of its message. The
+ * result has the message, or a sentence about a body without one, short enough for patterns; the object that holds it,
+ * which is empty when the body is a bare text or not JSON; and the object around that, or the same object.
+ */
 export function readNamedError(
   { status, body }: ErrorAnswer,
   within: (outer: JsonObject) => Json | undefined,
   messages: readonly string[],
-): NamedError {
+) {
   const sent = onlyOf(readErrorJson(body));
   const outer = isObject(sent) ? sent : {};
   const error = onlyOf(within(outer) ?? sent);

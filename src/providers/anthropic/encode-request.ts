@@ -41,19 +41,11 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
 }
 
-export interface EncodedMessages {
-  readonly body: JsonObject;
-  /** Beta features that the body needs. */
-  readonly betas: readonly string[];
-  readonly memo: JsonOutputMemo;
-  readonly mapped: readonly string[];
-}
-
 /**
  * The body with all pass-through fields, for every platform that serves the Messages API. `facts` state what the model
- * accepts there. Throws as encodeRequest does.
+ * accepts there; `betas` of the result are beta features that the body needs. Throws as encodeRequest does.
  */
-export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts): EncodedMessages {
+export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts) {
   const { params, extra } = request;
   const conversation = encodeConversation(request.messages, facts);
   const json = planJsonOutput(params.response_format, {

@@ -17,11 +17,6 @@ import { isGemini3OrLater, takesSystemInstruction } from "./models.ts";
 import type { GeminiPlatform } from "./platform.ts";
 import { googleExtra, signatureOf, signaturesOf, SKIP_VALIDATION, withSignature } from "./signatures.ts";
 
-export interface EncodedConversation {
-  readonly systemInstruction: JsonObject | null;
-  readonly contents: readonly JsonObject[];
-}
-
 /** Adjacent messages of one kind become one turn. Function responses get a turn of their own. */
 type TurnKind = "user" | "model" | "responses";
 interface Turn {
@@ -48,11 +43,7 @@ interface Walk extends Reader {
 }
 
 /** Throws GatewayError with the path. */
-export function encodeConversation(
-  messages: readonly Message[],
-  reader: Reader,
-  joins: Joins = null,
-): EncodedConversation {
+export function encodeConversation(messages: readonly Message[], reader: Reader, joins: Joins = null) {
   const { model } = reader;
   const walk: Walk = { turns: [], system: [], calls: new Map(), joins, ...reader };
   messages.forEach((message, index) => encodeMessage(message, `messages[${index}]`, walk));

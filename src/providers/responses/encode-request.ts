@@ -23,11 +23,6 @@ const RESERVED: ReadonlySet<string> = new Set([
   "prompt",
 ]);
 
-export interface EncodedBody {
-  readonly body: JsonObject;
-  readonly mapped: readonly string[];
-}
-
 /**
  * `messages` are those of the request as they go to this provider. Throws GatewayError `unsupported_content_block`,
  * `invalid_request` or `reserved_parameter` with the path.
@@ -37,7 +32,7 @@ export function encodeBody(
   messages: readonly Message[],
   model: string,
   back: ReasoningBack,
-): EncodedBody {
+) {
   const { include, ...passed } = extra;
   const reserved = Object.keys(passed).find((name) => RESERVED.has(name));
   if (reserved !== undefined) throw conflict(reserved);

@@ -2,17 +2,11 @@
 // space that follows it. White space at the start of a text is a word of its own.
 import type { Message } from "../../core/chat.ts";
 
-export interface CountedWords {
-  readonly words: number;
-  /** Where the last of these words ends. */
-  readonly end: number;
-}
-
 /**
  * Counts the first words of a text, at most `most`, without creating a string for each, because a long prompt has
- * millions.
+ * millions. `end` of the result is where the last of these words ends.
  */
-export function countWords(text: string, most = Number.POSITIVE_INFINITY): CountedWords {
+export function countWords(text: string, most = Number.POSITIVE_INFINITY) {
   let words = 0;
   let isAfterSpace = true;
   for (let at = 0; at < text.length; at++) {

@@ -46,13 +46,6 @@ interface Block {
   readonly lastMs: number;
 }
 
-/** Blocks of a transaction, which are written when it is known which records are kept. */
-export interface BlockPlan {
-  write(db: Db): Promise<void>;
-  /** To be called when the transaction is committed. */
-  committed(): void;
-}
-
 interface PlannedBlock {
   readonly id: bigint;
   /** The block to which the records are added. */
@@ -65,14 +58,14 @@ export class BlockWriter {
   /** The last block, while there is room in it. Only one transaction at a time has it. */
   #open: Block | null = null;
 
-  /** Gives each record a block. */
-  plan(records: readonly KeptRecord[]): BlockPlan {
+  /** Gives each record of a transaction a block. The blocks are written when it is known which records are kept. */
+  plan(records: readonly KeptRecord[]) {
     const open = this.#open;
     this.#open = null;
     const planned = plannedBlocks(records, open);
     let last = open;
     return {
-      write: async (db) => {
+      write: async (db: Db) => {
         for (const { onto, id, records: all } of planned) {
           const kept = all.filter(({ isKept }) => isKept);
           if (kept.length === 0) continue;
@@ -82,6 +75,7 @@ export class BlockWriter {
           last = isWhole ? block : null;
         }
       },
+      /** To be called when the transaction is committed. */
       committed: () => {
         if (last !== null && last.records < MOST_RECORDS && last.bytes < MOST_BYTES)
           // A copy, which does not hold the memory of the whole batch.

@@ -12,12 +12,6 @@ import { RequestThread } from "../../wire/request-thread.ts";
 import type { DatabasePlace } from "./database.ts";
 import { StoreError, type StoreErrorKind } from "../store-error.ts";
 
-export interface QuestionThread<Method extends string> {
-  /** Tenants take turns, and what is urgent goes before what waits. Rejects with a GatewayError or a StoreError. */
-  ask<T>(method: Method, args: readonly unknown[], tenant: string | null, isUrgent?: boolean): Promise<T>;
-  close(): Promise<void>;
-}
-
 /** What the thread's program gets as its `workerData`. */
 export interface QuestionSetup {
   readonly place: DatabasePlace;
@@ -40,7 +34,7 @@ export interface QuestionThreadOptions extends QuestionSetup {
 const IDLE_MS = 120_000;
 const STOPPED = Symbol("stopped");
 
-export function openQuestionThread<Method extends string>(options: QuestionThreadOptions): QuestionThread<Method> {
+export function openQuestionThread<Method extends string>(options: QuestionThreadOptions) {
   const { atOnce, limitMs, idleMs = IDLE_MS, what } = options;
   const turn = openGate(atOnce, `Too many questions (${what}) are waiting`);
   /** Threads that were ended because of one question. The others that they had are asked again, in another thread. */
@@ -86,8 +80,10 @@ export function openQuestionThread<Method extends string>(options: QuestionThrea
     }
   };
   return {
-    ask: (method, args, tenant, isUrgent) => turn(() => answered(method, args), tenant, isUrgent),
-    async close() {
+    /** Tenants take turns, and what is urgent goes before what waits. Rejects with a GatewayError or a StoreError. */
+    ask: <T>(method: Method, args: readonly unknown[], tenant: string | null, isUrgent?: boolean) =>
+      turn(() => answered<T>(method, args), tenant, isUrgent),
+    async close(): Promise<void> {
       isClosed = true;
       rest();
       await end();

@@ -5,7 +5,7 @@ import { useCallback, useEffect, useMemo, useRef } from "react";
 import { type ApiError } from "../../api/api.ts";
 import type { LoggedCall, LogPage } from "../../api/types.ts";
 import { useApi } from "../../api/use-api.tsx";
-import { type LiveState, useLive } from "../../live/use-live.ts";
+import { useLive } from "../../live/use-live.ts";
 import { MOST_NEW, newestFirst, NOTHING, withBatch } from "./rows.ts";
 
 const EVERY_MS = 10_000;
@@ -27,16 +27,7 @@ export interface NewCallsQuery {
   readonly isLive: boolean;
 }
 
-export interface NewCallsSince {
-  /** The newest first. */
-  readonly fresh: readonly LoggedCall[];
-  readonly tokenNames: LogPage["token_names"];
-  /** There are more, so that the list has to be read anew. */
-  readonly isMore: boolean;
-  readonly live: LiveState;
-}
-
-export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: NewCallsQuery): NewCallsSince {
+export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: NewCallsQuery) {
   const api = useApi();
   const queries = useQueryClient();
   // the gateway's own time, which the browser's may differ from
@@ -78,8 +69,10 @@ export function useNewCalls({ path, hasFilter, rows, asOfMs, isOn, isLive }: New
     const all = [...asked.data, ...streamed.data].filter(({ trace_id }) => !shown.has(trace_id));
     const fresh = new Map(all.map((call) => [call.trace_id, call]));
     return {
+      /** The newest first. */
       fresh: newestFirst([...fresh.values()]),
       tokenNames: { ...asked.token_names, ...streamed.token_names },
+      /** There are more, so that the list has to be read anew. */
       isMore: asked.next_cursor !== null || streamed.next_cursor !== null || fresh.size > MOST_NEW,
       live,
     };
