@@ -5,8 +5,8 @@ import type { Actor, AuditNote, FirstIdentities, Identities } from "./records.ts
 import type { Contents } from "./configuration/contents.ts";
 import type { Reader } from "./reader.ts";
 import type { SchemaReview } from "./database/contraction-schema.ts";
-import type { DraftTable } from "./configuration/drafts.ts";
-import type { SessionTable } from "./identity/sessions.ts";
+import type { DraftTable } from "./configuration/kysely-drafts.ts";
+import type { SessionTable } from "./identity/kysely-sessions.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 
 export interface Reencryption {

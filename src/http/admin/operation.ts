@@ -18,7 +18,7 @@ import type { AuditReads } from "../../store/audit/audit-reads.ts";
 import type { AuditSigner } from "../../store/audit/audit-signature.ts";
 import type { CallStore } from "../../store/calls/calls.ts";
 import type { ContentStore } from "../../store/calls/content-store.ts";
-import type { DraftTable } from "../../store/configuration/drafts.ts";
+import type { DraftTable } from "../../store/configuration/kysely-drafts.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
 import { dryRunQuery } from "./schemas.ts";

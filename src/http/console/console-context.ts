@@ -7,7 +7,7 @@ import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { Reader } from "../../store/reader.ts";
 import type { Actor, AuditNote } from "../../store/records.ts";
-import type { SessionTable } from "../../store/identity/sessions.ts";
+import type { SessionTable } from "../../store/identity/kysely-sessions.ts";
 import type { Changed, Writer } from "../../store/writer.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { CallingSession } from "../admin/operation.ts";

@@ -24,15 +24,3 @@ export interface StoredDraft extends DraftPlace {
 export function draftTextPlace({ tenantId, projectId, owner, kind, name }: DraftPlace): string {
   return `draft/${JSON.stringify([tenantId, projectId, owner, kind, name])}`;
 }
-
-/** Every method throws StoreError. */
-export interface DraftTable {
-  /** Replaces the draft that was there; the oldest of an owner go when there are too many. */
-  saveDraft(draft: StoredDraft): Promise<void>;
-  /** `null` also for a draft whose text cannot be decrypted: nobody can go on with it. */
-  findDraft(place: DraftPlace): Promise<StoredDraft | null>;
-  /** Of one owner in one place, the newest first. */
-  listDrafts(place: Omit<DraftPlace, "kind" | "name">): Promise<readonly Omit<StoredDraft, "text">[]>;
-  /** Returns whether there was one. */
-  removeDraft(place: DraftPlace): Promise<boolean>;
-}

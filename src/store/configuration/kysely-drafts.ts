@@ -2,7 +2,7 @@
 import { type Kysely, type SelectQueryBuilder, sql } from "kysely";
 import { type ConfiguredKind, isConfiguredKind } from "../../core/configured/configured.ts";
 import { DRAFT } from "./draft-schema.ts";
-import { type DraftPlace, type DraftTable, draftTextPlace } from "./drafts.ts";
+import { type DraftPlace, draftTextPlace, type StoredDraft } from "./drafts.ts";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { keptIn, rowOf } from "../database/columns.ts";
 import { exactly } from "../database/pages.ts";
@@ -17,10 +17,13 @@ type Owned = Omit<DraftPlace, "kind" | "name">;
 /** Of one owner in one place. */
 const MOST_DRAFTS = 100;
 
-/** With `cipher` null no draft can be saved or read. */
-export function draftTable(db: Db, cipher: SecretCipher | null): DraftTable {
+export type DraftTable = ReturnType<typeof draftTable>;
+
+/** With `cipher` null no draft can be saved or read. Every method throws StoreError. */
+export function draftTable(db: Db, cipher: SecretCipher | null) {
   return {
-    async saveDraft(draft) {
+    /** Replaces the draft that was there; the oldest of an owner go when there are too many. */
+    async saveDraft(draft: StoredDraft): Promise<void> {
       if (cipher === null) throw new StoreError("encryption", "There is no master key to encrypt drafts with.");
       await beginWriting(db).execute(async (tx) => {
         const { text, base, saved_at_ms, ...key } = rowOf(DRAFT, {
@@ -47,7 +50,8 @@ export function draftTable(db: Db, cipher: SecretCipher | null): DraftTable {
         for (const { kind, name } of kept) await removed(tx, { ...draft, kind: kind as ConfiguredKind, name });
       });
     },
-    async findDraft(place) {
+    /** `null` also for a draft whose text cannot be decrypted: nobody can go on with it. */
+    async findDraft(place: DraftPlace): Promise<StoredDraft | null> {
       const row = await of(db, place)
         .where(exactly<Row>({ kind: place.kind, name: place.name }))
         .limit(1)
@@ -55,11 +59,13 @@ export function draftTable(db: Db, cipher: SecretCipher | null): DraftTable {
       const text = row === undefined ? null : textOf(row.text, place, cipher);
       return text === null ? null : { ...keptIn(DRAFT, row!), text };
     },
-    listDrafts: async (place) =>
+    /** Of one owner in one place, the newest first. */
+    listDrafts: async (place: Owned): Promise<readonly Omit<StoredDraft, "text">[]> =>
       (await of(db, place).limit(sql.lit(MOST_DRAFTS)).execute())
         .filter(({ kind }) => isConfiguredKind(kind))
         .map((row) => keptIn(DRAFT, row)),
-    removeDraft: (place) => removed(db, place),
+    /** Returns whether there was one. */
+    removeDraft: (place: DraftPlace) => removed(db, place),
   };
 }
 

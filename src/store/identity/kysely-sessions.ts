@@ -4,7 +4,7 @@ import { byNewest, having, readFirst, readPage } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import type { Schema } from "../schema.ts";
-import { CODE, SESSION, type SessionFilter, type SessionTable, type StoredSession } from "./sessions.ts";
+import { CODE, type LoginCode, SESSION, type SessionFilter, type StoredSession } from "./sessions.ts";
 
 type Db = Kysely<Schema>;
 
@@ -15,32 +15,38 @@ const REMOVED_AT_ONCE = 200;
 const NEWEST = byNewest("sessions", "started_at_ms");
 const sessionOf = (row: Schema["console_sessions"]): StoredSession => keptIn(SESSION, row);
 
-export function sessionTable(db: Db): SessionTable {
+export type SessionTable = ReturnType<typeof sessionTable>;
+
+export function sessionTable(db: Db) {
   return {
-    async openSession(session) {
+    /** Also removes some of those that have ended. */
+    async openSession(session: StoredSession): Promise<void> {
       await removeEnded(db, session.startedAtMs);
       await db.insertInto("console_sessions").values(rowOf(SESSION, session)).execute();
     },
-    findSession: (secretHash) =>
+    findSession: (secretHash: string) =>
       readFirst(db.selectFrom("console_sessions").selectAll().where("secret_hash", "=", secretHash), sessionOf),
-    async sessionSeen(secretHash, atMs) {
+    async sessionSeen(secretHash: string, atMs: number): Promise<void> {
       await db
         .updateTable("console_sessions")
         .set({ seen_at_ms: toInteger(atMs) })
         .where("secret_hash", "=", secretHash)
         .execute();
     },
-    endSession: async (id) =>
+    /** Returns whether there was such a session. */
+    endSession: async (id: string) =>
       (await db.deleteFrom("console_sessions").where("id", "=", id).executeTakeFirst()).numDeletedRows > 0n,
-    async keepCode(code) {
+    async keepCode(code: LoginCode): Promise<void> {
       await db.insertInto("console_codes").values(rowOf(CODE, code)).execute();
     },
-    async takeCode(codeHash, nowMs) {
+    /** Returns a code that has not expired, once: of several that take it at the same time, one gets it. */
+    async takeCode(codeHash: string, nowMs: number): Promise<LoginCode | null> {
       await db.deleteFrom("console_codes").where("expires_at_ms", "<=", toInteger(nowMs)).execute();
       const taking = db.deleteFrom("console_codes").where("code_hash", "=", codeHash).returningAll();
       return await readFirst(taking, (row) => keptIn(CODE, row));
     },
-    async loginFailures(keys, sinceMs) {
+    /** The failures of each key since the beginning of its window, or 0. */
+    async loginFailures(keys: readonly string[], sinceMs: number): Promise<readonly number[]> {
       const rows = await db
         .selectFrom("login_failures")
         .select(["failure_key", "failures"])
@@ -50,7 +56,8 @@ export function sessionTable(db: Db): SessionTable {
       const counts = new Map(rows.map((row) => [row.failure_key, Number(row.failures)]));
       return keys.map((key) => counts.get(key) ?? 0);
     },
-    async addLoginFailure(keys, nowMs, sinceMs) {
+    /** Adds one to the failures of each key, and begins a new window where the last one began before `sinceMs`. */
+    async addLoginFailure(keys: readonly string[], nowMs: number, sinceMs: number): Promise<void> {
       const oldest = toInteger(nowMs - FAILURES_KEPT_MS);
       await db.deleteFrom("login_failures").where("since_ms", "<", oldest).execute();
       for (const key of keys.toSorted()) await addFailure(db, key, toInteger(nowMs), toInteger(sinceMs));

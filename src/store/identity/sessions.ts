@@ -1,6 +1,6 @@
-// The port to sessions of the web console, the one-time codes of its login links, and the count of logins that failed.
-// They stand in the database so that every replica and worker knows them, and none of them changes the snapshot. Secrets
-// are kept as hashes only. Part of the store (store.ts), whose reader lists them and whose writer ends those of others.
+// Sessions of the web console, the one-time codes of its login links, and the count of logins that failed, as they are kept:
+// in the database, so that every replica and worker knows them, and without a change of the snapshot. Secrets are kept as
+// hashes only. Part of the store (store.ts), whose reader lists them and whose writer ends those of others.
 import { integer, type KeptIn, oneOf, text, textOrNull, texts } from "../database/columns.ts";
 
 /** How the person of a session has logged in. */
@@ -50,22 +50,4 @@ export interface SessionFilter {
   /** `null` selects the sessions of project tokens. */
   readonly userId?: string | null;
   readonly tokenId?: string;
-}
-
-export interface SessionTable {
-  /** Also removes some of those that have ended. */
-  openSession(session: StoredSession): Promise<void>;
-  findSession(secretHash: string): Promise<StoredSession | null>;
-  sessionSeen(secretHash: string, atMs: number): Promise<void>;
-  /** Returns whether there was such a session. */
-  endSession(id: string): Promise<boolean>;
-
-  keepCode(code: LoginCode): Promise<void>;
-  /** Returns a code that has not expired, once: of several that take it at the same time, one gets it. */
-  takeCode(codeHash: string, nowMs: number): Promise<LoginCode | null>;
-
-  /** The failures of each key since the beginning of its window, or 0. */
-  loginFailures(keys: readonly string[], sinceMs: number): Promise<readonly number[]>;
-  /** Adds one to the failures of each key, and begins a new window where the last one began before `sinceMs`. */
-  addLoginFailure(keys: readonly string[], nowMs: number, sinceMs: number): Promise<void>;
 }
