@@ -6,17 +6,9 @@ import { GuardedText } from "./guarded-text.ts";
 import { openDetector, workOf } from "./compile-guard.ts";
 
 /** A policy with a guard, in the form in which it is passed to another thread. */
-export interface SentGuard {
-  readonly id: string;
-  readonly name: string;
-  readonly mode: "enforce" | "audit";
-  readonly action: "block" | "mask";
-  readonly mask: string | null;
-  readonly onError: "block" | "allow";
-  readonly sources: readonly string[];
-}
+export type SentGuard = ReturnType<typeof sentGuard>;
 
-export function sentGuard({ id, name, mode, guard }: GuardPolicy): SentGuard {
+export function sentGuard({ id, name, mode, guard }: GuardPolicy) {
   return {
     id,
     name,

@@ -10,9 +10,9 @@ import type { GatewayName } from "./gateway-names.ts";
 import { litellm } from "./litellm/import-litellm.ts";
 import { openrouter } from "./openrouter/import-openrouter.ts";
 import { portkey } from "./portkey/import-portkey.ts";
-import { type Needs, needsOf } from "./needs.ts";
-import { type MissingTarget, openReport, type ReportLine, type OpenReport } from "./report.ts";
-import { openSecrets, type SecretFile, type Secrets } from "./secrets.ts";
+import { needsOf } from "./needs.ts";
+import { openReport, type OpenReport } from "./report.ts";
+import { openSecrets, type Secrets } from "./secrets.ts";
 import { usablePart } from "./usable.ts";
 import { writtenPlaces } from "./written-places.ts";
 import { written } from "./reference.ts";
@@ -31,26 +31,10 @@ export interface ForeignConfiguration {
   readonly choices: ImportChoices;
 }
 
-export interface Imported {
-  /** The sections of our configuration file, with references in place of secrets. */
-  readonly configuration: Readonly<Record<string, unknown>>;
-  readonly secrets: readonly SecretFile[];
-  readonly report: readonly ReportLine[];
-  /** How many routes the configuration has. */
-  readonly routes: number;
-  readonly missingTargets: readonly MissingTarget[];
-  readonly needs: Needs;
-}
+export type Imported = ReturnType<typeof importConfiguration>;
 
 /** Throws ConfigurationError where the text is no configuration of this gateway. */
-export function importConfiguration({
-  gateway,
-  file,
-  text,
-  folder,
-  families,
-  choices,
-}: ForeignConfiguration): Imported {
+export function importConfiguration({ gateway, file, text, folder, families, choices }: ForeignConfiguration) {
   const { run, yaml, environment } = GATEWAYS[gateway];
   const foreign = parseForeignFile({ file, text, yaml });
   const byId = new Map(families.map((family) => [family.id, family]));
@@ -64,9 +48,11 @@ export function importConfiguration({
   const configuration = usablePart(made, report, secrets.files(), families);
   const isWritten = writtenPlaces(configuration);
   return {
+    /** The sections of our configuration file, with references in place of secrets. */
     configuration,
     secrets: secrets.files(),
     report: report.lines(isWritten),
+    /** How many routes the configuration has. */
     routes: Object.keys(configuration["routes"] ?? {}).length,
     missingTargets: report.missingTargets(isWritten),
     needs: needsOf(configuration, families),

@@ -137,12 +137,7 @@ function denseIndexes(choices: readonly AnswerChoice[]): boolean {
   return seen.size === choices.length && choices.every((_, position) => seen.has(position));
 }
 
-interface WholeChoice {
-  readonly json: Record<string, Json>;
-  readonly message: Readonly<Record<string, Json>>;
-  readonly calls: readonly ToolCall[];
-  readonly finishReason: FinishReason;
-}
+type WholeChoice = ReturnType<typeof wholeChoice>;
 
 function generatedBy(choices: readonly WholeChoice[]): TokenTally {
   const generated = newTally();
@@ -155,7 +150,7 @@ function generatedBy(choices: readonly WholeChoice[]): TokenTally {
   return generated;
 }
 
-function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame): WholeChoice {
+function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame) {
   const source: JsonObject = isObject(choice.message) ? choice.message : {};
   const message: Record<string, Json> = {
     role: "assistant",

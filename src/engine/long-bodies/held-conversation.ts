@@ -144,15 +144,7 @@ function lengthOf({ keyStart, valueEnd }: MemberSpan): number {
  * What the serving thread sends to the thread that holds the conversation: the request as fitted to a target. It is
  * sent as JSON text, to preserve numbers that a double cannot represent.
  */
-export interface RequestOutline {
-  readonly params: string;
-  readonly extra: string;
-  /** The messages that follow the conversation, but for those that are inserted. */
-  readonly behind: string;
-  readonly inserted: HeldConversation["inserted"];
-  readonly rest: Omit<ChatRequest, "form" | "written" | "messages" | "params" | "extra" | "held" | "offered">;
-  readonly offered: Omit<OfferedTools, "requested"> | null;
-}
+export type RequestOutline = ReturnType<typeof outlineOf>;
 
 export function outlineOf({
   form: _form,
@@ -163,12 +155,13 @@ export function outlineOf({
   extra,
   offered,
   ...rest
-}: ChatRequest): RequestOutline {
+}: ChatRequest) {
   // encoders need no credentials, no metadata of the caller and no fallbacks, so these are not sent
   const options = { ...rest.options, metadata: null, credentials: new Map(), fallbacks: [], modelList: null };
   return {
     params: JSON.stringify(params),
     extra: JSON.stringify(extra),
+    /** The messages that follow the conversation, but for those that are inserted. */
     behind: JSON.stringify(messages),
     inserted: held?.inserted,
     rest: { ...rest, options },

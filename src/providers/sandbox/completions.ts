@@ -1,9 +1,8 @@
 // Legacy completions of the sandbox: each prompt is continued as its model answers a message with the same text.
 // https://platform.openai.com/docs/api-reference/completions
-import type { Usage } from "../../core/chat.ts";
 import { usageOfText } from "../../core/record/token-count.ts";
 import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
-import { refusalOf, type SandboxRefusal } from "./reading.ts";
+import { refusalOf } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";
 
 interface CompletionRequest extends Omit<SandboxRequest, "messages" | "logprobs"> {
@@ -14,13 +13,7 @@ interface CompletionRequest extends Omit<SandboxRequest, "messages" | "logprobs"
 }
 
 /** What is made of a request: the text of each choice, in the order of their indexes. */
-export interface SandboxCompletion {
-  readonly model: string;
-  readonly isStreamed: boolean;
-  readonly choices: readonly CompletedText[];
-  readonly usage: Usage;
-  readonly refusal: SandboxRefusal | null;
-}
+export type SandboxCompletion = ReturnType<typeof completionOf>;
 
 export interface CompletedText {
   /** Repeated before the text; empty where that was not requested. */
@@ -33,7 +26,7 @@ export interface CompletedText {
   readonly at: number;
 }
 
-export function completionOf(body: string): SandboxCompletion {
+export function completionOf(body: string) {
   const { prompt, echo, best_of: best, logprobs, ...request } = JSON.parse(body) as CompletionRequest;
   const { n = 1 } = request;
   const asked = promptsIn(prompt).map((content) => {
