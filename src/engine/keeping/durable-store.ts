@@ -15,28 +15,25 @@ export interface DurableObject {
   readonly untilMs: number;
 }
 
-export interface DurableStore {
-  /** Throws `store_unavailable`. */
-  keep(object: DurableObject): Promise<void>;
-  /** Returns the object that has the id, or a part with it; `null` when it is not kept. Throws `store_unavailable`. */
-  find(tenantId: string, id: string): Promise<Pick<DurableObject, "ids" | "value" | "untilMs"> | null>;
-  /** Removes the object that has this id. Throws `store_unavailable`. */
-  remove(tenantId: string, id: string): Promise<void>;
-}
+export type DurableStore = ReturnType<typeof durableStore>;
 
-export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "findAll" | "removeOnes">): DurableStore {
+export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "findAll" | "removeOnes">) {
   const found = async (tenantId: string, id: string): Promise<(JsonObject & { readonly untilMs: number }) | null> => {
     const row = await contents.find(rowId(tenantId, id));
     return row === null || row.tenantId !== tenantId ? null : { ...row.content, untilMs: row.expiresMs };
   };
-  const find: DurableStore["find"] = async (tenantId, id) => {
+  const find = async (
+    tenantId: string,
+    id: string,
+  ): Promise<Pick<DurableObject, "ids" | "value" | "untilMs"> | null> => {
     const first = await found(tenantId, id);
     const whole = typeof first?.["of"] === "string" ? await found(tenantId, first["of"]) : first;
     if (whole === null) return null;
     return { ids: whole["ids"] as readonly string[], value: whole["value"]!, untilMs: whole.untilMs };
   };
   return {
-    keep: ({ tenantId, projectId, ids, value, untilMs }) =>
+    /** Throws `store_unavailable`. */
+    keep: ({ tenantId, projectId, ids, value, untilMs }: DurableObject) =>
       told(() => {
         const [own, ...parts] = ids;
         const row = (id: string, content: JsonObject): ContentText => ({
@@ -48,8 +45,10 @@ export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "fin
         });
         return contents.keep([row(own!, { ids, value }), ...parts.map((part) => row(part, { of: own! }))]);
       }),
-    find: (tenantId, id) => told(() => find(tenantId, id)),
-    remove: (tenantId, id) =>
+    /** Returns the object that has the id, or a part with it; `null` when it is not kept. Throws `store_unavailable`. */
+    find: (tenantId: string, id: string) => told(() => find(tenantId, id)),
+    /** Removes the object that has this id. Throws `store_unavailable`. */
+    remove: (tenantId: string, id: string) =>
       told(async () => {
         const whole = await found(tenantId, id);
         if (whole === null || typeof whole["of"] === "string") return;

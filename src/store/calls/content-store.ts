@@ -29,27 +29,7 @@ export interface OpenedContent extends Omit<StoredContent, "body"> {
   readonly content: JsonObject;
 }
 
-export interface ContentStore {
-  /** Stores all of them, or rejects: with StoreError `encryption` when the key of a tenant cannot be decrypted. */
-  keep(contents: readonly ContentText[]): Promise<void>;
-  /**
-   * `null` when nothing is stored or its retention has ended. Throws StoreError `encryption` when it cannot be decrypted
-   * with its key.
-   */
-  find(traceId: string): Promise<OpenedContent | null>;
-  /** The same of several ids, asked for at once. */
-  findAll(traceIds: readonly string[]): Promise<readonly OpenedContent[]>;
-  /**
-   * The time until which content is kept, in milliseconds since 1970, or `null` as for find(). Does not need the key.
-   */
-  keptUntilMs(traceId: string): Promise<number | null>;
-  /** The number of calls in a place that have stored content. */
-  count(place: ConfigurationScope): Promise<number>;
-  /** Removes the contents of these ids. */
-  removeOnes(traceIds: readonly string[]): Promise<void>;
-  /** Removes all content of a place. Returns how many were removed. */
-  remove(place: ConfigurationScope): Promise<number>;
-}
+export type ContentStore = ReturnType<typeof openContentStore>;
 
 export type ContentWriter = Pick<CallStore, "contentKey" | "keepContents">;
 
@@ -70,7 +50,7 @@ interface OpenedKey extends ContentKey {
   readonly key: Buffer;
 }
 
-export function openContentStore({ calls, writer = calls, cipher, now }: ContentStoreOptions): ContentStore {
+export function openContentStore({ calls, writer = calls, cipher, now }: ContentStoreOptions) {
   const keys = new Map<string, { readonly key: Promise<OpenedKey | null>; readonly askedMs: number }>();
   const isFresh = ({ askedMs }: { readonly askedMs: number }): boolean => Math.abs(now() - askedMs) < KNOWN_MS;
   /** `null` when the tenant no longer exists. */
@@ -118,7 +98,7 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
   };
   const findKept = async (traceIds: readonly string[]): Promise<readonly StoredContent[]> =>
     (await calls.findContents(traceIds)).filter(({ expiresMs }) => expiresMs > now());
-  const findAll: ContentStore["findAll"] = async (traceIds) =>
+  const findAll = async (traceIds: readonly string[]): Promise<readonly OpenedContent[]> =>
     await Promise.all(
       (await findKept(traceIds)).map(async ({ body, ...row }) => {
         const text = await expanded(await opened({ ...row, body }), { maxOutputLength: MAX_TEXT_BYTES });
@@ -126,7 +106,8 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
       }),
     );
   return {
-    async keep(contents) {
+    /** Stores all of them, or rejects: with StoreError `encryption` when the key of a tenant cannot be decrypted. */
+    async keep(contents: readonly ContentText[]): Promise<void> {
       const tenantIds = [...new Set(contents.map(({ tenantId }) => tenantId))];
       for (let tries = 0; tries < MOST_TRIES; tries++) {
         const asked = await Promise.all(tenantIds.map(keyOf));
@@ -146,14 +127,25 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
       }
       throw new StoreError("busy", "The keys of tenants change all the time.");
     },
-    find: async (traceId) => (await findAll([traceId]))[0] ?? null,
+    /**
+     * `null` when nothing is stored or its retention has ended. Throws StoreError `encryption` when it cannot be decrypted
+     * with its key.
+     */
+    find: async (traceId: string) => (await findAll([traceId]))[0] ?? null,
+    /** The same of several ids, asked for at once. */
     findAll,
-    keptUntilMs: async (traceId) => (await findKept([traceId]))[0]?.expiresMs ?? null,
-    count: (place) => calls.countContents(place),
-    async removeOnes(traceIds) {
+    /**
+     * The time until which content is kept, in milliseconds since 1970, or `null` as for find(). Does not need the key.
+     */
+    keptUntilMs: async (traceId: string) => (await findKept([traceId]))[0]?.expiresMs ?? null,
+    /** The number of calls in a place that have stored content. */
+    count: (place: ConfigurationScope) => calls.countContents(place),
+    /** Removes the contents of these ids. */
+    async removeOnes(traceIds: readonly string[]): Promise<void> {
       while ((await calls.removeContents({ traceIds })) > 0);
     },
-    async remove({ tenantId, projectId }) {
+    /** Removes all content of a place. Returns how many were removed. */
+    async remove({ tenantId, projectId }: ConfigurationScope): Promise<number> {
       let removed = 0;
       for (;;) {
         const gone = await calls.removeContents({ tenantId, projectId });
