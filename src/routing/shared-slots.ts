@@ -5,36 +5,23 @@ import {
   type Concurrency,
   type Entered,
   openConcurrency,
+  type SlotPlace,
   type Slots,
   type QueueOutcome,
 } from "../core/concurrency/slots.ts";
 
 /** What a process asks for. It chooses the `id`, by which it names the slot later. */
-export interface SlotRequest {
+export interface SlotRequest extends SlotPlace {
   readonly id: number;
-  readonly key: string;
-  readonly tenant: string;
-  readonly max: number;
-  readonly queueMax: number;
 }
 
 /** `waits`: a turn follows. */
 export type SlotAnswer = "entered" | "full" | "waits";
 
-export interface SharedSlots<Member> {
-  enter(member: Member, request: SlotRequest): SlotAnswer;
-  /** Leaves the slot, or the queue. Without effect when neither is the case any more. */
-  leave(member: Member, id: number): void;
-  /** A process has ended. */
-  end(member: Member): void;
-}
-
 type Held = { readonly key: string; readonly cancel: (() => void) | null };
 
 /** `onTurn` reports the turn of an attempt that waits. */
-export function openSharedSlots<Member>(
-  onTurn: (member: Member, id: number, turn: QueueOutcome) => void,
-): SharedSlots<Member> {
+export function openSharedSlots<Member>(onTurn: (member: Member, id: number, turn: QueueOutcome) => void) {
   const concurrency: Concurrency = openConcurrency();
   const held = new Map<Member, Map<number, Held>>();
 
@@ -47,9 +34,10 @@ export function openSharedSlots<Member>(
   };
 
   return {
-    enter(member, { id, key, tenant, max, queueMax }) {
+    enter(member: Member, { id, ...place }: SlotRequest): SlotAnswer {
+      const { key } = place;
       const own = held.getOrInsertComputed(member, () => new Map<number, Held>());
-      const entered = concurrency.enter(key, tenant, max, queueMax, (turn) => {
+      const entered = concurrency.enter(place, (turn) => {
         if (turn === "entered") own.set(id, { key, cancel: null });
         else own.delete(id);
         onTurn(member, id, turn);
@@ -58,11 +46,13 @@ export function openSharedSlots<Member>(
       own.set(id, { key, cancel: entered === "entered" ? null : () => entered.cancel() });
       return entered === "entered" ? "entered" : "waits";
     },
-    leave(member, id) {
+    /** Leaves the slot, or the queue. Without effect when neither is the case any more. */
+    leave(member: Member, id: number): void {
       const own = held.get(member);
       if (own !== undefined) leave(own, id);
     },
-    end(member) {
+    /** A process has ended. */
+    end(member: Member): void {
       const own = held.get(member);
       held.delete(member);
       if (own === undefined) return;
@@ -128,11 +118,11 @@ export function askedSlots(desk: SlotDesk): AskedSlots {
   };
 
   return {
-    enter(key, tenant, max, queueMax, onTurn): MaybePromise<Entered> {
-      const one: Asking = { key, onTurn, turn: null, isWaiting: false };
+    enter(place, onTurn): MaybePromise<Entered> {
+      const one: Asking = { key: place.key, onTurn, turn: null, isWaiting: false };
       const id = ++lastId;
       asking.set(id, one);
-      return ask({ id, key, tenant, max, queueMax }, one);
+      return ask({ id, ...place }, one);
     },
     leave(key) {
       const ids = inside.get(key);

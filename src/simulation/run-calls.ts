@@ -241,7 +241,8 @@ function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boole
   let undoWait = (): void => {};
   const { queue: room } = candidate.route;
   const shed = (): void => passOver(running, one, "shed", "gateway_overloaded");
-  const entered = concurrency.enter(candidate.key, call.tenant, maxConcurrency, room.max, (turn) => {
+  const place = { key: candidate.key, tenant: call.tenant, max: maxConcurrency, queueMax: room.max };
+  const entered = concurrency.enter(place, (turn) => {
     undoWait();
     if (turn === "entered") send(running, one, ready);
     else shed();

@@ -3,17 +3,12 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { isPending } from "../../src/core/maybe-promise.ts";
 import type { Entered, Ticket } from "../../src/core/concurrency/slots.ts";
-import {
-  askedSlots,
-  type AskedSlots,
-  openSharedSlots,
-  type SlotAnswer,
-  type SharedSlots,
-} from "../../src/routing/shared-slots.ts";
+import { askedSlots, type AskedSlots, openSharedSlots, type SlotAnswer } from "../../src/routing/shared-slots.ts";
 import { drawCount } from "../harness/time/long-run.ts";
 import { printedSeed } from "../harness/time/chance.ts";
 
 const KEY = "one:model";
+const PLACE = { key: KEY, tenant: "t", max: 1, queueMax: 1 };
 
 interface Member {
   readonly slots: AskedSlots;
@@ -35,7 +30,7 @@ interface Counted {
 class World {
   readonly members: Member[] = [];
   readonly attempts: Counted[] = [];
-  readonly shared: SharedSlots<Member> = openSharedSlots((member, id, turn) => {
+  readonly shared = openSharedSlots<Member>((member, id, turn) => {
     member.fromDesk.push(() => member.slots.turned(id, turn));
   });
 
@@ -64,7 +59,7 @@ class World {
       attempt.answers += 1;
       of.running += 1;
     };
-    const asked = of.slots.enter(KEY, tenant, max, queueMax, (turn) => {
+    const asked = of.slots.enter({ key: KEY, tenant, max, queueMax }, (turn) => {
       if (turn === "entered") entered();
       else attempt.answers += 1;
     });
@@ -173,15 +168,15 @@ describe("slots that processes share", () => {
 
   test("[d13.1] are refused when the process that has them cannot be reached", async () => {
     const slots = askedSlots({ enter: () => Promise.reject(new Error("closed")), leave: () => {} });
-    expect(await slots.enter(KEY, "t", 1, 1, () => {})).toBe("full");
+    expect(await slots.enter(PLACE, () => {})).toBe("full");
   });
 
   test("[d13.2] attempts that wait are refused when the process goes that has them", async () => {
     const answers: SlotAnswer[] = ["entered", "waits"];
     const slots = askedSlots({ enter: () => Promise.resolve(answers.shift()!), leave: () => {} });
     const turns: string[] = [];
-    expect(await slots.enter(KEY, "t", 1, 1, (turn) => turns.push(turn))).toBe("entered");
-    await slots.enter(KEY, "t", 1, 1, (turn) => turns.push(turn));
+    expect(await slots.enter(PLACE, (turn) => turns.push(turn))).toBe("entered");
+    await slots.enter(PLACE, (turn) => turns.push(turn));
     slots.lost();
     expect([turns, slots.waiting(KEY)]).toEqual([["shed"], 0]);
   });

@@ -1,15 +1,7 @@
 // The wait for one of the slots that bound work of one kind, in this process or over all processes of the machine, and
 // the slot itself once it has come.
 import { isPending, type MaybePromise } from "../maybe-promise.ts";
-import type { Entered, Slots } from "./slots.ts";
-
-export interface SlotPlace {
-  readonly key: string;
-  /** Tenants that wait for slots with the same key take turns. */
-  readonly tenant: string;
-  readonly max: number;
-  readonly queueMax: number;
-}
+import type { Entered, SlotPlace, Slots } from "./slots.ts";
 
 export interface SlotTurn {
   /**
@@ -25,15 +17,15 @@ export interface SlotTurn {
 }
 
 /** `leave` has to be called in every case. */
-export function takeTurn(slots: Slots, { key, tenant, max, queueMax }: SlotPlace): SlotTurn {
+export function takeTurn(slots: Slots, place: SlotPlace): SlotTurn {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   let came: MaybePromise<boolean> = promise;
   let hasLeft = false;
   let undo = (): void => {};
   const settle = (isOurs: boolean): void => resolve((came = isOurs));
   const entered = (): void => {
-    if (hasLeft) return slots.leave(key);
-    undo = () => slots.leave(key);
+    if (hasLeft) return slots.leave(place.key);
+    undo = () => slots.leave(place.key);
     settle(true);
   };
   const refused = (): void => {
@@ -47,7 +39,7 @@ export function takeTurn(slots: Slots, { key, tenant, max, queueMax }: SlotPlace
     // the turn may have come before the answer that there is a wait
     else if (came === promise) undo = () => answer.cancel();
   };
-  const asked = slots.enter(key, tenant, max, queueMax, (turn) => (turn === "entered" ? entered() : refused()));
+  const asked = slots.enter(place, (turn) => (turn === "entered" ? entered() : refused()));
   if (isPending(asked)) void asked.then(answered);
   else answered(asked);
   return {

@@ -22,19 +22,22 @@ export type QueueOutcome = "entered" | "shed";
 /** `full`: there is no room in the queue either. */
 export type Entered = "entered" | "full" | Ticket;
 
+/** What a slot is asked for. */
+export interface SlotPlace {
+  readonly key: string;
+  /** Tenants that wait for slots with the same key take turns. */
+  readonly tenant: string;
+  readonly max: number;
+  readonly queueMax: number;
+}
+
 /** Slots of this process, or of all processes of the machine. */
 export interface Slots {
   /**
    * `onTurn` is called once, and only for a ticket that was not cancelled before. The result is synchronous where the
    * slots are in this process; it never rejects.
    */
-  enter(
-    key: string,
-    tenant: string,
-    max: number,
-    queueMax: number,
-    onTurn: (turn: QueueOutcome) => void,
-  ): MaybePromise<Entered>;
+  enter(place: SlotPlace, onTurn: (turn: QueueOutcome) => void): MaybePromise<Entered>;
   /** Lets the next of those that wait run. */
   leave(key: string): void;
   /** How many of this process wait, for metrics. */
@@ -42,7 +45,7 @@ export interface Slots {
 }
 
 export interface Concurrency extends Slots {
-  enter(key: string, tenant: string, max: number, queueMax: number, onTurn: (turn: QueueOutcome) => void): Entered;
+  enter(place: SlotPlace, onTurn: (turn: QueueOutcome) => void): Entered;
 }
 
 interface Waiter {
@@ -72,7 +75,7 @@ export function openConcurrency(isAhead: (queue: string) => boolean = () => true
   };
 
   return {
-    enter(key, tenant, max, queueMax, onTurn) {
+    enter({ key, tenant, max, queueMax }, onTurn) {
       const kind: SlotsOfKey = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
       if (kind.inside < max) {
         slots.set(key, kind);

@@ -24,7 +24,7 @@ function desk(
     turns,
     tickets,
     enter(name, tenant = "t") {
-      const got = slots.enter(KEY, tenant, max, queueMax, (turn) => turns.push(`${name} ${turn}`));
+      const got = slots.enter({ key: KEY, tenant, max, queueMax }, (turn) => turns.push(`${name} ${turn}`));
       if (typeof got === "string") return got;
       tickets.set(name, got);
       return "waits";
@@ -39,13 +39,13 @@ describe("a target's concurrency", () => {
     expect(slots.waiting(KEY)).toBe(1);
     slots.leave(KEY);
     expect([turns, slots.waiting(KEY)]).toEqual([["c entered"], 0]);
-    expect(slots.enter("another", "t", 2, 1, () => undefined)).toBe("entered");
+    expect(slots.enter({ key: "another", tenant: "t", max: 2, queueMax: 1 }, () => undefined)).toBe("entered");
   });
   test("[d7.5] goes to an entry with a wide bound although one with a narrow bound waits before it", () => {
     const slots = openConcurrency();
     const turns: string[] = [];
     const enter = (name: string, max: number) =>
-      slots.enter(KEY, "t", max, 10, (turn) => turns.push(`${name} ${turn}`));
+      slots.enter({ key: KEY, tenant: "t", max, queueMax: 10 }, (turn) => turns.push(`${name} ${turn}`));
     expect([enter("a", 3), enter("b", 3), enter("c", 3)]).toEqual(["entered", "entered", "entered"]);
     for (const [name, max] of [
       ["narrow", 1],
@@ -111,7 +111,7 @@ describe("a target's concurrency", () => {
     const slots = openConcurrency();
     const turns: string[] = [];
     const enter = (name: string, max: number): string | Ticket =>
-      slots.enter(KEY, name, max, 5, () => turns.push(name));
+      slots.enter({ key: KEY, tenant: name, max, queueMax: 5 }, () => turns.push(name));
     expect([enter("a", 2), enter("b", 2)]).toEqual(["entered", "entered"]);
     enter("strict", 1);
     enter("lax", 2);
@@ -148,7 +148,7 @@ describe("a target's concurrency", () => {
             ticket.cancel();
           } else if (what === "enter") {
             const id = answers.push([]) - 1;
-            const got = slots.enter(KEY, tenant, max, queueMax, (turn) => {
+            const got = slots.enter({ key: KEY, tenant, max, queueMax }, (turn) => {
               answers[id]!.push(turn);
               if (turn === "entered") inside += 1;
             });
