@@ -16,7 +16,7 @@ import {
   texts,
   oneOf,
 } from "./database/columns.ts";
-import type { ChainedRow } from "./audit/audit-chain.ts";
+import type { ActorColumns, ChainedRow } from "./audit/audit-chain.ts";
 import type { AuditChainSchema } from "./audit/audit-schema.ts";
 import type { CallSchema } from "./calls/call-schema.ts";
 import type { ClaimSchema } from "./identity/claim-schema.ts";
@@ -146,12 +146,4 @@ interface KeptColumns {
 interface PlaceColumns {
   readonly id: string;
   readonly tenant_id: string;
-}
-
-interface ActorColumns {
-  readonly actor_token_id: string | null;
-  readonly actor_user_id: string | null;
-  readonly actor_role: string | null;
-  readonly actor_tenant_id: string | null;
-  readonly actor_address: string | null;
 }

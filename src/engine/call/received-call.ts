@@ -13,7 +13,7 @@ import type { ArrivedCall } from "../../core/record/empty-record.ts";
 import { deviates } from "../../core/configured/client-deviations.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import { newSpanId, newTraceId } from "../../core/ids.ts";
-import type { AccessToken } from "../../core/identity.ts";
+import type { AccessToken, Principal } from "../../core/identity.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { LimitOutcome } from "../../core/record/record.ts";
 import { untilOver } from "../../core/concurrency/timeout.ts";
@@ -31,11 +31,7 @@ import { corsHeaders, errorResponse, providerHeaders } from "./reply-headers.ts"
 const CLIENT_ID_MAX = 200;
 
 /** Whose limits apply. `projectId` is empty where the project is not known yet. */
-interface LimitedScopes {
-  readonly tenantId: string;
-  readonly projectId: string;
-  readonly tokenId: string;
-}
+type LimitedScopes = Pick<Principal, "tenantId" | "projectId" | "tokenId">;
 
 /** The server that knows the peer of a request's connection, which is Bun's. */
 export interface Peers {

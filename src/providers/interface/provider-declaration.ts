@@ -1,12 +1,13 @@
 // What a provider declares: its name and pages, where it is and what it is called with, what its models take, and what it
 // costs.
+import type { KnowledgeSource } from "../../accounting/model-catalogue.ts";
 import type { CapabilityTable } from "../../core/capability.ts";
 import type { BlockType, CallerSettings, MessageRole } from "../../core/chat.ts";
 import type { CredentialForm } from "../../core/configured/credential.ts";
-import type { ModelFacts, Target } from "../../core/target.ts";
+import type { Target } from "../../core/target.ts";
 import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
 import type { PricedTool } from "../../core/configured/hosted-tool.ts";
-import type { PriceFactor, SearchUnitPrice } from "../../core/configured/price.ts";
+import type { PriceFactor } from "../../core/configured/price.ts";
 import type { ConversationMembers } from "../conversation/conversation-members.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Framing } from "./stream-decoder.ts";
@@ -24,10 +25,8 @@ export interface ProviderSetting {
   readonly meaning: string;
 }
 
-/** What a provider is, and what its models take. */
-export interface ProviderDeclaration {
-  /** The id of the family or row. It stands before the colon in a model's name. */
-  readonly id: string;
+/** What a provider is, and what its models take. `id` is that of the family or row, which stands before the colon in a model's name. */
+export interface ProviderDeclaration extends KnowledgeSource {
   readonly label: string;
   /**
    * The vendor's name in OpenTelemetry's list
@@ -65,15 +64,6 @@ export interface ProviderDeclaration {
    * as data URIs.
    */
   inlines(model: string): ReadonlySet<BlockType>;
-  /**
-   * Its id in the catalogue of models and prices (accounting/model-catalogue.ts). When absent, the provider's own id is
-   * looked up there. With `null`, nothing is looked up.
-   */
-  readonly catalogue?: string | null;
-  /** The names in that catalogue that this API serves. When absent, it serves all of them. */
-  readonly listed?: RegExp;
-  /** What the provider's own table knows about a model. */
-  facts?(model: string): Partial<ModelFacts>;
   readonly capabilities: CapabilityTable;
   /** What its models understand, taken together. */
   readonly dialect: Dialect;
@@ -122,8 +112,6 @@ export interface ProviderDeclaration {
 
   /** Set where it has no conversations. */
   readonly hasOnlyTasks?: true;
-  /** Prices of rankings that it bills in search units; absent where there are none. */
-  readonly searchUnits?: readonly SearchUnitPrice[];
 }
 
 /** What a row of data declares of its provider in the form that the provider itself has. */

@@ -10,13 +10,17 @@ import { createHash } from "node:crypto";
 import type { RowOf } from "../database/columns.ts";
 import type { AUDITED } from "./audit-schema.ts";
 
-/** A row as it is stored, without its place in the chain. */
-export type ChainedRow = RowOf<typeof AUDITED> & {
+/** Who made a change. */
+export interface ActorColumns {
   readonly actor_token_id: string | null;
   readonly actor_user_id: string | null;
   readonly actor_role: string | null;
   readonly actor_tenant_id: string | null;
   readonly actor_address: string | null;
+}
+
+/** A row as it is stored, without its place in the chain. */
+export interface ChainedRow extends RowOf<typeof AUDITED>, ActorColumns {
   readonly via: string | null;
   readonly session_id: string | null;
   /** JSON, its secrets masked. */
@@ -24,7 +28,7 @@ export type ChainedRow = RowOf<typeof AUDITED> & {
   readonly value_after: string | null;
   /** The counter of `revisions` that its transaction made: later rows say what has changed since then. */
   readonly revision: bigint | null;
-};
+}
 
 /** One row of a chain, or what is left of a row that was removed because of its age. */
 export interface ChainLink {

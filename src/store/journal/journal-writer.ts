@@ -25,7 +25,7 @@ const PIECE_BYTES = 128 * 1024;
 
 export interface WriterOptions {
   readonly folder: string;
-  /** The name of this run, which is in every segment. */
+  /** The unique name of this run, which is in every segment. */
   readonly run: string;
   /** Number of the first segment to write; it is created with the first entry. */
   readonly firstSegment: number;

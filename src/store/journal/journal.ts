@@ -12,16 +12,14 @@
 // but its size. On a full disk new calls get 503 `ledger_unavailable`, or go on without a row with `on_full:
 // continue`.
 import { counted } from "../../core/text/counted.ts";
-import type { Clock } from "../../core/clock.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { messageOf } from "../../core/thrown.ts";
-import type { JournalDisk } from "./journal-disk.ts";
 import type { EntryKind } from "./journal-entry.ts";
 import { type JournalPlace, reservePath } from "./journal-folder.ts";
 import { closingText, openingText } from "./journal-row.ts";
 import { JournalTail } from "./journal-tail.ts";
-import { JournalWriter } from "./journal-writer.ts";
+import { JournalWriter, type WriterOptions } from "./journal-writer.ts";
 import type { CountsBesideLedger, Ledger, MeterInFlight, OpenEntry, SettlementLedger } from "./ledger.ts";
 import type { LedgerSettings } from "./ledger-settings.ts";
 import { RefusalAllowance } from "./refusal-allowance.ts";
@@ -42,14 +40,8 @@ const PROBE_MS = 500;
 /** The most closing entries that may wait in memory for space on the disk. */
 const MAX_WAITING_ROWS = 10_000;
 
-export interface JournalOptions {
-  readonly folder: string;
-  /** The unique name of this run. */
-  readonly run: string;
-  readonly firstSegment: number;
+export interface JournalOptions extends Omit<WriterOptions, "segmentBytes" | "onSyncFault"> {
   readonly settings: Pick<LedgerSettings, "sync" | "onFull">;
-  readonly disk: JournalDisk;
-  readonly clock: Clock;
   /** Reports that the disk takes no more entries; onMended reports that it takes them again. */
   readonly onFault: (message: string) => void;
   readonly onMended: (message: string) => void;

@@ -7,17 +7,12 @@
 // projects in which it has a role.
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { type AccessToken, type Created, createdOf } from "../../../core/identity.ts";
+import { type AccessToken, type Created, createdOf, type Principal } from "../../../core/identity.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { AuditWay } from "../../../store/records.ts";
 import type { Store } from "../../../store/store.ts";
 
-export interface KeptOwner {
-  readonly tenantId: string;
-  readonly projectId: string;
-  readonly tokenId: string;
-  /** `null` when the token belongs to no user. */
-  readonly userId: string | null;
+export interface KeptOwner extends Pick<Principal, "tenantId" | "projectId" | "tokenId" | "userId"> {
   readonly created: Created;
 }
 
