@@ -24,9 +24,7 @@ export interface CourseFailure {
   readonly retryAfterMs: number | null;
 }
 
-export interface Courses {
-  of(resolved: Resolved, name: string, call: SimulatedCall, startMs: number): Course;
-}
+export type Courses = ReturnType<typeof createCourses>;
 
 /** When an undisturbed answer comes and ends, from the beginning of the attempt. */
 export interface AnswerTimes {
@@ -49,7 +47,7 @@ export interface CourseInput {
   readonly random: (call: SimulatedCall) => number;
 }
 
-export function createCourses({ timesOf, isTooLong = () => false, faults, random }: CourseInput): Courses {
+export function createCourses({ timesOf, isTooLong = () => false, faults, random }: CourseInput) {
   const numbered = faults.map((fault, number) => ({ ...fault, number }));
   const faultsByTarget = new Map<string, readonly NumberedFault[]>();
   const faultsOf = (name: string): readonly NumberedFault[] => {
@@ -58,7 +56,7 @@ export function createCourses({ timesOf, isTooLong = () => false, faults, random
     return known;
   };
   return {
-    of(resolved, name, call, startMs) {
+    of(resolved: Resolved, name: string, call: SimulatedCall, startMs: number): Course {
       const { isStream } = call;
       const own = faultsOf(name);
       const active = own.filter(

@@ -47,15 +47,7 @@ export interface ServiceVerdict {
   readonly thousands: number;
 }
 
-export interface GuardServices {
-  /** Rejects only with the reason of the signal. */
-  ask(
-    service: GuardService,
-    endpoint: ServiceEndpoint,
-    question: ServiceQuestion,
-    asker: ServiceAsker,
-  ): Promise<ServiceVerdict>;
-}
+export type GuardServices = ReturnType<typeof openGuardServices>;
 
 /** The call whose texts are judged. */
 export interface ServiceAsker {
@@ -80,12 +72,18 @@ const MOST_WAITING = 10_000;
 
 class NoVerdict extends Error {}
 
-export function openGuardServices(options: GuardServicesOptions): GuardServices {
+export function openGuardServices(options: GuardServicesOptions) {
   const { clock } = options;
   const slots = openConcurrency();
   const breakers = new BoundedCache<string, Breaker>(MOST_BREAKERS);
   return {
-    async ask(service, endpoint, question, { tenantId, signal: callSignal }) {
+    /** Rejects only with the reason of the signal. */
+    async ask(
+      service: GuardService,
+      endpoint: ServiceEndpoint,
+      question: ServiceQuestion,
+      { tenantId, signal: callSignal }: ServiceAsker,
+    ): Promise<ServiceVerdict> {
       callSignal?.throwIfAborted();
       // texts of one tenant, on which a service fails, do not keep the others from it; and what was known of a provider's
       // account goes with the account

@@ -9,14 +9,6 @@ import { isNamedLikeTool } from "../../engine/tools/offered-tools.ts";
 import { isToolServer } from "../../engine/tools/parse-mcp.ts";
 import { asked, orLeft } from "./untranslated.ts";
 
-export interface TranslatedTools {
-  /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as they are set. */
-  readonly params: JsonObject;
-  readonly origins: readonly string[];
-  /** The client's names of tools by the names that the model gets, where these differ. */
-  readonly names: Readonly<Record<string, string>>;
-}
-
 const NAME = /^[a-zA-Z0-9_-]{1,128}$/;
 
 /** Members of a tool that chat completions have at the same place, beside `function`. */
@@ -30,11 +22,7 @@ export function toolsOfServers(body: JsonObject): (name: string) => boolean {
   return (name) => !own.has(name) && isNamedLikeTool(name, labels);
 }
 
-export function translateTools(
-  body: JsonObject,
-  isServers: (name: string) => boolean,
-  left: Untranslated[],
-): TranslatedTools {
+export function translateTools(body: JsonObject, isServers: (name: string) => boolean, left: Untranslated[]) {
   const list = given(body, "tools") ?? [];
   if (!Array.isArray(list)) throw invalid("tools", "an array", list);
   const tools: JsonObject[] = [];
@@ -57,7 +45,13 @@ export function translateTools(
     } else left.push(asked(path, `a tool of type ${type.slice(0, 64)}`));
   });
   const choice = translateChoice(body, (name) => known.has(name) || isServers(name), tools.length > 0, left);
-  return { params: { ...(tools.length > 0 && { tools }), ...choice }, origins, names };
+  return {
+    /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as they are set. */
+    params: { ...(tools.length > 0 && { tools }), ...choice },
+    origins,
+    /** The client's names of tools by the names that the model gets, where these differ. */
+    names,
+  };
 }
 
 function toolName(tool: JsonObject, path: string, known: Set<string>, left: Untranslated[]): string {

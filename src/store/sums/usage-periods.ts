@@ -16,17 +16,7 @@ export interface Piece {
 }
 
 /** The parts of a period. Less what is taken from them, every call of the period is in exactly one of them. */
-export interface DividedPeriod {
-  /** The whole hours: from and to. `null` has no end. */
-  readonly wholeFromMs: number | null;
-  readonly wholeToMs: number | null;
-  readonly pieces: readonly Piece[];
-  /**
-   * The hours that cannot be divided, because their calls are not kept any more: each counts as a whole where it
-   * begins.
-   */
-  readonly undivided: readonly number[];
-}
+export type DividedPeriod = ReturnType<typeof dividedPeriod>;
 
 /** The hours within which there is a cut. */
 export function cutHours(cuts: readonly number[], spanMs: number): readonly number[] {
@@ -47,7 +37,7 @@ export function dividedPeriod(
   inner: readonly number[],
   spanMs: number,
   canDivide: (hourMs: number) => boolean,
-): DividedPeriod {
+) {
   const cuts = [...(fromMs === null ? [] : [fromMs]), ...inner, ...(toMs === null ? [] : [toMs])];
   const hours = cutHours(cuts, spanMs);
   const divided = hours.filter(canDivide);
@@ -69,9 +59,14 @@ export function dividedPeriod(
       .filter((piece) => piece.toMs > piece.fromMs && piece.fromMs !== piece.takenFromMs);
   });
   return {
+    /** The whole hours: from and to. `null` has no end. */
     wholeFromMs,
     wholeToMs,
     pieces,
+    /**
+     * The hours that cannot be divided, because their calls are not kept any more: each counts as a whole where it
+     * begins.
+     */
     undivided: hours.filter((hourMs) => !isDivided.has(hourMs)),
   };
 }

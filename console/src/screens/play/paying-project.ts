@@ -3,22 +3,9 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
 
-interface Choice {
-  readonly id: string;
-  readonly tenantId: string;
-  readonly name: string;
-}
+export type PayingProject = ReturnType<typeof usePayingProject>;
 
-export interface PayingProject {
-  /** Null until one is chosen. */
-  readonly id: string | null;
-  readonly tenantId: string | null;
-  readonly choices: readonly Choice[];
-  /** The scope has decided. */
-  readonly isFixed: boolean;
-}
-
-export function usePayingProject(): PayingProject {
+export function usePayingProject() {
   const me = useMe();
   const scope = useScope();
   const state = useUrlState();
@@ -32,12 +19,14 @@ export function usePayingProject(): PayingProject {
   const wanted = scope.project ?? state.get("project") ?? (choices.length === 1 ? choices[0]!.id : null);
   const chosen = choices.find(({ id }) => id === wanted);
   return {
+    /** Null until one is chosen. */
     id: chosen?.id ?? scope.project,
     tenantId: chosen?.tenantId ?? scope.tenant,
     choices:
       choices.length === 0 && scope.project !== null
         ? [{ id: scope.project, tenantId: scope.tenant ?? "", name: scope.project }]
         : choices,
+    /** The scope has decided. */
     isFixed: scope.project !== null,
   };
 }
