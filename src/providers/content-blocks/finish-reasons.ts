@@ -22,7 +22,7 @@ export function stopReasons(own: Readonly<Record<string, FinishReason>>) {
      * `hasCalls` is true when the answer holds tool calls that the caller has to run. A stop reason that the vendor adds
      * later counts as `end_turn`. A whole answer without one has no finish either.
      */
-    finishOf(stopReason: string | null, hasCalls: boolean): Partial<Finish> {
+    finishOf: (stopReason: string | null, hasCalls: boolean): Partial<Finish> => {
       if (stopReason === null) return {};
       const reason = reasons.get(stopReason) ?? "stop";
       const isNormal = reason === "stop" || reason === "tool_calls";
