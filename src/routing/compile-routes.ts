@@ -33,34 +33,36 @@ export interface RouteScope {
 }
 
 /**
- * Returns all routes that are visible within `scopes`, which are ordered from the nearest. A route of a nearer scope
- * replaces one of the same name in a wider scope.
+ * Returns the entries of all routes that are visible within `scopes`, which are ordered from the nearest, with their
+ * versions. A route of a nearer scope replaces one of the same name in a wider scope, and those of nearer scopes come last.
  */
-export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, Route> {
-  const defaults = scopes.map((scope) => scope.defaults);
-  // no configured route can have this name; it holds the defaults for direct calls
-  const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
+function entriesSeen(scopes: readonly RouteScope[]) {
+  const seen = new Map<string, { readonly entry: RouteEntry; readonly version: number | undefined }>();
   for (const { routes, versions, unusable = [] } of scopes.toReversed()) {
     for (const name of unusable) seen.delete(name);
     for (const [name, entry] of Object.entries(routes)) {
-      const route = compileRoute(name, entry, defaults);
-      const version = versions?.get(name);
-      // routes of nearer scopes come last
       seen.delete(name);
-      seen.set(name, version === undefined ? route : { ...route, version });
+      seen.set(name, { entry, version: versions?.get(name) });
     }
   }
   return seen;
 }
 
-/** The names of the routes that are visible within `scopes`, as `routesSeen` has them. */
-export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const { routes, unusable = [] } of scopes.toReversed()) {
-    for (const name of unusable) names.delete(name);
-    for (const name of Object.keys(routes)) names.add(name);
+/** Returns all routes that are visible within `scopes`, which are ordered from the nearest. */
+export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, Route> {
+  const defaults = scopes.map((scope) => scope.defaults);
+  // no configured route can have this name; it holds the defaults for direct calls
+  const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
+  for (const [name, { entry, version }] of entriesSeen(scopes)) {
+    const route = compileRoute(name, entry, defaults);
+    seen.set(name, version === undefined ? route : { ...route, version });
   }
-  return names;
+  return seen;
+}
+
+/** Returns the names of the routes that are visible within `scopes`, which are ordered from the nearest. */
+export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
+  return new Set(entriesSeen(scopes).keys());
 }
 
 /** `defaults` are those of the scopes that the route is in, the nearest first. */
