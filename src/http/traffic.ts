@@ -2,7 +2,7 @@
 // end.
 import type { InFlightCall, Traffic } from "../engine/call/context.ts";
 import { HeldBytes } from "../engine/call/held-bytes.ts";
-import { addTo } from "../core/concurrency/open-count.ts";
+import { changeCount } from "../core/concurrency/open-count.ts";
 import { GatewayError, retryLater } from "../core/errors.ts";
 
 export interface OpenTraffic extends Traffic {
@@ -55,12 +55,12 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
           `Too many calls of the tenant in flight (limit ${maxConcurrentCallsPerTenant}).`,
           1,
         );
-      addTo(ofTenant, call.tenantId, 1);
+      changeCount(ofTenant, call.tenantId, 1);
       calls.add(call);
       gauge.inc();
     },
     leave(call) {
-      addTo(ofTenant, call.tenantId, -1);
+      changeCount(ofTenant, call.tenantId, -1);
       calls.delete(call);
       gauge.dec();
       if (isEmpty()) emptied?.();

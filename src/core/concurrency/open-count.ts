@@ -38,8 +38,8 @@ export class OpenCount {
 
   #add(tenantId: string, owner: string, count: 1 | -1): void {
     this.#all += count;
-    addTo(this.#ofTenant, tenantId, count);
-    addTo(this.#ofOwner, owner, count);
+    changeCount(this.#ofTenant, tenantId, count);
+    changeCount(this.#ofOwner, owner, count);
   }
 }
 
@@ -47,9 +47,9 @@ export function mostOfTenant(most: number): number {
   return Math.floor(most / 2);
 }
 
-/** A key whose count is 0 has no entry. */
-export function addTo<K>(counts: Map<K, number>, key: K, count: number): void {
-  const now = (counts.get(key) ?? 0) + count;
+/** Changes the count of a key by `change`, which may be negative. A key whose count is 0 has no entry. */
+export function changeCount<K>(counts: Map<K, number>, key: K, change: number): void {
+  const now = (counts.get(key) ?? 0) + change;
   if (now > 0) counts.set(key, now);
   else counts.delete(key);
 }

@@ -5,7 +5,7 @@
 // `engine/call/read-body.ts`, `engine/attempt/upstream-requests.ts` (answers that are collected) and
 // `engine/attempt/encode-attempt.ts` (content that is fetched) count. Rule: 503 `gateway_overloaded` beyond
 // `server.max_held_bytes`, or half of it for one tenant.
-import { addTo, mostOfTenant } from "../../core/concurrency/open-count.ts";
+import { changeCount, mostOfTenant } from "../../core/concurrency/open-count.ts";
 import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 
@@ -37,12 +37,12 @@ export class HeldBytes {
     if (this.#all + bytes > maxHeldBytes || own > mostOfTenant(maxHeldBytes))
       throw retryLater("gateway_overloaded", this.#refusal(maxHeldBytes), 1);
     this.#all += bytes;
-    addTo(this.#ofTenant, tenantId, bytes);
+    changeCount(this.#ofTenant, tenantId, bytes);
   }
 
   release(tenantId: string, bytes: number): void {
     this.#all -= bytes;
-    addTo(this.#ofTenant, tenantId, -bytes);
+    changeCount(this.#ofTenant, tenantId, -bytes);
   }
 }
 

@@ -2,7 +2,7 @@
 // the number of further ones once a minute, so that many refusals do not become many events. They are made from the
 // records, apart from the calls.
 import type { Clock } from "../../core/clock.ts";
-import { addTo } from "../../core/concurrency/open-count.ts";
+import { changeCount } from "../../core/concurrency/open-count.ts";
 import type { Events, NewEvent } from "../../core/record/event.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 
@@ -86,7 +86,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
         continue;
       }
       tallies.delete(key);
-      addTo(byTenant, tally.refused.tenantId, -1);
+      changeCount(byTenant, tally.refused.tenantId, -1);
     }
     if (tallies.size > 0 || timer === null) return;
     clearInterval(timer);
@@ -101,7 +101,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
     }
     const { tenantId } = refused;
     if (tallies.size >= MOST_TALLIES || (byTenant.get(tenantId) ?? 0) >= MOST_OF_TENANT) return;
-    addTo(byTenant, tenantId, 1);
+    changeCount(byTenant, tenantId, 1);
     const tally: Tally = { refused, sinceMs: refused.startedAtMs };
     tallies.set(key, tally);
     report(tally, clock.now());

@@ -1,6 +1,6 @@
 // How many deliveries may be in flight, for a webhook, for a tenant and in all, and whose turn is next: a tenant with
 // many slow receivers does not delay other tenants.
-import { addTo } from "../../core/concurrency/open-count.ts";
+import { changeCount } from "../../core/concurrency/open-count.ts";
 import type { Webhook } from "../../core/record/event.ts";
 
 const MOST_OF_ONE = 4;
@@ -41,13 +41,13 @@ export function webhookSlots() {
       receivers.set(id, receiver);
       receiver.inFlight += 1;
       receiver.turn = ++turns;
-      addTo(tenants, tenantId, 1);
+      changeCount(tenants, tenantId, 1);
       all += 1;
       return (isDelivered) => {
         receiver.inFlight -= 1;
         receiver.isFailing = !isDelivered;
         all -= 1;
-        addTo(tenants, tenantId, -1);
+        changeCount(tenants, tenantId, -1);
       };
     },
     /** Sorts by the last delivery that began: first those of webhooks that have had none, or whose last one began longest ago. */

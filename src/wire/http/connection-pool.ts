@@ -3,7 +3,7 @@
 // closed. A connection is reused only within its partition (UpstreamCall.partition): data that a peer sends too late or
 // in excess then never reaches a call with another credential, or of another tenant unless the provider is configured to
 // share its connections.
-import { addTo } from "../../core/concurrency/open-count.ts";
+import { changeCount } from "../../core/concurrency/open-count.ts";
 import { Connection, type ConnectionOwner } from "./connection.ts";
 import type { HttpTarget } from "./http-request-encoding.ts";
 
@@ -131,7 +131,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** Ends a connection at once, whatever its state. */
   discard(connection: Connection): void {
     if (!connection.abandon(this)) return;
-    addTo(this.#abandoned, addressOf(connection.target), 1);
+    changeCount(this.#abandoned, addressOf(connection.target), 1);
   }
 
   /** Never called for a pooled connection: an abandoned attempt closes itself. */
@@ -148,7 +148,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   closed(connection: Connection): void {
-    if (!this.#remove(connection)) addTo(this.#abandoned, addressOf(connection.target), -1);
+    if (!this.#remove(connection)) changeCount(this.#abandoned, addressOf(connection.target), -1);
   }
 
   #closeOldest(): void {
