@@ -89,8 +89,8 @@ export function openRotation(monotonicMs: () => number) {
   return {
     /**
      * Expects at least one credential. With a sticky key, the same one is returned each time while it is not set aside,
-     * and the order of the others does not change. If all are set aside, it returns the one that becomes available first. `null` when
-     * all of them are excluded.
+     * and the order of the others does not change. If all are set aside, it returns the one that becomes available first.
+     * Returns `null` when all of them are excluded.
      */
     next(
       { server, model, stickyKey }: Pick<ResolveContext, "server" | "model" | "stickyKey">,

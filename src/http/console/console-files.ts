@@ -47,8 +47,8 @@ export function openConsoleFiles(pathOf: (name: string) => string | null) {
   };
   return {
     /**
-     * The response to `GET /console/<path>`: a file, or the page that finds the screen by its path. `basePath` stands before `/console` in
-     * the browser.
+     * Returns the response to `GET /console/<path>`: a file, or the page that finds the screen by its path. `basePath`
+     * stands before `/console` in the browser.
      */
     async serve(path: string, request: Request, basePath: string): Promise<Response> {
       const named = FILE.test(path) && path !== SHELL ? await find(path) : null;

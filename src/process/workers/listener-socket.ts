@@ -33,7 +33,10 @@ export function findListenerSocket(port: number) {
   if (descriptor === undefined) throw new Error(`no socket of this process listens on port ${port}`);
   const isLittleEndian = endianness() === "LE";
   return {
-    /** Sets the weights of all listeners of the port, in the order in which they began to listen. Throws when the system refuses. */
+    /**
+     * Sets the weights of all listeners of the port, in the order in which they began to listen. Throws when the system
+     * refuses.
+     */
     steer(weights: readonly number[]): void {
       const instructions = steeringProgram(weights);
       const program = programBytes(instructions, isLittleEndian);

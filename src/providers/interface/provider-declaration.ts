@@ -25,7 +25,10 @@ export interface ProviderSetting {
   readonly meaning: string;
 }
 
-/** What a provider is, and what its models take. `id` is that of the family or row, which stands before the colon in a model's name. */
+/**
+ * What a provider is, and what its models take. `id` is that of the family or row, which stands before the colon in a
+ * model's name.
+ */
 export interface ProviderDeclaration extends KnowledgeSource {
   readonly label: string;
   /**

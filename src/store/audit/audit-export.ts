@@ -38,7 +38,10 @@ export type ExportReads = ReturnType<typeof exportReads>;
 
 export const exportReads = (reader: Reading) => ({
   exportBounds: (what: ExportedChain) => boundsOf(reader, what),
-  /** The links behind a number up to the last one, or the first of them; `null` when there is none. */
+  /**
+   * Returns the links after the number `after` and up to the number `last`, or the first of them where they are too many
+   * for one page; `null` when there are none.
+   */
   async exportPage(chain: string, after: number, last: number): Promise<ExportPage | null> {
     const links = await reader.auditLinks(chain, after, Math.min(LINKS_AT_ONCE, last - after));
     const some = links.filter(({ sequence }) => sequence <= last);

@@ -50,7 +50,7 @@ export function draftTable(db: Db, cipher: SecretCipher | null) {
         for (const { kind, name } of kept) await removed(tx, { ...draft, kind: kind as ConfiguredKind, name });
       });
     },
-    /** `null` also for a draft whose text cannot be decrypted: nobody can go on with it. */
+    /** Returns `null` when there is no draft, and when its text cannot be decrypted, because it cannot be edited any more. */
     async findDraft(place: DraftPlace): Promise<StoredDraft | null> {
       const row = await of(db, place)
         .where(exactly<Row>({ kind: place.kind, name: place.name }))
