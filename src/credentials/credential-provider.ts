@@ -112,7 +112,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
       const stored = maker.originOf(credential);
       if (stored === undefined) return;
       maker.forget(credential);
-      setAside(stored, reason, context);
+      if (reason !== null) setAside(stored, reason, context);
     },
     limited(credential, forMs, { server, model }) {
       const stored = maker.originOf(credential);

@@ -95,11 +95,14 @@ const STATES: readonly TargetStatus["state"][] = ["closed", "half_open", "rate_l
 
 /** Processes exchange what they learn of targets, so their states differ for moments only. */
 function machineTargets(processes: readonly (readonly TargetStatus[])[]): readonly TargetStatus[] {
-  return [...Map.groupBy(processes.flat(), ({ target }) => target)].map(([target, same]) => {
+  const byPlace = Map.groupBy(processes.flat(), ({ target, owner }) => `${target} ${owner ?? ""}`);
+  return [...byPlace.values()].map((same) => {
+    const { target, owner } = same[0]!;
     const measured = same.map(({ firstContentMs }) => firstContentMs).filter((ms) => ms !== null);
     const openFor = same.map(({ openForMs }) => openForMs).filter((ms) => ms !== null);
     return {
       target,
+      owner,
       state: STATES[Math.max(...same.map(({ state }) => STATES.indexOf(state)))]!,
       inFlight: same.reduce((total, { inFlight }) => total + inFlight, 0),
       waiting: same.reduce((total, { waiting }) => total + waiting, 0),
@@ -131,8 +134,10 @@ export function shownStanding({ snapshot, callsInFlight, workers, dependencies: 
   };
 }
 
+/** Without those of a tenant's own providers. */
 export function shownTargets(targets: readonly TargetStatus[]): readonly JsonObject[] {
-  return targets.map(({ target, state, inFlight, waiting, firstContentMs, openForMs }) => ({
+  const ofAll = targets.filter(({ owner }) => owner === null);
+  return ofAll.map(({ target, state, inFlight, waiting, firstContentMs, openForMs }) => ({
     target,
     state,
     calls_in_flight: inFlight,

@@ -1,11 +1,12 @@
 // The standing of a machine, made of those of its processes.
 import { expect, test } from "bun:test";
-import { machineStanding, type ProcessStanding, shownStanding } from "../../src/http/standing.ts";
+import { machineStanding, type ProcessStanding, shownStanding, shownTargets } from "../../src/http/standing.ts";
 import type { TargetStatus } from "../../src/observe/metrics/metrics.ts";
 import { idleStanding } from "../harness/standing.ts";
 
 const target = (fields: Partial<TargetStatus>): TargetStatus => ({
   target: "openai:gpt-5",
+  owner: null,
   state: "closed",
   inFlight: 0,
   waiting: 0,
@@ -40,7 +41,10 @@ test("[d13.3] a machine stands as all of its processes together, and as the wors
   const other = standing({
     snapshot: 9,
     callsInFlight: 4,
-    targets: [target({ inFlight: 2, waiting: 3, firstContentMs: 300, state: "open", openForMs: 50 })],
+    targets: [
+      target({ inFlight: 2, waiting: 3, firstContentMs: 300, state: "open", openForMs: 50 }),
+      target({ owner: "acme", inFlight: 7 }),
+    ],
     dependencies: {
       ...idle,
       database: { unreachedMs: 900, problems: ["p", "q"] },
@@ -51,7 +55,9 @@ test("[d13.3] a machine stands as all of its processes together, and as the wors
   expect(together.targets).toEqual([
     target({ inFlight: 3, waiting: 3, firstContentMs: 200, state: "open", openForMs: 50 }),
     target({ target: "own:m", inFlight: 4 }),
+    target({ owner: "acme", inFlight: 7 }),
   ]);
+  expect(shownTargets(together.targets).map(({ target: name }) => name)).toEqual(["openai:gpt-5", "own:m"]);
   expect(shownStanding(together)).toEqual({
     snapshot: 7,
     workers: { count: 3, answered: 2 },

@@ -57,11 +57,12 @@ const TARGETS: readonly TargetStatus[] = (
     ["openai:gpt-5-nano", "closed", 2, 305, null],
     ["openai:gpt-5", "closed", 0, 2480, null],
     ["mistral:mistral-small-latest", "closed", 3, 420, null],
-    ["house-gpu:qwen3-32b of kestrel", "open", 0, null, 7400],
-    ["house-gpu:qwen3-8b of kestrel", "open", 0, 210, 3100],
+    ["house-gpu:qwen3-32b", "open", 0, null, 7400],
+    ["house-gpu:qwen3-8b", "open", 0, 210, 3100],
   ] as const
 ).map(([target, state, inFlight, firstContentMs, openForMs]) => ({
   target,
+  owner: target.startsWith("house-gpu:") ? "kestrel" : null,
   state,
   inFlight,
   waiting: 0,

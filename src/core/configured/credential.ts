@@ -100,9 +100,9 @@ export interface CredentialProvider {
   resolve(stored: readonly StoredCredential[], context: ResolveContext): MaybePromise<Credential>;
   /**
    * Reports that the provider refused the credential. It is avoided for a while, and an exchanged token is not used
-   * again.
+   * again. With `null` as the reason, something else may be why it was refused, and it is not avoided.
    */
-  refused(credential: Credential, reason: RefusalReason, context: ResolveContext): void;
+  refused(credential: Credential, reason: RefusalReason | null, context: ResolveContext): void;
   /**
    * Reports that the provider asked the credential to wait, which is then avoided for calls of the model. `forMs` is
    * `null` where the provider names no time.

@@ -35,20 +35,27 @@ export function resolveCredential(
 
 /**
  * Reports that the provider refused the credential, or asked it to wait for `askedMs`, if that is what the failure means.
- * The credential is then avoided for a while. A rate limit on counts of tokens does not concern answers, so it is ignored.
+ * The credential is then avoided for a while, unless the reason may be what the caller has added to the request, which
+ * says nothing to others. A rate limit on counts of tokens does not concern answers, so it is ignored.
  */
 export function reportRefused(
   failure: UpstreamFailure,
   askedMs: number | null,
-  { fitted, resolved }: { readonly fitted: FittedRequest; readonly resolved: Resolved },
+  attempt: {
+    readonly candidate: Pick<RouteCandidate, "isAsConfigured">;
+    readonly fitted: FittedRequest;
+    readonly resolved: Resolved;
+  },
   call: Call,
 ): void {
+  const { candidate, fitted, resolved } = attempt;
   const { target, credentials } = resolved;
   const means = REFUSALS[failure.class].credential;
   if (target.credential === null || means === undefined) return;
   const context = resolveContext(resolved, call);
-  if (means !== "rests") call.context.credentials.refused(target.credential, means, context);
-  else if (credentials.length > 1 && fitted.request.form.counts !== true)
+  if (means !== "rests")
+    call.context.credentials.refused(target.credential, candidate.isAsConfigured ? means : null, context);
+  else if (credentials.length > 1 && candidate.isAsConfigured && fitted.request.form.counts !== true)
     call.context.credentials.limited(target.credential, askedMs, context);
 }
 

@@ -16,7 +16,7 @@ export function enterSlot(
   call: Call,
   signal: CancelSignal,
 ): MaybePromise<(() => void) | null | GatewayError> {
-  const { key, target, route } = candidate;
+  const { slotKey: key, target, route } = candidate;
   const { maxConcurrency: max } = target;
   if (max === null) return null;
   const tenant = call.record.tenantId ?? "";

@@ -1,9 +1,11 @@
 // One candidate of a call: a target with the route that serves it, whether this caller may call it, and the request as
 // the target accepts it.
 
-// Decides (targets and attempts): What do two routes share of one target? By: `accountOf`. Also:
-// `routing/health/health.ts` (`breakerOf`). Rule: Latency, queue and rest after a 429. Each attempt counts at the
-// breakers of all routes, which open by the settings of their route; routes with equal settings share one.
+// Decides (targets and attempts): What do two routes share of one target? By: `broughtAccount`. Also:
+// `routing/health/target-key.ts` (`accountInKey`), `health.ts` (`breakerOf`). Rule: Latency, queue and rest after a 429.
+// Each attempt counts at the breakers of all routes, which open by the settings of their route; routes with equal settings
+// share one. An address, a credential, settings or headers that a caller brings have a health of their own.
+import { createHash } from "node:crypto";
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
@@ -15,6 +17,7 @@ import type { Principal } from "../../core/identity.ts";
 import { type Route, type RouteTarget } from "../../core/configured/route.ts";
 import { cachesPrompts, type ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
+import { accountInKey, type CallersAccount } from "../../routing/health/target-key.ts";
 import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-lifetime.ts";
@@ -97,6 +100,8 @@ export interface CandidateParts {
 
 export class RouteCandidate implements Candidate {
   readonly key: string;
+  /** Under which the attempts in flight are counted: also those that only bring settings go to the account as configured. */
+  readonly slotKey: string;
   readonly variant: string;
   readonly upstream: string;
   readonly weight: number;
@@ -119,6 +124,7 @@ export class RouteCandidate implements Candidate {
   readonly #isCovered: boolean;
   readonly #via: string | null;
   readonly #deployment: string | null;
+  readonly #callers: CallersAccount | null;
   #judged: ReturnType<CallPolicies["at"]> | null = null;
   #ready: ReadyTarget | null = null;
 
@@ -130,8 +136,12 @@ export class RouteCandidate implements Candidate {
     this.#isCovered = covered;
     this.#via = via;
     this.#deployment = deploymentOf(request, target);
-    const account = accountOf(target, request, route, principal, call.snapshot.providers.get(target.providerId)?.owner);
+    const sent = target.brought === undefined ? request : requestForTarget(request, target, route);
+    this.#callers = broughtAccount(sent, this.#deployment, principal);
+    const owner = call.snapshot.providers.get(target.providerId)?.owner;
+    const account = accountInKey(owner, this.#callers);
     this.key = `${target.name}${account}`;
+    this.slotKey = this.#callers?.brought === "settings" ? `${target.name}${accountInKey(owner, null)}` : this.key;
     // a target that was refused when it was requested may run when a budget redirects the call to it
     this.variant = redirect === null ? variant : `instead ${variant}`;
     this.passedOver = origin.passedOver ?? verdict?.passedOver ?? null;
@@ -154,6 +164,11 @@ export class RouteCandidate implements Candidate {
     return (
       this.passedOver === null && (this.redirect === null || this.#caller.call.meter.isRedirectedTo(this.redirect))
     );
+  }
+
+  /** Whether the caller sends nothing that changes where, or as whom, the target is called. */
+  get isAsConfigured(): boolean {
+    return this.#callers === null;
   }
 
   isCallable(): boolean {
@@ -324,24 +339,26 @@ const NO_GUARDS: readonly GuardPolicy[] = [];
 const NO_OUTCOMES: readonly PolicyOutcome[] = [];
 
 /**
- * Returns what the keys of health and of retries have behind the target's name: nothing for an account of the operator.
- * Credentials and addresses that a caller sends have their own: a wrong key or an unreachable address of one caller says
- * nothing about the operator's, and its retries are not those of others.
+ * Returns what the caller brings, which has health and retries of its own: a wrong key, an unreachable address or a region
+ * that does not exist says nothing about the target as it is configured. `null` for a call that brings nothing.
  */
-function accountOf(
-  target: RouteTarget,
-  request: ChatRequest,
-  route: Route,
+function broughtAccount(
+  { options: { baseUrl, credentials, settings, headers } }: ChatRequest,
+  deployment: string | null,
   { tokenId }: Principal,
-  owner: string | undefined,
-): string {
-  const { baseUrl, credentials } = (target.brought === undefined ? request : requestForTarget(request, target, route))
-    .options;
-  if (target.brought === undefined && baseUrl === null && credentials.size === 0)
-    return owner === undefined ? "" : ` of ${owner}`;
+): CallersAccount | null {
+  const [fields, names] = [Object.entries(settings), Object.keys(headers)];
+  const bringsSettings = deployment !== null || fields.length > 0 || names.length > 0;
+  if (baseUrl === null && credentials.size === 0 && !bringsSettings) return null;
   // two keys of one account are two targets, because one of them may have reached its limit
-  const keys = [...credentials.values()].map(({ stored }) => ` with ${fingerprint(stored).slice(0, 12)}`);
-  return ` of ${tokenId}${baseUrl === null ? "" : ` at ${baseUrl}`}${keys.join("")}`;
+  const keys = [...credentials.values()].map(({ stored }) => fingerprint(stored));
+  const brought = baseUrl !== null ? "address" : keys.length > 0 ? "credential" : "settings";
+  // the values of headers may differ with each call
+  return { tokenId, brought, digest: digestOf([baseUrl, deployment, fields, names, keys]) };
+}
+
+function digestOf(parts: readonly unknown[]): string {
+  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
 /** Returns null for a target that does not accept the request, because its cost is unknown. */

@@ -6,6 +6,7 @@ import { openConcurrency } from "../../core/concurrency/slots.ts";
 import { KeptPrompts } from "../../routing/kept-prompts.ts";
 import { type BreakerChange, openHealth } from "../../routing/health/health.ts";
 import { replacedAccounts } from "../../routing/health/replaced-accounts.ts";
+import { targetOfKey } from "../../routing/health/target-key.ts";
 import { openHedging } from "../../routing/plan/hedging.ts";
 import type { Routing } from "../call/context.ts";
 
@@ -28,17 +29,19 @@ export function renewedTargets(
   };
 }
 
-/** Returns the status of the operator's own targets, without those that callers bring with a request. */
+/** Returns the status of all targets that are called as they are configured, without what callers bring. */
 export function targetStandings({ health, concurrency }: Routing, nowMs: number): readonly TargetStatus[] {
-  return health
-    .snapshot(nowMs)
-    .filter(({ key }) => !key.includes(" "))
-    .map(({ key, state, inFlight, latencyMs, openUntilMs }) => ({
-      target: key,
+  return health.snapshot(nowMs).flatMap(({ key, state, inFlight, latencyMs, openUntilMs }) => {
+    const target = targetOfKey(key);
+    if (target === null || target.brought !== null) return [];
+    return {
+      target: `${target.providerId}:${target.model}`,
+      owner: target.owner,
       state,
       inFlight,
       waiting: concurrency.waiting(key),
       firstContentMs: latencyMs,
       openForMs: openUntilMs === null ? null : openUntilMs - nowMs,
-    }));
+    };
+  });
 }

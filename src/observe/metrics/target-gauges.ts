@@ -6,6 +6,8 @@ import { scrapedMetrics } from "./scraped-metrics.ts";
 export interface TargetStatus {
   /** `<provider>:<model>`. */
   readonly target: string;
+  /** The tenant, or `tenant/project`, to which the provider belongs; `null` when it is available to all tenants. */
+  readonly owner: string | null;
   readonly state: "closed" | "open" | "half_open" | "rate_limited";
   readonly inFlight: number;
   /** Calls in the queue of the target. */
@@ -20,8 +22,8 @@ const MOST_TARGETS = MOST.configuredModel + MOST.cataloguedModel;
 const STATES = ["closed", "half_open", "open", "rate_limited"] as const;
 
 /**
- * Shows only targets that have answered or are avoided, and whose names are configured or in the catalogue, so that
- * callers cannot create series.
+ * Shows only targets that all tenants may have, that have answered or are avoided, and whose names are configured or in
+ * the catalogue, so that callers cannot create series.
  */
 export function targetGauges(
   registry: Registry,
@@ -30,7 +32,10 @@ export function targetGauges(
 ): void {
   const shown = (): readonly TargetStatus[] =>
     targets()
-      .filter(({ firstContentMs, state, target }) => (firstContentMs !== null || state !== "closed") && isNamed(target))
+      .filter(
+        ({ owner, firstContentMs, state, target }) =>
+          owner === null && (firstContentMs !== null || state !== "closed") && isNamed(target),
+      )
       .slice(0, MOST_TARGETS);
   const { gauge } = scrapedMetrics(registry, shown);
   gauge(

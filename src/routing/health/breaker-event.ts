@@ -2,23 +2,20 @@
 // owns the provider.
 import type { NewEvent } from "../../core/record/event.ts";
 import type { BreakerChange } from "./health.ts";
+import { targetOfKey } from "./target-key.ts";
 
 /**
- * `<provider>:<model>`, optionally followed by ` of ` and the tenant, or `tenant/project`, that the provider belongs
- * to.
- */
-const KEY = /^([^\s:]+):(\S+)(?: of ([^\s/]+)(?:\/(\S+))?)?$/;
-
-/**
- * Returns `null` for providers that a request itself configures, because their health concerns only that caller.
+ * Returns `null` for what a caller brings with a request, because its health concerns only that caller.
  * `gateway` identifies the process, because each one has its own breakers.
  */
 export function breakerEvent(
   { key, state, faults, calls, windowMs, openForMs }: BreakerChange,
   gateway: string,
 ): NewEvent | null {
-  const [, provider, model, tenantId = null, projectId = null] = KEY.exec(key) ?? [];
-  if (provider === undefined || model === undefined) return null;
+  const target = targetOfKey(key);
+  if (target === null || target.brought !== null) return null;
+  const { providerId: provider, model, owner } = target;
+  const [tenantId = null, projectId = null] = owner?.split("/") ?? [];
   const about = { provider, model, gateway };
   return state === "opened"
     ? {

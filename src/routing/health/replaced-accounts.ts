@@ -2,6 +2,7 @@
 // the former one, such as a wait of an hour that it asked for, says nothing about the new one (promise 7.5).
 import { isDeepStrictEqual } from "node:util";
 import { type ProviderSettings, serverOf, type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
+import { targetOfKey } from "./target-key.ts";
 
 type ConfiguredProviders = Pick<Snapshot, "providers" | "tenantProviders" | "projectProviders">;
 
@@ -19,12 +20,14 @@ export function replacedAccounts(
   );
   if (replaced.size === 0) return null;
   const isMoved = (id: string): boolean => serverAt(former.get(id)) !== serverAt(present.get(id));
-  const moved = new Set([...replaced].filter(isMoved).map(providerOf));
   return (key) => {
-    const id = idOf(key);
-    if (former.has(id) || present.has(id)) return replaced.has(id);
-    // of a caller's credential, which is sent to the provider's address unless the caller names one
-    return !key.includes(" at ") && moved.has(providerOf(key));
+    const target = targetOfKey(key);
+    if (target === null) return false;
+    const id = withOwner(target.providerId, target.owner ?? undefined);
+    if (!replaced.has(id)) return false;
+    // a credential of a caller is sent to the provider's address, and an address of a caller is its own
+    if (target.brought === "credential") return isMoved(id);
+    return target.brought !== "address";
   };
 }
 
@@ -48,7 +51,7 @@ export function isReplacedSince(
   return !isSame(former, seen.providers.get(providerId));
 }
 
-/** By id, and by whose they are where they belong to a tenant or a project, as keys of targets name them. */
+/** By id, and by whose they are where they belong to a tenant or a project. */
 function providersOf({ providers, tenantProviders, projectProviders }: ConfiguredProviders) {
   const all = new Map<string, ProviderSettings>();
   for (const table of [providers, ...tenantProviders.values(), ...projectProviders.values()])
@@ -58,16 +61,6 @@ function providersOf({ providers, tenantProviders, projectProviders }: Configure
 
 function withOwner(id: string, owner: string | undefined): string {
   return owner === undefined ? id : `${id} of ${owner}`;
-}
-
-function providerOf(idOrKey: string): string {
-  return /^[^ :]*/.exec(idOrKey)![0];
-}
-
-/** `<provider>:<model>`, and ` of <owner>` where the provider has one. */
-function idOf(key: string): string {
-  const at = key.lastIndexOf(" of ");
-  return withOwner(providerOf(key), at < 0 ? undefined : key.slice(at + " of ".length));
 }
 
 function isSame(one: ProviderSettings | undefined, other: ProviderSettings | undefined): boolean {

@@ -62,6 +62,7 @@ describe("the metrics of a machine", () => {
   test("[d13.3] have each gauge by its meaning: the sum, the worst, or what all of them say together", async () => {
     const target = (inFlight: number, state: TargetStatus["state"]): TargetStatus => ({
       target: "openai:gpt-5",
+      owner: null,
       state,
       inFlight,
       waiting: 0,

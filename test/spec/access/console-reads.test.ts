@@ -30,11 +30,13 @@ beforeAll(async () => {
     targets: () =>
       Promise.resolve(
         [
-          ["sandbox:echo", "closed"],
-          ["sandbox:words", "open"],
-          ["sandbox:own of T00000000000", "open"],
-        ].map(([target, state]) => ({
+          ["sandbox:echo", null, "closed"],
+          ["sandbox:words", null, "open"],
+          ["sandbox:own", "T00000000000", "open"],
+          ["walled:m", "acme", "open"],
+        ].map(([target, owner, state]) => ({
           target: target!,
+          owner: owner!,
           state: state as "open",
           inFlight: 7,
           waiting: 0,
@@ -55,7 +57,7 @@ beforeAll(async () => {
         document: { metric: "requests", window: "minute", limit: 10 },
       })
     ).id;
-    for (const name of ["mine", "relay"])
+    for (const name of ["mine", "relay", "walled"])
       await writer.createResource({
         kind: "provider",
         tenantId: "acme",
@@ -268,6 +270,16 @@ test("[d9.9] a provider's health counts its attempts, those that a fallback save
   const inApp = Object.fromEntries(app.body.data.map((one: any) => [one.id, one]));
   expect(inApp.relay).toMatchObject({ status: "unused", attempts: 0, errors: 0, last_failure: null });
   expect(inApp.mine).toMatchObject({ status: "unused", attempts: 0, errors: 0 });
+});
+
+test("[d9.9] a tenant's own provider is down while its targets are avoided", async () => {
+  for (const path of ["/tenants/acme/provider_health", "/projects/app/provider_health"]) {
+    const { body } = await get(path);
+    expect(body.data.find(({ id }: any) => id === "walled")).toMatchObject({
+      status: "down",
+      targets: [{ model: "m", state: "open", open_for_ms: 5000 }],
+    });
+  }
 });
 
 test("[d9.9] of a tenant, a provider has the routes of its projects", async () => {

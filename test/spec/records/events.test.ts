@@ -144,7 +144,12 @@ describe("breakers", () => {
       data: { provider: "theirs", model: "model/with:all" },
     });
     expect(breakerEvent(change("theirs:m of acme/site"), "g")).toMatchObject({ tenantId: "acme", projectId: "site" });
-    for (const key of ["openai:gpt-5 with 0123456789ab", "openai:gpt-5 at https://example.com with 0123", "nonsense"])
+    for (const key of [
+      "openai:gpt-5 by T1 credential 0123",
+      "openai:gpt-5 by T1 address 0123",
+      "theirs:m of acme by T1 settings 0123",
+      "nonsense",
+    ])
       expect(breakerEvent(change(key), "g")).toBeNull();
   });
 });

@@ -166,7 +166,7 @@ export async function providersAt(
     [...providers.values()].filter(({ id, enabled }) => enabled || asked.has(id)),
     async ({ id, family, enabled, owner }): Promise<OneProvider> => {
       const figuresOfIt = attemptFigures(asked.get(id) ?? []);
-      const own = all.flatMap((one) => targetOf(one, id, owner));
+      const own = all.filter(isOf({ id, owner }));
       const status = statusOf(
         figuresOfIt,
         own.map(({ state }) => state),
@@ -187,6 +187,7 @@ export async function providersAt(
           p95Ms: latencyAt(0.95, figuresOfIt.latency),
           targets: own.map((one) => ({
             ...one,
+            model: one.target.slice(id.length + 1),
             firstContentMs: rounded(one.firstContentMs),
             openForMs: rounded(one.openForMs),
           })),
@@ -244,21 +245,9 @@ async function lastFailure(
   return { atMs: timeMs, traceId, model, status: attempt?.status ?? null, code };
 }
 
-/**
- * A target belongs to all tenants, or to the owner of the provider that its key names; targets with an address or a
- * credential of a caller's own are nobody else's business.
- */
-function targetOf(
-  status: TargetStatus,
-  id: string,
-  owner: string | undefined,
-): readonly (TargetStatus & { model: string })[] {
-  if (!status.target.startsWith(`${id}:`)) return [];
-  const suffix = owner === undefined ? "" : ` of ${owner}`;
-  const name = status.target.slice(id.length + 1);
-  if (!name.endsWith(suffix)) return [];
-  const model = name.slice(0, name.length - suffix.length);
-  return / (?:of|at|with) /.test(model) ? [] : [{ ...status, model }];
+/** Returns whether a target is of the provider, which may share its id with one of all tenants or of another one. */
+export function isOf({ id, owner = null }: { readonly id: string; readonly owner?: string | null | undefined }) {
+  return (status: TargetStatus): boolean => status.owner === owner && status.target.startsWith(`${id}:`);
 }
 
 function statusOf(

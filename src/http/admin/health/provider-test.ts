@@ -8,7 +8,7 @@ import { snapshotSeenBy } from "../../../core/snapshot.ts";
 import { MODEL_ID } from "../../../providers/settings.ts";
 import { type AdminCall, type AdminContext, type AdminOperation, writing } from "../operation.ts";
 import type { DocumentDependencies } from "../configured/document-rule.ts";
-import type { Targets } from "./provider-health.ts";
+import { isOf, type Targets } from "./provider-health.ts";
 import { operationsAt } from "../../model-operations.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -145,12 +145,7 @@ function operationFor({ place, snapshot }: TestCall, id: string, model: string, 
 async function modelFor({ body: { model }, place, snapshot }: TestCall, id: string, targets: Targets): Promise<string> {
   const settings = snapshotSeenBy(snapshot, place!).providers.get(id);
   if (settings === undefined) throw nothingThere(`provider ${id}`);
-  const known =
-    model ??
-    settings.models[0]?.id ??
-    (await targets())
-      .find(({ target }) => target.startsWith(`${id}:`) && !target.includes(" "))
-      ?.target.slice(id.length + 1);
+  const known = model ?? settings.models[0]?.id ?? (await targets()).find(isOf(settings))?.target.slice(id.length + 1);
   if (known !== undefined) return known;
   throw invalidRequest("model", `No model of ${id} is configured, and none was called lately. Say which one to call.`);
 }

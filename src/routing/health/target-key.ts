@@ -1,0 +1,39 @@
+// Under which text the health of a target is known. What a provider's server says concerns the account that calls it:
+// the operator's, that of the tenant or project to which the provider belongs, or what one caller brings.
+
+const KEY = /^([^\s:]+):(\S+?)(?: of (\S+))?(?: by \S+ (address|credential|settings) \S+)?$/;
+
+/**
+ * What a caller sends that changes where, or as whom, a target is called: the whole `address`, or else a `credential` for
+ * the provider's own address, or else only `settings` of that address, which is then called with the stored credential.
+ */
+export type Brought = "address" | "credential" | "settings";
+
+/** What one caller brings; `digest` is equal for equal addresses, settings and credentials, and has no spaces. */
+export interface CallersAccount {
+  readonly tokenId: string;
+  readonly brought: Brought;
+  readonly digest: string;
+}
+
+export interface TargetOfKey {
+  readonly providerId: string;
+  readonly model: string;
+  /** The tenant, or `tenant/project`, to which the provider belongs; `null` when it is available to all tenants. */
+  readonly owner: string | null;
+  /** What a caller brings, so that the target is nobody else's business; `null` when it is called as configured. */
+  readonly brought: Brought | null;
+}
+
+/** Returns what follows the name of a target in its key: nothing for an account of the operator. */
+export function accountInKey(owner: string | undefined, callers: CallersAccount | null): string {
+  const ofOwner = owner === undefined ? "" : ` of ${owner}`;
+  return callers === null ? ofOwner : `${ofOwner} by ${callers.tokenId} ${callers.brought} ${callers.digest}`;
+}
+
+/** Returns `null` for a text that is no key of a target. */
+export function targetOfKey(key: string): TargetOfKey | null {
+  const [, providerId, model, owner = null, brought = null] = KEY.exec(key) ?? [];
+  if (providerId === undefined || model === undefined) return null;
+  return { providerId, model, owner, brought: brought as Brought | null };
+}
