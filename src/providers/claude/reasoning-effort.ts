@@ -29,6 +29,11 @@ const BUDGETS: Readonly<Record<string, number>> = {
 /** The part of `max_tokens` that thinking may use up, so that an answer still fits. */
 const BUDGET_SHARE = 0.8;
 
+/** For the documentation. */
+export const BUDGETS_TEXT = `${Object.entries(BUDGETS)
+  .map(([effort, tokens]) => `${tokens.toLocaleString("en-US")} for ${effort}`)
+  .join(", ")}, and at most ${BUDGET_SHARE * 100} % of max_tokens`;
+
 /**
  * Returns the top-level members `thinking` and `output_config`. Throws GatewayError `unsupported_value` when a budget
  * does not fit into `maxTokens`.

@@ -37,6 +37,16 @@ describe("every row", () => {
     expect(rows.length).toBeGreaterThan(55);
     expect(rows.filter(({ lines }) => lines > 70)).toEqual([]);
   });
+  test("has the gateway fetch the pictures of a model that takes bytes alone, and says so", () => {
+    const cells = openaiCompatibleProviders.map(({ id, capabilities, inlines }) => ({
+      id,
+      fetched: inlines("m").has("image_url"),
+      text: capabilityOf(capabilities, "image_url", "m").note ?? "",
+    }));
+    expect(cells.filter(({ fetched }) => fetched).length).toBeGreaterThan(4);
+    for (const { id, fetched, text } of cells)
+      expect([id, fetched, text.includes("the gateway fetches URLs")]).toEqual([id, /base64/.test(text), fetched]);
+  });
   test("ids are unique, pages are addresses, keys have names of environment variables", () => {
     expect(new Set(openaiCompatibleProviders.map(({ id }) => id)).size).toBe(openaiCompatibleProviders.length);
     for (const each of openaiCompatibleProviders) {

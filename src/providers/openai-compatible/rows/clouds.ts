@@ -57,9 +57,10 @@ const cloudflare: OpenAICompatibleRow = {
     ),
     response_format: native("only models in the vendor's JSON mode list"),
     reasoning_effort: native("by model: low, medium, high"),
-    image_url: native("vision models only; base64 data"),
+    image_url: native("vision models only; base64 data only; the gateway fetches URLs"),
     max_tokens: native("the default is small, so set it for long answers"),
   },
+  inlines: ["image_url", "file"],
   errors: [
     { class: "quota", codes: ["3036", "4006"] },
     { class: "overloaded", codes: ["3040"] },
@@ -189,7 +190,7 @@ const snowflake: OpenAICompatibleRow = {
     ...withNames({ assistant: ["reasoning_details"], everyPart: ["cache_control"], tools: ["cache_control"] }),
   },
   lacks: [...BEYOND_IMAGES, "modalities", "audio", "web_search_options", "store"],
-  cells: { image_url: native("base64 data, on Claude and OpenAI models") },
+  cells: { image_url: native("base64 data only, on Claude and OpenAI models; the gateway fetches URLs") },
   inlines: ["image_url"],
   guards: ["guardrails"],
   renames: { max_tokens: "max_completion_tokens" },
@@ -377,10 +378,11 @@ const copilot: OpenAICompatibleRow = {
   }),
   lacks: [...BEYOND_IMAGES, "modalities", "audio", "service_tier", "web_search_options", "store"],
   cells: {
-    image_url: native("base64 data"),
+    image_url: native("base64 data only; the gateway fetches URLs"),
     response_format: native("json_schema on GPT models"),
     tool_choice: native("required is not documented, but works"),
   },
+  inlines: ["image_url"],
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",
   // Its list of models names the endpoints of each, and `/responses` alone for these.

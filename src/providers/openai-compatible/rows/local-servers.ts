@@ -86,7 +86,10 @@ const lmstudio: OpenAICompatibleRow = {
   lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, ...BEYOND_IMAGES, "n"],
   cells: {
     tool_choice: native("naming a function is not supported", ["none", "auto", "required"]),
+    // https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/1120
+    image_url: native("base64 data only; the gateway fetches URLs"),
   },
+  inlines: ["image_url"],
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
   privileged: ["draft_model"],
