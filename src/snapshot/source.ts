@@ -273,7 +273,7 @@ export class SnapshotSource {
     this.#appliedRead = reading;
   }
 
-  /** A lasting outage of the store is reported once. */
+  /** A lasting outage of the store is reported once here; `#reportStaleness` repeats it. */
   #storeFault(thrown: unknown): void {
     const isReported = this.#storeFailed !== null;
     this.#storeFailed = messageOf(thrown);

@@ -146,7 +146,7 @@ export interface PolicyOutcome {
   readonly why?: string;
 }
 
-/** A step of the plan: which target was chosen, and why. */
+/** A step of the plan: which target was chosen or passed over, and why. */
 export interface PlanStep {
   /** The name of the target, `<provider>:<model>`. */
   readonly target: string;
@@ -229,7 +229,7 @@ export interface CallRecord {
   readonly attempts: readonly Attempt[];
   /** The names of the targets that the call might go to, in their order; empty where there was only one. */
   readonly candidates: readonly string[];
-  /** The steps of the plan; empty where the only target was called once. */
+  /** The steps of the plan; its text leaves them out where the only target was called once. */
   readonly plan: readonly PlanStep[];
   /** The number of rounds; 1 when the gateway ran no tools. */
   readonly rounds: number;
