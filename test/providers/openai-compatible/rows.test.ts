@@ -38,10 +38,10 @@ describe("every row", () => {
     expect(rows.filter(({ lines }) => lines > 70)).toEqual([]);
   });
   test("has the gateway fetch the pictures of a model that takes bytes alone, and says so", () => {
-    const cells = openaiCompatibleProviders.map(({ id, capabilities, inlines }) => ({
-      id,
-      fetched: inlines("m").has("image_url"),
-      text: capabilityOf(capabilities, "image_url", "m").note ?? "",
+    const cells = openaiCompatibleProviders.map((one) => ({
+      id: one.id,
+      fetched: one.inlines("m").has("image_url"),
+      text: capabilityOf(one.capabilities, "image_url", "m").note ?? "",
     }));
     expect(cells.filter(({ fetched }) => fetched).length).toBeGreaterThan(4);
     for (const { id, fetched, text } of cells)
