@@ -131,7 +131,7 @@ describe("a process that failed may run once more", () => {
   });
 
   test("and not where money, limits or tenants are counted, or a model is compared", () => {
-    for (const name of ["e2e/drills/ledger", "e2e/drills/tenants", "e2e/limits/limits-killed", "store/ledger-model"])
+    for (const name of ["e2e/drills/ledger", "e2e/drills/upstream", "e2e/limits/limits-killed", "store/ledger-model"])
       expect(mayTryAgain([file(name)], "error")).toBe(false);
     expect(mayTryAgain([file("e2e/console/calls")], "error")).toBe(true);
   });

@@ -47,7 +47,7 @@ function filled(files: readonly TestFile[], size: (file: TestFile) => number): r
 }
 
 /** What fails here has failed: a counterexample that was drawn at random, and what counts money, limits and tenants' bytes under faults. */
-const FACTS = /^test\/e2e\/(drills\/(ledger|replicas|tenants|workers|database)|limits\/|data\/ledger)|model/;
+const FACTS = /^test\/e2e\/(drills\/(ledger|replicas|upstream|workers|database)|limits\/|data\/ledger)|model/;
 const COUNTEREXAMPLE = /^Counterexample: |\bProperty failed after\b|\bin the world of seed\b|\bDRAGOMAN_TEST_SEED=\d/m;
 
 /** Whether a process that failed may run once more. */
