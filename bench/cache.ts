@@ -16,7 +16,7 @@ import { Cancellation } from "../src/core/concurrency/cancellation.ts";
 import { systemClock } from "../src/core/clock.ts";
 import type { UpstreamRequest, UpstreamResponse } from "../src/wire/upstream.ts";
 import { chatBody } from "./load/answers.ts";
-import { figuresTable } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/generators/markdown.ts";
 import { targetFor } from "../test/harness/targets.ts";
 
 const CALLS = 10_000;

@@ -5,7 +5,7 @@ import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { table } from "../docs/markdown.ts";
+import { table } from "../docs/generators/markdown.ts";
 import type { CallScope, CallStore, LogFilter } from "../src/store/calls/calls.ts";
 import { rowOf } from "../src/store/journal/journal-row.ts";
 import type { LedgerRow } from "../src/store/journal/ledger.ts";

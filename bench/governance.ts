@@ -6,7 +6,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { figuresTable } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/generators/markdown.ts";
 import { createToken, revokeToken } from "../src/auth/tokens/token-admin.ts";
 import { openDatabase } from "../src/store/open-database.ts";
 import { LOCAL_ACTOR } from "../src/store/records.ts";

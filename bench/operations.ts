@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { figuresTable, withGeneratedPart } from "../docs/markdown.ts";
+import { figuresTable, withGeneratedPart } from "../docs/generators/markdown.ts";
 import { type Front, frontPath, NATIVE, requestText } from "./subjects/fronts.ts";
 import { startGateway } from "./subjects/gateway.ts";
 import { httpRequest, runLoad } from "./load/load.ts";

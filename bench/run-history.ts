@@ -1,7 +1,7 @@
 // The CPU time and the memory of earlier runs of the benchmark, in runs.json beside this file, so that a run is shown
 // beside those of other days and machines. A run is compared by its ratio to nginx's CPU time; of runs of different
 // machines not even that is comparable, because what slows a kernel down is not what slows JavaScript down.
-import { figuresTable } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/generators/markdown.ts";
 import { type MemoryResult, type RowResult, type Scenario, SCENARIOS } from "./load/scenarios.ts";
 
 export interface BenchRun {

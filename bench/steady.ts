@@ -7,7 +7,7 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { cpus, release, tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { figuresTable, withGeneratedPart } from "../docs/markdown.ts";
+import { figuresTable, withGeneratedPart } from "../docs/generators/markdown.ts";
 import { CACHED_ANSWER, CACHED_STREAM, ROUTED_ANSWER } from "./load/answers.ts";
 import { frontPath, requestText } from "./subjects/fronts.ts";
 import { startGateway } from "./subjects/gateway.ts";

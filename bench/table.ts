@@ -1,6 +1,6 @@
 // Writes results as Markdown. Each target is marked as met or missed; a rate that something else may have limited is
 // marked as void.
-import { figuresTable } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/generators/markdown.ts";
 import { EVENTS_PER_STREAM } from "./load/protocols.ts";
 import { isVoid, type MemoryResult, type RowResult } from "./load/scenarios.ts";
 import { eventsPerCore, find, targetsOf, targetTable } from "./targets.ts";

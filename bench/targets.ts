@@ -1,6 +1,6 @@
 // The goals of the benchmark: what one core is to carry, in proportion to nginx and to itself where that is possible,
 // because a ratio depends less on the machine than a time does.
-import { figuresTable } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/generators/markdown.ts";
 import { NATIVE } from "./subjects/fronts.ts";
 import { EVENTS_PER_STREAM, PROTOCOLS } from "./load/protocols.ts";
 import type { MemoryResult, RowResult } from "./load/scenarios.ts";

@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { figuresTable } from "../docs/markdown.ts";
+import { figuresTable } from "../docs/generators/markdown.ts";
 import { GOVERNED } from "./subjects/governed.ts";
 import { startMock } from "./load/mock.ts";
 import { bindToCore, chooseCores, missingTools } from "./subjects/process-stats.ts";

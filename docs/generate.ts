@@ -4,18 +4,18 @@ import { join } from "node:path";
 import type { Sizing } from "../bench/sizing/figures.ts";
 import { sizingPage } from "../bench/sizing/page.ts";
 import { PROVIDER_FAMILIES } from "../src/process/parts/provider-families.ts";
-import { adminReference } from "./generate-admin.ts";
-import { configurationJsonSchema, configurationPage } from "./generate-configuration.ts";
-import { errorsPage } from "./generate-errors.ts";
-import { hostedTools, priceFactors, searchUnitPrices } from "./generate-hosted-tools.ts";
-import { integrationsList, integrationsTable } from "./generate-integrations.ts";
-import { metricsPage } from "./generate-metrics.ts";
-import { commonFieldsTable, gatewayFieldsTable } from "./generate-fields.ts";
-import { providersPage } from "./generate-providers.ts";
-import { clientDeviations } from "./generate-clients.ts";
-import { embeddingProviders, rawPromptProviders, rerankProviders } from "./generate-tasks.ts";
-import { whereDecidedPage } from "./generate-where-decided.ts";
-import { withGeneratedPart } from "./markdown.ts";
+import { adminReference } from "./generators/admin.ts";
+import { configurationJsonSchema, configurationPage } from "./generators/configuration.ts";
+import { errorsPage } from "./generators/errors.ts";
+import { hostedTools, priceFactors, searchUnitPrices } from "./generators/hosted-tools.ts";
+import { integrationsList, integrationsTable } from "./generators/integrations.ts";
+import { metricsPage } from "./generators/metrics.ts";
+import { commonFieldsTable, gatewayFieldsTable } from "./generators/fields.ts";
+import { providersPage } from "./generators/providers.ts";
+import { clientDeviations } from "./generators/clients.ts";
+import { embeddingProviders, rawPromptProviders, rerankProviders } from "./generators/tasks.ts";
+import { whereDecidedPage } from "./generators/where-decided.ts";
+import { withGeneratedPart } from "./generators/markdown.ts";
 
 /** The texts as they should be, by path from the project's folder. */
 export function generatedFiles(projectFolder: string): ReadonlyMap<string, string> {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { buildConsole } from "../../console/build.ts";
-import { figuresTable, table } from "../../docs/markdown.ts";
+import { figuresTable, table } from "../../docs/generators/markdown.ts";
 import { chromiumProgram, type ConsolePage, launch, openConsole } from "../../test/harness/console/chromium.ts";
 import { CONSOLE_JOBS, doneJob, type DoneJob, mostActions } from "../../test/harness/console/jobs.ts";
 import { projectFolder } from "../../test/harness/processes/gateway-program.ts";

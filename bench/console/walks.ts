@@ -1,6 +1,6 @@
 // All screens of the console over stores with no call, one, ten thousand and as many as are asked for: nothing fails, what is there is shown, and how
 // long each takes.
-import { figuresTable } from "../../docs/markdown.ts";
+import { figuresTable } from "../../docs/generators/markdown.ts";
 import { launch, openConsole } from "../../test/harness/console/chromium.ts";
 import { walkedScreens } from "../../test/harness/console/walk.ts";
 import { openStoreGateway, type StoreKind } from "./stores.ts";

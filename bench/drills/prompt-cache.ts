@@ -3,7 +3,7 @@
 // of the prompts the vendors read from their caches, and compares what the gateway tells of it with what they billed (promise
 // 16.2). `--short` plays fewer sessions. Exits with code 1 when a promise was broken.
 import { parseArgs } from "node:util";
-import { table } from "../../docs/markdown.ts";
+import { table } from "../../docs/generators/markdown.ts";
 import { type CachingVendor, cachingVendor } from "../../test/harness/servers/caching-vendor.ts";
 import { type GatewayProcess, startGateway } from "../../test/harness/processes/gateway-process.ts";
 import { type FakeUpstream, startUpstream } from "../../test/harness/servers/upstream.ts";

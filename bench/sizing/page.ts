@@ -1,6 +1,6 @@
 // The page docs/sizing.md, made of the figures of one run (figures.ts). Its text is written here, so that no
 // sentence of it contradicts the figures.
-import { figuresTable } from "../../docs/markdown.ts";
+import { figuresTable } from "../../docs/generators/markdown.ts";
 import { isMeasured, type Sizing, type StoreCost, type Unmeasured } from "./figures.ts";
 import {
   allMicros,

@@ -3,7 +3,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path/posix";
-import { decisionsIn } from "../../docs/generate-where-decided.ts";
+import { decisionsIn } from "../../docs/generators/where-decided.ts";
 
 const PROJECT = join(import.meta.dir, "../..");
 const SRC = join(PROJECT, "src");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import Ajv2020 from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { parse as parseYaml } from "yaml";
-import { configurationJsonSchema, configurationPage } from "../../docs/generate-configuration.ts";
+import { configurationJsonSchema, configurationPage } from "../../docs/generators/configuration.ts";
 import { readEnvironment, VARIABLES } from "../../src/config/environment.ts";
 import { providers } from "../../src/providers/registry.ts";
 import { compileSnapshot } from "../../src/snapshot/compile.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { generatedFiles } from "../../docs/generate.ts";
-import { withGeneratedPart } from "../../docs/markdown.ts";
+import { withGeneratedPart } from "../../docs/generators/markdown.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import { BLOCK_TYPES } from "../../src/core/chat.ts";
 import { CATALOGUE } from "../../src/core/errors.ts";

@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { configurationJsonSchema } from "../../docs/generate-configuration.ts";
+import { configurationJsonSchema } from "../../docs/generators/configuration.ts";
 import { NOUNS } from "../../src/cli/admin/nouns.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";

@@ -1,7 +1,7 @@
 // What each test file took in the last recorded run: the order of the next one follows from it, and the table in CONTRIBUTING.md. A run with --record writes both.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { table, withGeneratedPart } from "../../docs/markdown.ts";
+import { table, withGeneratedPart } from "../../docs/generators/markdown.ts";
 import { isQuick, keyOf, KINDS, kindOf, type TestFile } from "./test-file.ts";
 import type { Outcome } from "./test-process.ts";
 import type { FileShare } from "./verdict.ts";

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { packageFolder } from "../../../bin/runtime.mjs";
-import { table, withGeneratedPart } from "../../../docs/markdown.ts";
+import { table, withGeneratedPart } from "../../../docs/generators/markdown.ts";
 import { type GatewayProcess, startGateway } from "../../../test/harness/processes/gateway-process.ts";
 import { readStream } from "../../../test/harness/sse.ts";
 import { type FailoverUpstream, startFailoverUpstream, well, WORDS } from "./upstream.ts";

@@ -1,7 +1,7 @@
 // The listings beside the one operation: the models, and the disposition of each parameter at one of them (promises
 // 9.1, 6.1, 6.2). The demands of clients on the list's form (M1 to M5) are in operations.test.ts.
 import { describe, expect, test } from "bun:test";
-import { providersPage } from "../../../docs/generate-providers.ts";
+import { providersPage } from "../../../docs/generators/providers.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { ProviderSettings, Snapshot } from "../../../src/core/snapshot.ts";
 import { createApp } from "../../../src/http/app.ts";

@@ -1,5 +1,5 @@
 // The table of what the gateway does for named clients, for docs/clients/README.md.
-import { CLIENT_DEVIATION_NAMES, CLIENT_DEVIATIONS } from "../src/core/configured/client-deviations.ts";
+import { CLIENT_DEVIATION_NAMES, CLIENT_DEVIATIONS } from "../../src/core/configured/client-deviations.ts";
 import { code, table } from "./markdown.ts";
 
 export function clientDeviations(): string {

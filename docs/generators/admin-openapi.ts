@@ -1,10 +1,10 @@
 // The OpenAPI document of the admin API without a gateway, for what is generated from it.
-import { systemClock } from "../src/core/clock.ts";
-import { adminOperations } from "../src/http/admin/app.ts";
-import { PROVIDER_FAMILIES } from "../src/process/parts/provider-families.ts";
-import { openapiDocument } from "../src/http/admin/openapi.ts";
-import { noToolServers } from "../src/mcp/tool-servers.ts";
-import { providers } from "../src/providers/registry.ts";
+import { systemClock } from "../../src/core/clock.ts";
+import { adminOperations } from "../../src/http/admin/app.ts";
+import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
+import { openapiDocument } from "../../src/http/admin/openapi.ts";
+import { noToolServers } from "../../src/mcp/tool-servers.ts";
+import { providers } from "../../src/providers/registry.ts";
 
 export interface Schema {
   readonly $ref?: string;

@@ -1,6 +1,6 @@
 // docs/metrics.md: every metric that is registered, with its labels and where their values come from.
-import { LABELS, type Label } from "../src/observe/metrics/labels.ts";
-import { type MetricListing, openMetrics } from "../src/observe/metrics/metrics.ts";
+import { LABELS, type Label } from "../../src/observe/metrics/labels.ts";
+import { type MetricListing, openMetrics } from "../../src/observe/metrics/metrics.ts";
 import { code, codeList, generatedMark, table } from "./markdown.ts";
 
 /** Throws for a label that labels.ts does not explain. */

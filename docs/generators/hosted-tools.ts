@@ -1,6 +1,6 @@
 // The tables of what vendors bill by use and whose price the gateway knows: of the tools that they run, for
 // docs/native-operations.md, and of search units, for docs/prices.md, which also has the tiers of service.
-import { providers } from "../src/providers/registry.ts";
+import { providers } from "../../src/providers/registry.ts";
 import { code, codeList, table } from "./markdown.ts";
 
 const NANO = 1_000_000_000;

@@ -1,7 +1,7 @@
 // The tables of docs/api.md that list the fields of a request. What a field takes is told by its own check, in the words of its refusal.
-import { GatewayError } from "../src/core/errors.ts";
-import type { Json } from "../src/core/json.ts";
-import { ADVISORY, COMMON, type Field, GATEWAY, NEVER_UNSUPPORTED } from "../src/core/params.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import type { Json } from "../../src/core/json.ts";
+import { ADVISORY, COMMON, type Field, GATEWAY, NEVER_UNSUPPORTED } from "../../src/core/params.ts";
 import { code, table } from "./markdown.ts";
 
 export function gatewayFieldsTable(): string {

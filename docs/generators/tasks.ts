@@ -1,5 +1,5 @@
 // The tables of providers on the pages of operations whose answers are values for inputs, and of legacy completions.
-import { providers } from "../src/providers/registry.ts";
+import { providers } from "../../src/providers/registry.ts";
 import { code, codeList, table } from "./markdown.ts";
 
 /** Models of providers at which the form depends on the model; any other provider is asked for a model of any name. */

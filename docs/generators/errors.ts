@@ -1,5 +1,5 @@
 // docs/errors.md: the catalogue of errors as a page.
-import { CATALOGUE, type CatalogueEntry, type ErrorSource } from "../src/core/errors.ts";
+import { CATALOGUE, type CatalogueEntry, type ErrorSource } from "../../src/core/errors.ts";
 import { code, generatedMark, table } from "./markdown.ts";
 
 const GROUPS: readonly (readonly [source: ErrorSource, title: string, words: string])[] = [

@@ -113,7 +113,7 @@ function comment({ description }: Schema, indent: string): string {
   return description === undefined ? "" : `${indent}/** ${description.replaceAll("*/", "* /")} */\n`;
 }
 
-const FILE = join(import.meta.dir, "../console/src/api/types.ts");
+const FILE = join(import.meta.dir, "../../console/src/api/types.ts");
 const types = consoleTypes();
 if (!existsSync(FILE) || readFileSync(FILE, "utf8") !== types) {
   const written = `${FILE}.${process.pid}`;

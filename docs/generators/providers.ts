@@ -1,13 +1,13 @@
 // docs/providers.md: every provider with its capability table, as the code has it.
-import type { Capability, CapabilityException } from "../src/core/capability.ts";
-import { type ListedCapability, listCapabilities } from "../src/providers/interface/capability-listing.ts";
-import type { Members } from "../src/providers/conversation/conversation-members.ts";
-import type { Provider } from "../src/providers/interface/provider.ts";
-import { cataloguedEmbeddings, cataloguedModels } from "../src/accounting/model-catalogue.ts";
-import { LISTED_OPERATIONS, operationsOf } from "../src/http/model-operations.ts";
-import { BUILT_IN_MODELS } from "../src/providers/registry.ts";
-import { runsInside } from "../src/providers/settings.ts";
-import { targetFor } from "../test/harness/targets.ts";
+import type { Capability, CapabilityException } from "../../src/core/capability.ts";
+import { type ListedCapability, listCapabilities } from "../../src/providers/interface/capability-listing.ts";
+import type { Members } from "../../src/providers/conversation/conversation-members.ts";
+import type { Provider } from "../../src/providers/interface/provider.ts";
+import { cataloguedEmbeddings, cataloguedModels } from "../../src/accounting/model-catalogue.ts";
+import { LISTED_OPERATIONS, operationsOf } from "../../src/http/model-operations.ts";
+import { BUILT_IN_MODELS } from "../../src/providers/registry.ts";
+import { runsInside } from "../../src/providers/settings.ts";
+import { targetFor } from "../../test/harness/targets.ts";
 import { code, codeList, generatedMark, table } from "./markdown.ts";
 
 export function providersPage(providers: readonly Provider[]): string {
