@@ -12,6 +12,7 @@ import type { LedgerRow } from "../src/store/journal/ledger.ts";
 import { type CallSpread, fillCalls, madeCall, type Mix, requestIdOf } from "./load/made-calls.ts";
 import { openSqliteCalls } from "../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../src/store/sqlite.ts";
+import { usageTotals } from "../test/harness/usage-totals.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -128,7 +129,7 @@ async function questions(calls: CallStore): Promise<Readonly<Record<string, numb
       calls.usage({ limit: 100 }, { tenantId: "tenant-3", by: ["day"], order: "group" }),
     "usage of all by tenant and model, totals": async () => [
       await calls.usage({ limit: 1000 }, { by: ["tenant", "model"], order: "cost" }),
-      await calls.usageTotals({}),
+      await usageTotals(calls),
     ],
     "usage of all by token, model and day": () =>
       calls.usage({ limit: 1000 }, { by: ["token", "model", "day"], order: "group" }),

@@ -7,7 +7,7 @@ import { histogram } from "../search/call-histogram.ts";
 import { searchCalls } from "../search/log-search.ts";
 import { attempts } from "../sums/attempt-sums.ts";
 import { rollUpNewest } from "../sums/roll-ups.ts";
-import { spent, usage, usageTotals } from "../sums/usage-reads.ts";
+import { spent, usage } from "../sums/usage-reads.ts";
 import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
 import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
 import { prune } from "./call-pruning.ts";
@@ -41,7 +41,6 @@ const QUERIES = {
   findCall,
   searchCalls,
   usage,
-  usageTotals,
   histogram,
   lastUses,
   attempts,

@@ -414,8 +414,6 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
   findCall(traceId: string, tenantId?: string): Promise<StoredCall | null>;
   /** Sums by group. An order other than `group` returns one page, whose cursor is `null`. */
   usage(page: PageRequest, query: UsageQuery): Promise<UsageReport>;
-  /** The sum over everything that the query covers. */
-  usageTotals(query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums>;
   /** Calls over time. */
   histogram(query: HistogramQuery): Promise<CallHistogram>;
   /** When the last call that is kept of each of these tokens began; tokens without one are left out. */
@@ -448,7 +446,7 @@ export const ASKED = {
   /** What calls may wait for. */
   reads: ["findContents", "countContents", "spent", "boundObjects"],
   /** What people ask, which may take long. */
-  reports: ["searchCalls", "usage", "usageTotals", "histogram", "lastUses", "attempts", "facets"],
+  reports: ["searchCalls", "usage", "histogram", "lastUses", "attempts", "facets"],
 } as const satisfies Readonly<Record<string, readonly (keyof CallStore)[]>>;
 export type AskedMethod = (typeof ASKED)[keyof typeof ASKED][number];
 

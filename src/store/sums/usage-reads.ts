@@ -210,10 +210,6 @@ function shownValue(dimension: UsageDimension, value: bigint | number | string):
   return dimension === "operation" ? shownOperation(String(value)) : orNull(String(value));
 }
 
-export async function usageTotals(db: Db, query: Omit<UsageQuery, "by" | "order">): Promise<UsageSums> {
-  return await inOneView(db, (view) => totalsOf(view, { ...query, by: [] }));
-}
-
 /** Of all groups: nothing is divided by days or models, so that fewer rows are read than for the groups. */
 async function totalsOf(db: Db, query: Asked): Promise<UsageSums> {
   const { source } = await prepared(db, { ...query, by: [] }, { sums: tableOf(query, query.by) });

@@ -14,7 +14,6 @@ import type {
   UsageDimension,
   UsageQuery,
   UsageRow,
-  UsageSums,
 } from "../../../src/store/calls/calls.ts";
 import { LATENCY_BOUNDS_MS } from "../../../src/store/calls/calls.ts";
 import type { DatabasePlace } from "../../../src/store/database/database.ts";
@@ -26,6 +25,7 @@ import { attemptSumsSuite } from "./attempt-sums.suite.ts";
 import { logSuite, type NewStore } from "./log-search.suite.ts";
 import { usagePeriodsSuite } from "./usage-periods.suite.ts";
 import { vendorObjectSuite } from "./vendor-objects.suite.ts";
+import { usageTotals } from "../../harness/usage-totals.ts";
 
 export interface CallPlace {
   readonly calls: CallStore;
@@ -72,8 +72,6 @@ export function callStoreSuite(name: string, open: () => Promise<CallPlace>, tra
   });
 }
 
-const totals = (calls: CallStore, query: Parameters<CallStore["usageTotals"]>[0] = {}): Promise<UsageSums> =>
-  calls.usageTotals(query);
 const ids = (list: readonly CallSummary[]): readonly string[] => list.map(({ traceId }) => traceId);
 
 function onceSuite(newStore: NewStore): void {
@@ -83,14 +81,14 @@ function onceSuite(newStore: NewStore): void {
         rowOf({ startedAtMs: DAY_ONE + index * 60_000, endUser: index % 2 === 0 ? "eve" : null }),
       );
       const calls = await newStore(rows);
-      const before = await totals(calls);
+      const before = await usageTotals(calls);
       expect(before).toMatchObject({ calls: 250n, promptTokens: 25_000n, costNanoUsd: 250_000n });
       await calls.ingest(rows);
       await calls.ingest([...rows.slice(100, 120), rowOf(), ...rows.slice(3, 5)]);
       const twice = rowOf();
       await calls.ingest([twice, twice, { ...twice }]);
-      expect(await totals(calls)).toMatchObject({ calls: 252n, promptTokens: 25_200n, costNanoUsd: 252_000n });
-      expect(await totals(calls, { endUser: "eve" })).toMatchObject({ calls: 125n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 252n, promptTokens: 25_200n, costNanoUsd: 252_000n });
+      expect(await usageTotals(calls, { endUser: "eve" })).toMatchObject({ calls: 125n });
       await calls.ingest([]);
     });
 
@@ -180,7 +178,12 @@ function onceSuite(newStore: NewStore): void {
           false,
         ),
       ]);
-      expect(await totals(calls)).toMatchObject({ calls: 2n, errors: 1n, promptTokens: 600n, costNanoUsd: 10_000n });
+      expect(await usageTotals(calls)).toMatchObject({
+        calls: 2n,
+        errors: 1n,
+        promptTokens: 600n,
+        costNanoUsd: 10_000n,
+      });
       const settled = rowOf({
         traceId,
         endUser: "eve",
@@ -190,7 +193,7 @@ function onceSuite(newStore: NewStore): void {
         totalMs: 50,
       });
       await calls.ingest([settled]);
-      const after = await totals(calls);
+      const after = await usageTotals(calls);
       expect(after).toMatchObject({
         calls: 2n,
         errors: 0n,
@@ -200,7 +203,7 @@ function onceSuite(newStore: NewStore): void {
         totalMs: 250n,
       });
       expect(after.latency.slice(0, 3)).toEqual([1n, 1n, 0n]);
-      expect(await totals(calls, { endUser: "eve" })).toMatchObject({ calls: 2n, costNanoUsd: 1400n });
+      expect(await usageTotals(calls, { endUser: "eve" })).toMatchObject({ calls: 2n, costNanoUsd: 1400n });
       expect(
         (await calls.usage({ limit: 10 }, { by: ["provider"], order: "group" })).data.map(({ group, sums }) => [
           ...group,
@@ -220,13 +223,13 @@ function onceSuite(newStore: NewStore): void {
       const traceId = newTraceId();
       const calls = await newStore([rowOf({ traceId, tokens: [7, 1] })]);
       await calls.ingest([rowOf({ traceId, tokens: [100, 100] }, false), rowOf({ traceId, tokens: [50, 50] })]);
-      expect(await totals(calls)).toMatchObject({ calls: 1n, promptTokens: 7n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 1n, promptTokens: 7n });
       const both = newTraceId();
       await calls.ingest([
         rowOf({ traceId: both, tokens: [100, 100] }, false),
         rowOf({ traceId: both, tokens: [2, 2] }),
       ]);
-      expect(await totals(calls)).toMatchObject({ calls: 2n, promptTokens: 9n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 2n, promptTokens: 9n });
       expect((await calls.searchCalls({ limit: 10 }, { order: "newest", settled: false })).data).toEqual([]);
     });
 
@@ -244,7 +247,7 @@ function onceSuite(newStore: NewStore): void {
         } as object);
       const calls = await newStore([row(-7), row(-2_000_000_000_001, { model: "other" })]);
       await calls.ingest([row(3), row(-1), rowOf()]);
-      expect(await totals(calls)).toMatchObject({
+      expect(await usageTotals(calls)).toMatchObject({
         calls: 5n,
         cachedTokens: 240n,
         cacheWriteTokens: 120n,
@@ -258,11 +261,11 @@ function onceSuite(newStore: NewStore): void {
       const traceId = newTraceId();
       await calls.ingest([rowOf({ traceId }, false)]);
       await calls.ingest([rowOf({ traceId })]);
-      expect((await totals(calls)).cacheSavedNanoUsd).toBe(-2_000_000_000_006n);
+      expect((await usageTotals(calls)).cacheSavedNanoUsd).toBe(-2_000_000_000_006n);
       const least = -Number.MAX_SAFE_INTEGER;
       await calls.ingest([row(least), row(least)]);
       await calls.ingest([row(least)]);
-      expect((await totals(calls)).cacheSavedNanoUsd).toBe(3n * BigInt(least) - 2_000_000_000_006n);
+      expect((await usageTotals(calls)).cacheSavedNanoUsd).toBe(3n * BigInt(least) - 2_000_000_000_006n);
     });
 
     test("[d11.2] several writers of the same rows at once count them once", async () => {
@@ -271,12 +274,12 @@ function onceSuite(newStore: NewStore): void {
       await Promise.all(
         [0, 1, 2, 3].map((part) => calls.ingest([...rows.slice(part * 75), ...rows.slice(0, part * 75)])),
       );
-      expect(await totals(calls)).toMatchObject({ calls: 300n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 300n });
     });
 
     test("an explanation is a call in the list, and in no sum", async () => {
       const calls = await newStore([rowOf({ explained: true, tokens: null, costNanoUsd: null })]);
-      expect(await totals(calls)).toMatchObject({ calls: 0n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 0n });
       expect((await calls.searchCalls({ limit: 5 }, { order: "newest" })).data).toHaveLength(1);
     });
 
@@ -287,7 +290,7 @@ function onceSuite(newStore: NewStore): void {
         rowOf({ mirror: { route: "chat", target: "openai:m", traceId: null, dropped: "no room" } }),
         rowOf({ route: "chat", mirrorOf: traceId }),
       ]);
-      expect(await totals(made)).toMatchObject({ calls: 2n });
+      expect(await usageTotals(made)).toMatchObject({ calls: 2n });
       const found = async (filter: object) =>
         (await made.searchCalls({ limit: 5 }, { order: "newest", ...filter })).data.map(({ mirrorOf }) => mirrorOf);
       expect(await found({})).toHaveLength(3);
@@ -316,7 +319,7 @@ function onceSuite(newStore: NewStore): void {
       ]);
       const { data } = await calls.searchCalls({ limit: 5 }, { order: "newest" });
       expect(data).toHaveLength(2);
-      expect(await totals(calls)).toMatchObject({
+      expect(await usageTotals(calls)).toMatchObject({
         calls: 2n,
         promptTokens: 100n,
         completionTokens: 10n,
@@ -644,7 +647,7 @@ function usageSuite(newStore: NewStore, { mostOfAnHour }: CallStoreTraits): void
         rowOf({ costNanoUsd: null, totalMs: 1 }),
         rowOf({ costNanoUsd: null, tokens: null, totalMs: 1 }),
       ]);
-      const { latency, unpriced } = await totals(calls);
+      const { latency, unpriced } = await usageTotals(calls);
       expect(latency).toEqual([4n, 1n, 0n, 1n, 0n, 0n, 0n, 0n, 0n, 1n, 1n]);
       expect(latency).toHaveLength(LATENCY_BOUNDS_MS.length + 1);
       expect(unpriced).toBe(1n);
@@ -657,7 +660,7 @@ function usageSuite(newStore: NewStore, { mostOfAnHour }: CallStoreTraits): void
           rowOf({ tokens: [most, 1], costNanoUsd: most, startedAtMs: DAY_ONE + (index % 2) * HOUR_MS }),
         ),
       );
-      const sums = await totals(calls);
+      const sums = await usageTotals(calls);
       expect(sums.costNanoUsd).toBe(1030n * BigInt(most));
       expect(sums.promptTokens).toBe(1030n * BigInt(most));
       expect(sums.costNanoUsd > 2n ** 63n).toBe(true);
@@ -909,7 +912,7 @@ function placesSuite(newStore: NewStore): void {
       await calls.ingest(rows.slice(5, 22).toReversed());
       await calls.ingest(rows);
       await calls.ingest(rows.toReversed());
-      expect(await totals(calls)).toMatchObject({ calls: BigInt(rows.length) });
+      expect(await usageTotals(calls)).toMatchObject({ calls: BigInt(rows.length) });
       for (const { record } of rows) {
         expect(await calls.findCall(record.traceId)).toMatchObject({
           summary: { traceId: record.traceId, timeMs: record.startedAtMs },
@@ -932,7 +935,7 @@ function placesSuite(newStore: NewStore): void {
       const settled = timed("abcde01", { metadata: { b: 1 }, tokens: [7, 1], status: 502 });
       await calls.ingest([settled, timed("abcde03")]);
       await calls.ingest([unsettled, settled]);
-      expect(await totals(calls)).toMatchObject({ calls: 4n, promptTokens: 307n, errors: 1n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 4n, promptTokens: 307n, errors: 1n });
       expect(await calls.findCall(settled.record.traceId)).toMatchObject({
         summary: { settled: true, status: 502, promptTokens: 7 },
         record: { metadata: { b: 1 } },
@@ -1069,7 +1072,7 @@ function lastsSuite(newStore: NewStore, { prunedAtOnce }: CallStoreTraits): void
     while ((await calls.prune({ callsMs: DAY_ONE + 2490, detailsMs: null, placesMs: null })) > 0);
     expect((await calls.searchCalls({ limit: 100 }, { order: "newest" })).data).toHaveLength(10);
     expect(await calls.findCall(traceId)).toBeNull();
-    expect(await totals(calls)).toMatchObject({ calls: 2500n });
+    expect(await usageTotals(calls)).toMatchObject({ calls: 2500n });
     // a row that was there once and comes again after it was removed would be counted again: the ledger ships within minutes, calls are kept for days
   });
 }

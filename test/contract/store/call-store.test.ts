@@ -12,6 +12,7 @@ import { postgresDatabases, statement } from "../../harness/servers/postgres-ser
 import { addPlaces, furnishedFiles } from "./call-places.ts";
 import { DAY_MS, DAY_ONE, rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
+import { usageTotals } from "../../harness/usage-totals.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-calls-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -63,8 +64,8 @@ if (postgres !== null) {
             ),
           ),
         );
-        expect(await stores[0]!.usageTotals({})).toMatchObject({ calls: 1200n });
-        expect(await stores[0]!.usageTotals({ endUser: "e3" })).toMatchObject({ calls: 240n });
+        expect(await usageTotals(stores[0]!)).toMatchObject({ calls: 1200n });
+        expect(await usageTotals(stores[0]!, { endUser: "e3" })).toMatchObject({ calls: 240n });
         await Promise.all(stores.map((calls) => calls.close()));
       });
     test("[d11.3] old days are removed as whole tables, and a row that comes late makes its day anew", async () => {
@@ -101,7 +102,7 @@ if (postgres !== null) {
       const { data } = await calls.searchCalls({ limit: 100 }, { order: "oldest" });
       expect(data.map(({ traceId }) => traceId)).toEqual(rows.slice(70).map(({ record }) => record.traceId));
       expect(await calls.findCall(rows[0]!.record.traceId)).toBeNull();
-      expect(await calls.usageTotals({})).toMatchObject({ calls: 91n });
+      expect(await usageTotals(calls)).toMatchObject({ calls: 91n });
       // this process believed the day to be there
       const late = row(0, 5);
       await calls.ingest([late]);
@@ -115,7 +116,7 @@ if (postgres !== null) {
       const { db, store } = openPostgresDatabase({ url });
       await db.transaction().execute(async (tx) => {
         await sql`lock table call_hour in access exclusive mode`.execute(tx);
-        expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({
+        expect(await usageTotals(calls).catch((error: unknown) => error)).toMatchObject({
           name: "StoreError",
           kind: "busy",
         });
@@ -163,7 +164,7 @@ describe("a SQLite file", () => {
     other.run("begin immediate");
     setTimeout(() => other.run("commit"), 150);
     await calls.ingest([rowOf()]);
-    expect(await calls.usageTotals({})).toMatchObject({ calls: 1n });
+    expect(await usageTotals(calls)).toMatchObject({ calls: 1n });
     other.close();
     await calls.close();
   });
@@ -176,12 +177,12 @@ describe("a SQLite file", () => {
     });
     await calls.close();
     await calls.close();
-    expect(await calls.usageTotals({}).catch((error: unknown) => error)).toMatchObject({
+    expect(await usageTotals(calls).catch((error: unknown) => error)).toMatchObject({
       name: "StoreError",
       kind: "unusable",
     });
     const empty = openSqliteCalls({ file: join(folder, "empty.db") });
-    expect(((await empty.usageTotals({}).catch((error: unknown) => error)) as Error).message).toContain("call_rolled");
+    expect(((await usageTotals(empty).catch((error: unknown) => error)) as Error).message).toContain("call_rolled");
     await empty.close();
   });
 });

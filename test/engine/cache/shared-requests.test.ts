@@ -22,6 +22,7 @@ import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { printedSeed } from "../../harness/time/chance.ts";
 import { drawCount } from "../../harness/time/long-run.ts";
 import { turnTime, type TurnedTime } from "../../harness/time/turned-time.ts";
+import { usageTotals } from "../../harness/usage-totals.ts";
 
 const seed = printedSeed("shared requests");
 const RUNS = drawCount(200, 5_000);
@@ -161,7 +162,7 @@ async function sumsOf(records: readonly CallRecord[]) {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-sums-"));
   const calls = openSqliteCalls({ file: await furnishedFiles(folder)() });
   await calls.ingest(records.map((record) => ({ record, settled: true })));
-  const ledger = await calls.usageTotals({});
+  const ledger = await usageTotals(calls);
   await calls.close();
   rmSync(folder, { recursive: true, force: true });
   const metrics = openMetrics();
