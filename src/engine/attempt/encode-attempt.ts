@@ -237,6 +237,9 @@ async function fetchOne(place: Place, all: FetchedBytes, cancellation: Cancellat
       throw unavailable(place, `is ${mediaType === null ? "of an unknown type" : mediaType}`);
     return { mediaType, bytes };
   } catch (thrown) {
+    // no upstream was called: the caller has named the host
+    if (thrown instanceof GatewayError && thrown.code === "upstream_connection")
+      throw unavailable(place, "could not be fetched: its host could not be looked up", thrown.detail);
     if (!(thrown instanceof UpstreamFault)) throw thrown;
     throw unavailable(
       place,
@@ -278,10 +281,10 @@ function tooLarge(place: Place): GatewayError {
   );
 }
 
-function unavailable({ path }: Place, problem: string, detail?: string): GatewayError {
+function unavailable({ path }: Place, problem: string, detail: string | null = null): GatewayError {
   return new GatewayError("content_unavailable", `The content at ${path} ${problem}.`, {
     param: path,
-    ...(detail !== undefined && { detail }),
+    ...(detail !== null && { detail }),
   });
 }
 

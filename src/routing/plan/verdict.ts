@@ -122,7 +122,7 @@ export interface AttemptEnd {
   readonly code: ErrorCode;
   /** The client disconnected, or the time of the whole operation is over. */
   readonly isCallOver: boolean;
-  /** What is known of the last upstream request of the attempt. */
+  /** What is known of the last upstream request of the attempt; `undefined` where it ended before one was begun. */
   readonly last:
     | { readonly status: number | null; readonly retryAfterMs: number | null; readonly headMs: number | null }
     | undefined;
@@ -172,15 +172,18 @@ function isOtherRefusal(status: number): boolean {
 }
 
 /**
- * An attempt that a limit of the operator ended waited as long as the operator allows. Where the caller or the time of
+ * What goes wrong before a request is begun says nothing about the target. An attempt that a limit of the operator ended
+ * waited as long as the operator allows. Where the caller or the time of
  * the call ended it, only an unusual silence is the target's fault (promise 7.9): otherwise impatient callers could open
  * breakers for all others.
  */
 export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, wait: AnswerWait): Outcome {
   const { outcome } = meaningOf(code);
+  // such as the content that is fetched for the request: others would pay for what a caller names
+  if (last === undefined) return "cancelled";
   const hasLeft = code === "client_closed";
   if (outcome === "cancelled" && !hasLeft) return outcome;
-  const hasHead = last?.headMs != null;
+  const hasHead = last.headMs !== null;
   if (hasLeft || wait.isGivenUp || (isCallOver && (wait.hasOwnTimeout || hasHead)))
     return !hasHead && wait.waitedMs > wait.patienceMs ? "upstream_fault" : "cancelled";
   return outcome;

@@ -1,0 +1,83 @@
+// Promises 7.5 and 6.9 together: what goes wrong before a request is sent, such as the content that the gateway fetches for
+// a caller, says nothing about the target, however the attempt ends.
+import { describe, expect, test } from "bun:test";
+import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
+import { targetStandings } from "../../../src/engine/plan/open-routing.ts";
+import { pause } from "../../../src/core/concurrency/timeout.ts";
+import { type Fault, faultyUpstream, OK, status } from "../../harness/faults.ts";
+import { stubGateway } from "../../harness/in-process.ts";
+import { routeOf, type RouteParts } from "../../harness/routed.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
+
+/** A public address, which is not looked up. */
+const SLOW_PICTURE = "http://93.184.216.34/slow.png";
+const UNKNOWN_PICTURE = "http://nowhere.invalid/picture.png";
+const BREAKER = { failures: 1, ratio: 0.1, windowMs: 60_000, openMs: 60_000 };
+
+/** A route to a provider that takes pictures as bytes alone. */
+function gatewayWith(parts: RouteParts = {}, answers: readonly Fault[] = [OK]) {
+  const provider = faultyUpstream({ scripts: { local: answers } });
+  const gateway = stubGateway({
+    upstream: {
+      async send(request, call) {
+        if (request.url === SLOW_PICTURE) await pause(60_000, call.signal);
+        return await provider.send(request, call);
+      },
+    },
+    providers: [
+      providerSettings({
+        id: "local",
+        family: "hyperbolic",
+        credentials: [storedKey("key")],
+        baseUrl: "https://local.test/v1",
+      }),
+    ],
+    snapshot: {
+      routes: new Map([
+        [DIRECT_ROUTE, routeOf(DIRECT_ROUTE, [])],
+        ["r", routeOf("r", ["local:m"], { breaker: BREAKER, onExhausted: "error", ...parts })],
+      ]),
+    },
+  });
+  return {
+    states: () => targetStandings(gateway.context.routing, performance.now()).map(({ state }) => state),
+    provider,
+    async ask(content: unknown, fields: object = {}): Promise<{ readonly status: number; readonly text: string }> {
+      const answered = await gateway.chat({ route: "r", messages: [{ role: "user", content }], ...fields });
+      return { status: answered.status, text: await answered.text() };
+    },
+  };
+}
+
+const withPicture = (url: string) => [
+  { type: "text", text: "What is this?" },
+  { type: "image_url", image_url: { url } },
+];
+
+describe("content that does not arrive", () => {
+  test("[d7.5] before the time of the call is over counts at no breaker", async () => {
+    const { ask, states, provider } = gatewayWith({ timeouts: { totalMs: 300 } });
+    expect((await ask(withPicture(SLOW_PICTURE))).status).toBe(504);
+    expect(provider.served).toEqual([]);
+    expect(states()).toEqual(["closed"]);
+    expect((await ask("Hello")).status).toBe(200);
+  });
+
+  test("[d6.9] because its host is unknown is refused, is not tried again and counts at no breaker", async () => {
+    const { ask, states, provider } = gatewayWith();
+    const { status, text } = await ask(withPicture(UNKNOWN_PICTURE), { num_retries: 2 });
+    const { code, param } = JSON.parse(text).error;
+    expect([status, code, param]).toEqual([400, "content_unavailable", "messages[0].content[1].image_url.url"]);
+    expect(provider.served).toEqual([]);
+    expect(states()).toEqual(["closed"]);
+    expect((await ask("Hello")).status).toBe(200);
+  });
+
+  test("[d7.5] closes no breaker either, whose probe another call sends", async () => {
+    const { ask, states, provider } = gatewayWith({ breaker: { ...BREAKER, openMs: 1 } }, [status(500)]);
+    expect((await ask("Hello")).status).toBe(502);
+    await Bun.sleep(5);
+    expect((await ask(withPicture(UNKNOWN_PICTURE))).status).toBe(400);
+    expect([provider.served.length, states()]).toEqual([1, ["half_open"]]);
+  });
+});
