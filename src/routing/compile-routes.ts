@@ -30,6 +30,14 @@ export interface RouteScope {
   readonly versions?: ReadonlyMap<string, number>;
   /** Routes in the store that cannot be used now: a wider route of the name is another one, and is not used instead. */
   readonly unusable?: ReadonlySet<string>;
+  /** Names of its routes that somebody other than an operator has written. */
+  readonly ofTenant?: ReadonlySet<string>;
+}
+
+interface SeenEntry {
+  readonly entry: RouteEntry;
+  readonly version: number | undefined;
+  readonly isOfTenant: boolean;
 }
 
 /**
@@ -37,12 +45,12 @@ export interface RouteScope {
  * versions. A route of a nearer scope replaces one of the same name in a wider scope, and those of nearer scopes come last.
  */
 function entriesSeen(scopes: readonly RouteScope[]) {
-  const seen = new Map<string, { readonly entry: RouteEntry; readonly version: number | undefined }>();
-  for (const { routes, versions, unusable = [] } of scopes.toReversed()) {
+  const seen = new Map<string, SeenEntry>();
+  for (const { routes, versions, unusable = [], ofTenant } of scopes.toReversed()) {
     for (const name of unusable) seen.delete(name);
     for (const [name, entry] of Object.entries(routes)) {
       seen.delete(name);
-      seen.set(name, { entry, version: versions?.get(name) });
+      seen.set(name, { entry, version: versions?.get(name), isOfTenant: ofTenant?.has(name) === true });
     }
   }
   return seen;
@@ -53,8 +61,8 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   const defaults = scopes.map((scope) => scope.defaults);
   // no configured route can have this name; it holds the defaults for direct calls
   const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
-  for (const [name, { entry, version }] of entriesSeen(scopes)) {
-    const route = compileRoute(name, entry, defaults);
+  for (const [name, { entry, version, isOfTenant }] of entriesSeen(scopes)) {
+    const route = compileRoute(name, entry, defaults, isOfTenant);
     seen.set(name, version === undefined ? route : { ...route, version });
   }
   return seen;
@@ -65,8 +73,16 @@ export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<strin
   return new Set(entriesSeen(scopes).keys());
 }
 
-/** `defaults` are those of the scopes that the route is in, the nearest first. */
-export function compileRoute(name: string, entry: RouteEntry, defaults: readonly RouteDefaults[]): Route {
+/**
+ * `defaults` are those of the scopes that the route is in, the nearest first. `isOfTenant`: somebody other than an operator
+ * has written the route.
+ */
+export function compileRoute(
+  name: string,
+  entry: RouteEntry,
+  defaults: readonly RouteDefaults[],
+  isOfTenant = false,
+): Route {
   const layers: readonly RouteDefaults[] = [entry, ...defaults];
   const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>
     layers.map(read).find((value) => value !== undefined) ?? null;
@@ -83,6 +99,7 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
     retries: first((scope) => scope.retries),
     retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
     timeouts: { ...NO_TIMEOUTS, ...nearest(layers.map((scope) => scope.timeouts)) },
+    ...(isOfTenant && entry.timeouts !== undefined && { hasLimitsOfTenant: true as const }),
     fallbacks: inheritedFallbacks(
       name,
       entry.fallbacks,
@@ -94,7 +111,11 @@ export function compileRoute(name: string, entry: RouteEntry, defaults: readonly
       entry.content_policy_fallbacks,
       defaults.map((scope) => scope.content_policy_fallbacks),
     ),
-    breaker: { ...DEFAULT_BREAKER, ...nearest(layers.map((scope) => scope.breaker)) },
+    breaker: {
+      ...DEFAULT_BREAKER,
+      ...nearest(layers.map((scope) => scope.breaker)),
+      ...(isOfTenant && entry.breaker !== undefined && { isOfTenant: true as const }),
+    },
     onExhausted: first((scope) => scope.on_exhausted) ?? "least_bad",
     sticky: compileSticky(first(stickyOf)),
     hedge: compileHedge(first((scope) => scope.hedge)),

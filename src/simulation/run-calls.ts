@@ -432,6 +432,7 @@ function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | n
   if (one.course === null) return;
   const wait = {
     hasOwnTimeout: call.hasOwnTimeout,
+    hasLimitsOfTenant: route.hasLimitsOfTenant === true,
     isGivenUp: one.isGivenUp,
     waitedMs: queue.nowMs() - trace.startedMs,
     patienceMs: health.patienceMs(key),

@@ -149,12 +149,13 @@ function withStored(
 function withRoutes<T extends RouteScope>(file: T, own: Stock, all: StoredRoutes): T {
   const known = new Set([...Object.keys(file.routes), ...own.map(({ name }) => name)]);
   const unusable = all.flatMap(({ name }) => (name === null || known.has(name) ? [] : [name]));
+  const ofStore = own.filter(({ name }) => !Object.hasOwn(file.routes, name!));
+  const ofTenant = ofStore.flatMap(({ name, byOperator }) => (byOperator === true ? [] : [name!]));
   return {
     ...file,
     routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes },
-    versions: new Map(
-      own.flatMap(({ name, version }) => (Object.hasOwn(file.routes, name!) ? [] : [[name!, version] as const])),
-    ),
+    versions: new Map(ofStore.map(({ name, version }) => [name!, version])),
+    ...(ofTenant.length > 0 && { ofTenant: new Set(ofTenant) }),
     ...(unusable.length > 0 && { unusable: new Set(unusable) }),
   };
 }

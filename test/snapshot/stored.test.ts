@@ -249,6 +249,25 @@ describe("a stored document that cannot be used", () => {
   });
 });
 
+test("[d7.9] a route knows whether its time limits and its breaker are those of an operator", async () => {
+  const document = { targets: ["sandbox:echo"], timeouts: { total_ms: 1 }, breaker: { failures: 1 } };
+  await put("route", "hurried", document);
+  await put("route", "plain", { targets: ["sandbox:echo"] }, "site");
+  const operators = { kind: "route", tenantId: "acme", projectId: null, name: "operators", document } as const;
+  await writes(store).createResource({ ...operators, byOperator: true });
+  const ofFile = `{targets: ["sandbox:echo"], timeouts: {total_ms: 1}, breaker: {failures: 1}}`;
+  const routes = (await follow(`tenants: {acme: {routes: {of-file: ${ofFile}}}}\n`))
+    .current()
+    .projectRoutes.get("site")!;
+  const isOfTenant = (name: string) => {
+    const { hasLimitsOfTenant, breaker } = routes.get(name)!;
+    return [hasLimitsOfTenant === true, breaker.isOfTenant === true];
+  };
+  expect(isOfTenant("hurried")).toEqual([true, true]);
+  for (const name of ["plain", "operators", "of-file"])
+    expect([name, ...isOfTenant(name)]).toEqual([name, false, false]);
+});
+
 test("[d1.4] a route whose provider is gone leaves its name to no wider route", async () => {
   const routes = `routes:\n  chat: {targets: ["openai:gpt-5"]}\n`;
   const providers = `providers:\n  mine: {type: custom, base_url: "http://127.0.0.1:1", api_key: key}\n`;

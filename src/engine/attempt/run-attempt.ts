@@ -414,13 +414,14 @@ export function endBesides({ failing, requests }: OpenAttempt, { signal }: Call)
 /** Returns the outcome of an attempt for the health of its target. */
 export function outcomeOf(
   thrown: unknown,
-  { key }: Pick<RouteCandidate, "key">,
+  { key, hasLimitsOfTenant }: Pick<RouteCandidate, "key" | "hasLimitsOfTenant">,
   call: Call,
   last: Readonly<Attempt> | undefined,
   isGivenUp = false,
 ): Outcome {
   return outcomeAfter(endOf(thrown, call, last), {
     hasOwnTimeout: call.deadline.isSetByClient,
+    hasLimitsOfTenant,
     isGivenUp,
     waitedMs: last === undefined ? 0 : call.clock.elapsedMs() - last.startMs,
     patienceMs: call.context.routing.health.patienceMs(key),

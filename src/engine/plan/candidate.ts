@@ -104,6 +104,8 @@ export class RouteCandidate implements Candidate {
   readonly slotKey: string;
   readonly variant: string;
   readonly upstream: string;
+  /** A tenant has set time limits for the target, which is not its own. */
+  readonly hasLimitsOfTenant: boolean;
   readonly weight: number;
   readonly order: number;
   readonly costNanoUsd: number | null;
@@ -149,6 +151,7 @@ export class RouteCandidate implements Candidate {
     if (this.passedOver !== null) this.variant = `passed over ${this.variant}`;
     this.share = verdict?.share ?? null;
     this.upstream = `${target.providerId}${account}`;
+    this.hasLimitsOfTenant = owner === undefined && route.hasLimitsOfTenant === true;
     this.weight = target.weight;
     // the calls of a share go to its target before the others of its order
     this.order = this.share === null ? target.order : target.order - 0.5;

@@ -20,6 +20,7 @@ import type { BreakerNews, CollectedNews, CountNews, HealthNews, TargetNews } fr
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
+import { isToldOf } from "./target-key.ts";
 
 export type { Outcome } from "./breaker.ts";
 export type BlockedReason = "open" | "probing" | "rate_limited";
@@ -123,7 +124,7 @@ interface KeyHealth extends Kept {
   firstBytes: Latency | null;
   /**
    * One breaker for each distinct set of settings, so that a route with strict settings does not keep the calls of other
-   * routes away from the target. The oldest is removed when there are too many.
+   * routes away from the target. The oldest is removed when there are too many, of those of tenants or of the others.
    */
   readonly breakers: Breaker[];
 }
@@ -318,7 +319,8 @@ class KnownHealth implements OpenHealth {
   /** Says that a breaker has opened or closed. */
   #changed(key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void {
     this.#toTell?.target(breakerNews(key, breaker, nowMs));
-    if (breakers.some((other) => other !== breaker && other.isTripped)) return;
+    if (!isToldOf(key, breaker.settings)) return;
+    if (breakers.some((other) => other !== breaker && other.isTripped && isToldOf(key, other.settings))) return;
     const {
       settings: { windowMs },
       openForMs,
@@ -337,7 +339,8 @@ function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker 
   for (const breaker of breakers) if (breaker.settings === settings) return breaker;
   // Each snapshot of the configuration has its own objects for equal settings.
   const same = breakers.find(
-    ({ settings: { failures, ratio, windowMs, openMs } }) =>
+    ({ settings: { failures, ratio, windowMs, openMs, isOfTenant } }) =>
+      isOfTenant === settings.isOfTenant &&
       failures === settings.failures &&
       ratio === settings.ratio &&
       windowMs === settings.windowMs &&
@@ -348,7 +351,8 @@ function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker 
 }
 
 function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker {
-  if (breakers.length >= MAX_BREAKERS_PER_KEY) breakers.shift();
+  const alike = breakers.filter((one) => one.settings.isOfTenant === settings.isOfTenant);
+  if (alike.length >= MAX_BREAKERS_PER_KEY) breakers.splice(breakers.indexOf(alike[0]!), 1);
   const breaker = newBreaker(settings);
   breakers.push(breaker);
   return breaker;
@@ -386,7 +390,7 @@ function measured(latency: Latency | null, sampleMs: number, nowMs: number): Lat
 }
 
 function healthOf(key: string, kept: KeyHealth, nowMs: number): TargetHealth {
-  const tripped = kept.breakers.filter(({ isTripped }) => isTripped);
+  const tripped = kept.breakers.filter(({ isTripped, settings }) => isTripped && isToldOf(key, settings));
   const openUntilMs = Math.max(
     Number.NEGATIVE_INFINITY,
     ...tripped.filter((each) => phaseOf(each, nowMs) === "open").map((each) => each.openUntilMs),

@@ -1,5 +1,6 @@
 // Under which text the health of a target is known. What a provider's server says concerns the account that calls it:
 // the operator's, that of the tenant or project to which the provider belongs, or what one caller brings.
+import type { BreakerSettings } from "../../core/configured/route.ts";
 
 const KEY = /^([^\s:]+):(\S+?)(?: of (\S+))?(?: by \S+ (address|credential|settings) \S+)?$/;
 
@@ -29,6 +30,14 @@ export interface TargetOfKey {
 export function accountInKey(owner: string | undefined, callers: CallersAccount | null): string {
   const ofOwner = owner === undefined ? "" : ` of ${owner}`;
   return callers === null ? ofOwner : `${ofOwner} by ${callers.tokenId} ${callers.brought} ${callers.digest}`;
+}
+
+/**
+ * Whether a breaker of the target is what others are told: one with settings of a tenant only where the target is a
+ * tenant's own.
+ */
+export function isToldOf(key: string, { isOfTenant }: BreakerSettings): boolean {
+  return isOfTenant !== true || (targetOfKey(key)?.owner ?? null) !== null;
 }
 
 /** Returns `null` for a text that is no key of a target. */

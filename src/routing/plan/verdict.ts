@@ -132,6 +132,8 @@ export interface AttemptEnd {
 export interface AnswerWait {
   /** Whether the caller chose the time that the call may take. */
   readonly hasOwnTimeout: boolean;
+  /** Whether a tenant has set time limits for a target that is not its own. */
+  readonly hasLimitsOfTenant: boolean;
   /** The attempt was ended because another target may answer instead (promise 7.10). */
   readonly isGivenUp: boolean;
   readonly waitedMs: number;
@@ -173,9 +175,9 @@ function isOtherRefusal(status: number): boolean {
 
 /**
  * What goes wrong before a request is begun says nothing about the target. An attempt that a limit of the operator ended
- * waited as long as the operator allows. Where the caller or the time of
- * the call ended it, only an unusual silence is the target's fault (promise 7.9): otherwise impatient callers could open
- * breakers for all others.
+ * waited as long as the operator allows. Where the caller, the time of
+ * the call or a limit of a tenant ended it, only an unusual silence is the target's fault (promise 7.9): otherwise
+ * impatient callers could open breakers for all others.
  */
 export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, wait: AnswerWait): Outcome {
   const { outcome } = meaningOf(code);
@@ -184,7 +186,9 @@ export function outcomeAfter({ code, isCallOver, last }: AttemptEnd, wait: Answe
   const hasLeft = code === "client_closed";
   if (outcome === "cancelled" && !hasLeft) return outcome;
   const hasHead = last.headMs !== null;
-  if (hasLeft || wait.isGivenUp || (isCallOver && (wait.hasOwnTimeout || hasHead)))
+  // with an error of the upstream, no limit has ended it
+  const isOfTenant = wait.hasLimitsOfTenant && code === "upstream_timeout" && (last.status ?? 0) < 400;
+  if (hasLeft || wait.isGivenUp || isOfTenant || (isCallOver && (wait.hasOwnTimeout || hasHead)))
     return !hasHead && wait.waitedMs > wait.patienceMs ? "upstream_fault" : "cancelled";
   return outcome;
 }

@@ -322,3 +322,35 @@ describe("the health of targets on a machine with several processes", () => {
     expect(reasons()).toEqual([null, null, null, null]);
   });
 });
+
+test("[d7.5] the breaker of a tenant's settings is no news for people, and hides none of the others", () => {
+  const machine = new Machine();
+  machine.begin();
+  const strict = { ...STRICT, openMs: 9, isOfTenant: true } as const;
+  const news = (breaker: BreakerSettings, key: string) => ({
+    targets: [
+      {
+        kind: "breaker",
+        key,
+        breaker,
+        state: "open",
+        leftMs: 9,
+        openForMs: breaker.openMs,
+        faults: 2,
+        calls: 2,
+      } as const,
+    ],
+    spendings: [],
+  });
+  const [process] = machine.processes;
+  for (const [breaker, key] of [
+    [strict, KEYS[0]],
+    [STRICT, KEYS[0]],
+    [strict, "own:model of acme"],
+  ] as const)
+    machine.hub.report(process!, news(breaker, key), 0);
+  expect(machine.changes.map(({ key, state, openForMs }) => [key, state, openForMs])).toEqual([
+    [KEYS[0], "opened", STRICT.openMs],
+    ["own:model of acme", "opened", 9],
+  ]);
+});

@@ -373,3 +373,37 @@ describe("the state", () => {
     ]);
   });
 });
+
+describe("a breaker with settings of a tenant", () => {
+  const STRICT: BreakerSettings = { failures: 1, ratio: 0.01, windowMs: 10_000, openMs: 3_600_000, isOfTenant: true };
+
+  test("[d7.5] keeps the tenant's calls from a target of all, and others are told of that target as before", () => {
+    const changes: string[] = [];
+    const health = openHealth(({ key, state }) => changes.push(`${key} ${state}`));
+    attempt(health, "success", 0);
+    attempt(health, "upstream_fault", 0, KEY, STRICT);
+    expect([health.blockedReason(KEY, STRICT, 1), health.blockedReason(KEY, B, 1)]).toEqual(["open", null]);
+    expect(health.snapshot(1)[0]).toMatchObject({ state: "closed", openUntilMs: null });
+    expect(changes).toEqual([]);
+    // it hides nothing either, and a tenant with the same settings as the operator has a breaker of its own
+    trip(health, 2);
+    expect(changes).toEqual([`${KEY} opened`]);
+    expect(health.snapshot(2)[0]).toMatchObject({ state: "open", openUntilMs: 1_002 });
+    expect(health.blockedReason(KEY, { ...B, isOfTenant: true }, 2)).toBeNull();
+  });
+
+  test("[d7.5] tells of a target of the tenant's own provider", () => {
+    const changes: string[] = [];
+    const health = openHealth(({ key, state }) => changes.push(`${key} ${state}`));
+    attempt(health, "upstream_fault", 0, "own:m of acme", STRICT);
+    expect(changes).toEqual(["own:m of acme opened"]);
+    expect(health.snapshot(1)[0]).toMatchObject({ state: "open" });
+  });
+
+  test("[d7.5] takes the place of none of the operator's, however many different ones there are", () => {
+    const health = openHealth();
+    trip(health, 0);
+    for (let openMs = 1; openMs < 50; openMs++) attempt(health, "success", 1, KEY, { ...STRICT, openMs });
+    expect(health.blockedReason(KEY, B, 2)).toBe("open");
+  });
+});
