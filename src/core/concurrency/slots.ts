@@ -57,11 +57,16 @@ interface Waiter {
 interface SlotsOfKey {
   inside: number;
   waiting: number;
+  /** The last turn was that of a queue which went before one that had waited for longer. */
+  isOwed: boolean;
   /** In the order in which the tenants are served; no queue is empty. */
   readonly queues: Map<string, Set<Waiter>>;
 }
 
-/** The queues for which `isAhead` returns true are served before the others. */
+/**
+ * The queues for which `isAhead` returns true are served before the others, but not twice in a row while others wait:
+ * however much comes that goes before them, every second turn is that of the queue which has waited longest.
+ */
 export function openConcurrency(isAhead: (queue: string) => boolean = () => true): Concurrency {
   const slots = new Map<string, SlotsOfKey>();
 
@@ -76,7 +81,7 @@ export function openConcurrency(isAhead: (queue: string) => boolean = () => true
 
   return {
     enter({ key, tenant, max, queueMax }, onTurn) {
-      const kind: SlotsOfKey = slots.get(key) ?? { inside: 0, waiting: 0, queues: new Map() };
+      const kind: SlotsOfKey = slots.get(key) ?? { inside: 0, waiting: 0, isOwed: false, queues: new Map() };
       if (kind.inside < max) {
         slots.set(key, kind);
         kind.inside += 1;
@@ -120,12 +125,17 @@ export function openConcurrency(isAhead: (queue: string) => boolean = () => true
  * Returns the first entry of the first tenant whose bound admits it. Routes may bound the same target differently, and
  * so does a route before and after a change: an entry with a narrow bound holds up none behind it that has a wider one.
  */
-function nextOf({ inside, queues }: SlotsOfKey, isAhead: (queue: string) => boolean): Waiter | null {
+function nextOf(kind: SlotsOfKey, isAhead: (queue: string) => boolean): Waiter | null {
+  const { inside, queues, isOwed } = kind;
   let behind: Waiter | null = null;
+  kind.isOwed = false;
   for (const [name, queue] of queues)
     for (const waiter of queue) {
       if (inside >= waiter.max) continue;
-      if (isAhead(name)) return waiter;
+      if (isOwed || isAhead(name)) {
+        kind.isOwed = behind !== null;
+        return waiter;
+      }
       behind ??= waiter;
       break;
     }
