@@ -1,6 +1,7 @@
 // Stores the content that tenants keep: a bounded queue in memory, written to the database in batches beside the calls.
 // Content never goes through the journal. What waits in the queue is lost with the process, and what does not fit is
 // counted and dropped, because no call waits for it (promises 11.3, 11.4).
+import { changeCount } from "../core/concurrency/open-count.ts";
 import type { CallContent } from "../core/configured/content.ts";
 import type { CallRecord } from "../core/record/record.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -10,7 +11,8 @@ import { StoreError } from "../store/store-error.ts";
 import type { Observer } from "./observer.ts";
 import { openRepeatedWork } from "./repeated-work.ts";
 
-const MAX_WAITING_CHARACTERS = 32 * 1024 * 1024;
+/** Of one tenant, so that none can take the room of the others. Of all tenants together, twice as many may wait. */
+const MAX_WAITING_CHARACTERS = 16 * 1024 * 1024;
 const BATCH = 100;
 const BATCH_CHARACTERS = 4 * 1024 * 1024;
 const EVERY_MS = 250;
@@ -47,10 +49,18 @@ export function openContentLog({
 }: ContentLogOptions): ContentLog {
   let queue: ContentText[] = [];
   let waitingCharacters = 0;
+  const waitingOfTenant = new Map<string, number>();
   const figures = { kept: 0, shed: 0, failures: 0 };
   /** Tenants whose key cannot be decrypted. */
   const unkept = new Set<string>();
 
+  const countWaiting = ({ tenantId, text: { length } }: ContentText, sign: 1 | -1): void => {
+    waitingCharacters += sign * length;
+    changeCount(waitingOfTenant, tenantId, sign * length);
+  };
+  const hasRoomFor = ({ tenantId, text: { length } }: ContentText): boolean =>
+    waitingCharacters + length <= 2 * maxWaitingCharacters &&
+    (waitingOfTenant.get(tenantId) ?? 0) + length <= maxWaitingCharacters;
   const takeBatch = (): readonly ContentText[] => {
     let characters = 0;
     let count = 0;
@@ -91,7 +101,7 @@ export function openContentLog({
       throw error;
     }
     queue = queue.slice(batch.length);
-    for (const { text } of batch) waitingCharacters -= text.length;
+    for (const one of batch) countWaiting(one, -1);
     figures.kept += kept;
     figures.shed += batch.length - kept;
     return queue.length > 0;
@@ -111,18 +121,20 @@ export function openContentLog({
     publish(record, content) {
       if (content?.keptUntilMs == null || record.tenantId === null || record.projectId === null) return;
       const entry = contentText(record, record.tenantId, record.projectId, content, content.keptUntilMs);
-      if (waitingCharacters + entry.text.length > maxWaitingCharacters) {
+      if (!hasRoomFor(entry)) {
         figures.shed += 1;
         return;
       }
       queue.push(entry);
-      waitingCharacters += entry.text.length;
+      countWaiting(entry, 1);
       writes.wakeIn(EVERY_MS);
     },
     async forget({ tenantId, projectId }) {
       await writes.settled();
-      queue = queue.filter((one) => one.tenantId !== tenantId || (projectId !== null && one.projectId !== projectId));
-      waitingCharacters = queue.reduce((sum, { text }) => sum + text.length, 0);
+      const isGone = (one: ContentText): boolean =>
+        one.tenantId === tenantId && (projectId === null || one.projectId === projectId);
+      for (const one of queue.filter(isGone)) countWaiting(one, -1);
+      queue = queue.filter((one) => !isGone(one));
     },
     async end(timeoutMs) {
       await writes.finish(timeoutMs);

@@ -700,6 +700,32 @@ describe("on the way to the database", () => {
     ]);
   });
 
+  test("[d11.3] the content of one tenant takes no room from that of another while the database cannot keep up", async () => {
+    const kept: string[] = [];
+    let isAway = true;
+    const log = openContentLog({
+      store: {
+        keep: async (said) => {
+          if (isAway) throw new Error("away");
+          kept.push(...said.map(({ tenantId }) => tenantId));
+        },
+      },
+      onProblem: () => {},
+      maxWaitingCharacters: 50_000,
+    });
+    for (let index = 0; index < 200; index++) log.publish(record(index), content);
+    const shed = log.figures().shed;
+    for (let index = 0; index < 20; index++) log.publish({ ...record(index), tenantId: "beta" }, content);
+    expect([shed > 0, log.figures().shed]).toEqual([true, shed]);
+    // what has been forgotten leaves its room to others
+    await log.forget({ tenantId: "acme", projectId: null });
+    log.publish(record(0), content);
+    expect(log.figures()).toMatchObject({ shed, waiting: 21 });
+    isAway = false;
+    await log.end(2000);
+    expect(kept).toEqual([...Array.from({ length: 20 }, () => "beta"), "acme"]);
+  });
+
   test("[d11.3] a tenant whose key cannot be decrypted holds up no content of others, and is told of once", async () => {
     const kept: string[] = [];
     const problems: unknown[] = [];
