@@ -52,6 +52,7 @@ function enabled(servers: Named): ReadonlyMap<string, ToolServer> {
 export function compileToolServer({
   id,
   name,
+  tenantId,
   origin,
   byOperator,
   document,
@@ -60,7 +61,7 @@ export function compileToolServer({
   const label = name ?? id;
   return {
     key: `${id} ${label} ${digestOf([transport, document.max_result_bytes, document.timeout_s, document.max_concurrent])}`,
-    askedBy: null,
+    tenantId,
     label,
     transport,
     timeoutMs: document.timeout_s === undefined ? DEFAULT_TIMEOUT_MS : Math.ceil(document.timeout_s * 1000),

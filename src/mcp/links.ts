@@ -1,6 +1,6 @@
 // The open links, by the key of their server. When there are too many, the one that has been idle longest is closed.
-// Servers that requests name do not displace configured ones, and the other way round; those that the requests of one
-// tenant name may be half of them.
+// Servers that requests name do not displace configured ones, and the other way round; of each, those of one tenant may
+// be half.
 import { mostOfTenant } from "../core/concurrency/open-count.ts";
 import type { ToolServer } from "../core/configured/tool.ts";
 import type { ServerLink } from "./server-link.ts";
@@ -8,8 +8,8 @@ import type { ServerLink } from "./server-link.ts";
 export interface LinkBounds {
   readonly idleMs: number;
   /**
-   * Bounds the links to configured servers, and separately the links to servers that requests name. Half of the latter
-   * may be those of one tenant.
+   * Bounds the links to configured servers, and separately the links to servers that requests name. Half of each may be
+   * those of one tenant.
    */
   readonly maxLinks: number;
   /** Bytes of all lists of tools of servers that requests name. Half of them may be those of one tenant. */
@@ -31,10 +31,10 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
     for (const link of links.values()) if (link.idleMs() >= idleMs) end(link);
   };
   /** The links that share a bound with one, and what of a bound they may have together. */
-  function* boundsOf({ key, askedBy }: ToolServer): Generator<readonly [readonly ServerLink[], typeof mostOfTenant]> {
+  function* boundsOf({ key, tenantId }: ToolServer): Generator<readonly [readonly ServerLink[], typeof mostOfTenant]> {
     const like = (): ServerLink[] =>
       [...links.values()].filter(({ server }) => known.has(server.key) === known.has(key));
-    if (askedBy !== null) yield [like().filter(({ server }) => server.askedBy === askedBy), mostOfTenant];
+    if (tenantId !== null) yield [like().filter(({ server }) => server.tenantId === tenantId), mostOfTenant];
     yield [like(), (most) => most];
   }
 

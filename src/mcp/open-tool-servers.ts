@@ -49,7 +49,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
     if (!links.makeRoom(server))
       throw new GatewayError(
         "tool_server_failed",
-        `Too many tool servers are in use at the same time (at most ${maxLinks}; of those that requests name, ${mostOfTenant(maxLinks)} of one tenant); ${server.label} was not called.`,
+        `Too many tool servers are in use at the same time (at most ${maxLinks}, ${mostOfTenant(maxLinks)} of one tenant); ${server.label} was not called.`,
       );
     const log = linesOf(options, server.label);
     const link = new ServerLink(server, {

@@ -22,7 +22,7 @@ export interface ReferenceServer {
 export function serverOf(transport: ToolTransport, more: Partial<ToolServer> = {}): ToolServer {
   return {
     key: "reference",
-    askedBy: null,
+    tenantId: null,
     label: "everything",
     transport,
     timeoutMs: 20_000,

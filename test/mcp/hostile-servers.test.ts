@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { systemClock } from "../../src/core/clock.ts";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { ToolOauth, ToolServer } from "../../src/core/configured/tool.ts";
+import { compileToolServer } from "../../src/mcp/compile-servers.ts";
 import { closeFaultyTools, failure, openFaultyTools, tool } from "../harness/tools/faulty-tools.ts";
 import {
   ASKER,
@@ -353,7 +354,7 @@ describe("servers that requests name", () => {
   const askedBy = (server: ToolServer, tenantId: string, count: number): ToolServer => ({
     ...server,
     key: `request of ${tenantId} ${count}`,
-    askedBy: tenantId,
+    tenantId,
   });
 
   test("[d10.1] one tenant may have half of the connections, and another one still gets its own", async () => {
@@ -374,6 +375,35 @@ describe("servers that requests name", () => {
     for (let count = 0; count < 5; count++)
       expect(await servers.list(askedBy(server, "modest", count), new Cancellation())).not.toEqual([]);
     expect(servers.figures().connections).toBe(6);
+    mayEnd.resolve(said("done"));
+    await Promise.all(calls);
+  });
+
+  test("[d10.1] servers that one tenant has configured have half of the connections too", async () => {
+    const mayEnd = Promise.withResolvers<ReturnType<typeof said>>();
+    let running = 0;
+    const stalling = tool("stall", () => {
+      running += 1;
+      return mayEnd.promise;
+    });
+    const { servers, server } = openFaultyTools({ tools: [stalling] }, {}, {}, { maxLinks: 6 });
+    const greedy = Array.from({ length: 4 }, (_, count): ToolServer => {
+      const document = { url: "https://tools.test/mcp" };
+      const place = {
+        tenantId: "greedy",
+        projectId: null,
+        name: "mine",
+        origin: "store",
+        setBy: null,
+        version: 1,
+      } as const;
+      return { ...compileToolServer({ ...place, id: `server-${count}`, document }), transport: server.transport };
+    });
+    servers.configured(new Set([server.key, ...greedy.map(({ key }) => key)]));
+    const calls = greedy.slice(1).map((one) => servers.call(one, "stall", {}, new Cancellation(), ASKER));
+    await until(() => running === 3);
+    expect(await failure(servers.list(greedy[0]!, new Cancellation()))).toMatchObject({ code: "tool_server_failed" });
+    expect(await servers.list(server, new Cancellation())).not.toEqual([]);
     mayEnd.resolve(said("done"));
     await Promise.all(calls);
   });

@@ -60,7 +60,7 @@ function program({
   } as const;
   return {
     key: folder,
-    askedBy: null,
+    tenantId: null,
     label: "program",
     transport,
     timeoutMs: 5000,

@@ -48,8 +48,11 @@ export interface ToolServer {
    * how it is reached.
    */
   readonly key: string;
-  /** The tenant whose request names the server or headers for it; `null` for a configured server as it is. */
-  readonly askedBy: string | null;
+  /**
+   * The tenant that has configured the server, or whose request names it or headers for it; `null` for a server that all
+   * tenants have.
+   */
+  readonly tenantId: string | null;
   /** `server_label` of the request. */
   readonly label: string;
   readonly transport: ToolTransport;

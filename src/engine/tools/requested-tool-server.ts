@@ -65,7 +65,7 @@ function withHeaders(
   return {
     ...server,
     key: `${server.key} for ${scopeOf(principal)} with ${digest(headers)}`,
-    askedBy: principal.tenantId,
+    tenantId: principal.tenantId,
     transport: { ...transport, headers: { ...transport.headers, ...headers } },
   };
 }
@@ -73,7 +73,7 @@ function withHeaders(
 function ownServer({ label, headers }: RequestedToolServer, url: string, principal: Principal): ToolServer {
   return {
     key: `request of ${scopeOf(principal)} ${digest({ url, headers })}`,
-    askedBy: principal.tenantId,
+    tenantId: principal.tenantId,
     label,
     transport: { kind: "auto", url, headers, oauth: null, guarded: true },
     timeoutMs: DEFAULT_TIMEOUT_MS,

@@ -53,7 +53,7 @@ export function fakeToolServers(
       label,
       {
         key: label,
-        askedBy: null,
+        tenantId: null,
         label,
         transport: {
           kind: "streamable_http",

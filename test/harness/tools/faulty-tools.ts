@@ -50,7 +50,7 @@ export function openFaultyTools(
   );
   const server = {
     key: end.url,
-    askedBy: null,
+    tenantId: null,
     label: "faulty",
     timeoutMs: 20_000,
     maxResultBytes: 64 * 1024,

@@ -121,7 +121,7 @@ export function sessionWorld(
 }
 
 const REGISTERED: Omit<ToolServer, "key" | "label"> = {
-  askedBy: null,
+  tenantId: null,
   transport: {
     kind: "streamable_http",
     url: "http://tools.test/mcp",
