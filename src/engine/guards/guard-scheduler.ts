@@ -6,7 +6,7 @@ import { type Matches, type Texts, workOfGuards } from "../../guards/guard-searc
 import { type PackedTexts, packTexts, unpackTexts } from "../../guards/packed-texts.ts";
 import { withinWork } from "../../guards/work-meter.ts";
 import type { ChatChunk } from "../../core/chat.ts";
-import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
+import { GatewayError } from "../../core/errors.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
@@ -174,9 +174,11 @@ function openStreamInThread(
       });
     }
     if (reply?.blocked != null) throw blockedError(new BlockedText(guards[reply.blocked]!));
-    // the chunks that an ended thread held are lost
+    // the chunks that the thread held are lost, which is not the provider's fault
     if (reply === null)
-      throw new MalformedAnswer("The guards' worker thread ended, and the part of the stream that it held is lost.");
+      throw new GatewayError("internal_error", "The gateway failed while its guards searched the answer.", {
+        detail: "the guards' thread ended or did not answer in time, and the part of the stream that it held is lost",
+      });
     return parseJson(reply.chunks) as unknown as readonly ChatChunk[];
   };
   return { take: (chunks) => give(chunks, false), end: () => give([], true), close: () => stream.close() };

@@ -13,6 +13,9 @@ import { textGuard } from "../../../src/engine/guards/text-guard.ts";
 import type { CallServices } from "../../../src/engine/guards/outside-verdicts.ts";
 import { GuardScheduler } from "../../../src/engine/guards/guard-scheduler.ts";
 import type { StreamUnderGuards } from "../../../src/engine/guards/stream-under-guards.ts";
+import { targetStandings } from "../../../src/engine/plan/open-routing.ts";
+import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
+import { routeOf } from "../../harness/routed.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { Cancellation } from "../../../src/core/concurrency/cancellation.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
@@ -275,6 +278,28 @@ describe("text that could not be searched in time", () => {
     expect(refused).toContain("policy_violation");
     await late.close();
   });
+});
+
+test("[d3.3] [d7.5] guards that run out of time in a stream say nothing about the target that others call", async () => {
+  const late = openGuardThreads({ threads: 1, waitMs: 0, onEnded: () => {} });
+  const breaker = { failures: 1, ratio: 0.01, windowMs: 60_000, openMs: 60_000 };
+  const gateway = stubGateway({
+    snapshot: {
+      policies: policiesFor(slow({}, { on: "output", patterns: HEAVY, on_error: "allow" })),
+      routes: new Map([[DIRECT_ROUTE, routeOf(DIRECT_ROUTE, [], { breaker })]]),
+    },
+    guards: late,
+    upstream: cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body: eventStream(chunk({ content: "Hello" }), chunk({}, "stop")),
+      chunk: "event",
+    }),
+  });
+  const answer = await gateway.chat({ model: "openai:gpt-4o", messages: HELLO, stream: true });
+  const text = await answer.text();
+  expect([answer.status, text]).toEqual([500, expect.stringContaining('"internal_error"')]);
+  expect(targetStandings(gateway.context.routing, performance.now()).map(({ state }) => state)).toEqual(["closed"]);
+  await late.close();
 });
 
 describe("the thread finds exactly what the process finds", () => {
