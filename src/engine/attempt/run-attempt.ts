@@ -36,7 +36,7 @@ import { type PromptWatch, watchPrompt } from "./prompt-watch.ts";
 import { isAnotherCredentialAble, isOfCredential, resolveCredential, targetRestMs } from "./resolve-credential.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { UnfitForTarget } from "../fit/unfit-for-target.ts";
-import type { UpstreamBody } from "../../wire/upstream.ts";
+import { type UpstreamBody, UpstreamFault } from "../../wire/upstream.ts";
 
 /** An attempt that holds everything that it needs, so that its upstream requests may be sent. */
 export interface OpenAttempt {
@@ -429,7 +429,9 @@ export function outcomeOf(
 }
 
 export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
-  return { code: asGatewayError(thrown).code, isCallOver: call.signal.aborted, last };
+  const { code, cause } = asGatewayError(thrown);
+  const isTooLarge = cause instanceof UpstreamFault && cause.kind === "too_large";
+  return { code, isCallOver: call.signal.aborted, isTooLarge, last };
 }
 
 /** Returns the request as the candidate accepts it, or why it may not go there. */

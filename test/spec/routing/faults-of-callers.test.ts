@@ -1,11 +1,11 @@
-// Promises 7.5 and 6.9 together: what goes wrong before a request is sent, such as the content that the gateway fetches for
-// a caller, says nothing about the target, however the attempt ends.
+// Promises 7.5 and 6.9 together: what a caller can bring about by what it asks for says nothing about the target to others,
+// such as content that cannot be fetched, or an answer that is larger than the gateway accepts.
 import { describe, expect, test } from "bun:test";
 import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
 import { targetStandings } from "../../../src/engine/plan/open-routing.ts";
 import { pause } from "../../../src/core/concurrency/timeout.ts";
 import { type Fault, faultyUpstream, OK, status } from "../../harness/faults.ts";
-import { stubGateway } from "../../harness/in-process.ts";
+import { stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { routeOf, type RouteParts } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 
@@ -15,9 +15,10 @@ const UNKNOWN_PICTURE = "http://nowhere.invalid/picture.png";
 const BREAKER = { failures: 1, ratio: 0.1, windowMs: 60_000, openMs: 60_000 };
 
 /** A route to a provider that takes pictures as bytes alone. */
-function gatewayWith(parts: RouteParts = {}, answers: readonly Fault[] = [OK]) {
+function gatewayWith(parts: RouteParts = {}, answers: readonly Fault[] = [OK], limits: StubOptions["limits"] = {}) {
   const provider = faultyUpstream({ scripts: { local: answers } });
   const gateway = stubGateway({
+    limits,
     upstream: {
       async send(request, call) {
         if (request.url === SLOW_PICTURE) await pause(60_000, call.signal);
@@ -80,4 +81,14 @@ describe("content that does not arrive", () => {
     expect((await ask(withPicture(UNKNOWN_PICTURE))).status).toBe(400);
     expect([provider.served.length, states()]).toEqual([1, ["half_open"]]);
   });
+});
+
+test.each([
+  ["max_answer_bytes", { maxAnswerBytes: 1024 }, {}],
+  ["max_event_bytes", { maxEventBytes: 1024 }, { stream: true }],
+])("[d7.5] an answer beyond %s counts at no breaker", async (_, limits, fields) => {
+  const large: Fault = { kind: "status", status: 200, body: `data: ${"x".repeat(4096)}` };
+  const { ask, states, provider } = gatewayWith({}, [large, OK], limits);
+  expect((await ask("Tell me everything.", fields)).status).toBe(502);
+  expect([provider.served.length, states()]).toEqual([1, ["closed"]]);
 });
