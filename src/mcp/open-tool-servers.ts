@@ -40,7 +40,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
   const links = openLinks(linkBounds);
   const { maxLinks } = linkBounds;
   const counts = { connected: 0, refused: 0, lost: 0 };
-  const listeners = new Set<(key: string) => void>();
+  const listeners = new Set<(server: ToolServer) => void>();
   const slots = options.slots ?? openConcurrency();
 
   const linkOf = (server: ToolServer): ServerLink => {
@@ -62,7 +62,7 @@ export function openToolServers(options: ToolServersOptions, bounds: Partial<Lin
       onFault: (message) => log("info", "error at a tool server", message),
       count: (what) => (counts[what] += 1),
       listChanged() {
-        for (const listener of listeners) listener(server.key);
+        for (const listener of listeners) listener(server);
       },
       log: (message, detail) => log("warn", `tool server: ${message}`, detail),
     });

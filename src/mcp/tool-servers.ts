@@ -19,10 +19,10 @@ export interface ToolServers {
   /** Connects as a call would and describes the server. Throws like `list`. */
   test(server: ToolServer, signal: CancelSignal): Promise<ToolServerStatus>;
   /**
-   * Calls `listener` with the key of a server whose list of tools may have changed: the server says so, or its connection
+   * Calls `listener` with a server whose list of tools may have changed: the server says so, or its connection
    * has ended. Servers that nobody uses say nothing. Returns what ends it.
    */
-  onListChanged(listener: (key: string) => void): () => void;
+  onListChanged(listener: (server: ToolServer) => void): () => void;
   /**
    * `keys` are those of all configured servers: connections to servers that are no longer configured end with their
    * calls.

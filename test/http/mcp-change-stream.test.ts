@@ -2,6 +2,8 @@
 import { expect, test } from "bun:test";
 import { changeStream } from "../../src/http/mcp/change-stream.ts";
 import { ListWatches, type WatchedList } from "../../src/http/mcp/list-watches.ts";
+import type { ToolServer } from "../../src/core/configured/tool.ts";
+import { until } from "../harness/time/until.ts";
 import { stubGateway } from "../harness/in-process.ts";
 
 const LIST: WatchedList = {
@@ -11,19 +13,23 @@ const LIST: WatchedList = {
 };
 
 function world() {
-  let listeners = 0;
+  const listeners = new Set<(server: ToolServer) => void>();
+  const snapshot = stubGateway().context.snapshot();
   const watches = new ListWatches({
     clock: { monotonic: () => performance.now() },
-    snapshot: () => stubGateway().context.snapshot(),
+    snapshot: () => snapshot,
     toolServers: {
-      onListChanged: () => {
-        listeners += 1;
-        return () => void (listeners -= 1);
+      onListChanged(listener) {
+        listeners.add(listener);
+        return () => void listeners.delete(listener);
       },
     },
     isEnding: () => false,
   });
-  return { watches, watched: () => listeners > 0 };
+  const changes = (tenantId: string | null): void => {
+    for (const listener of listeners) listener({ tenantId } as ToolServer);
+  };
+  return { watches, changes, watched: () => listeners.size > 0 };
 }
 
 test("[d16.3] a stream waits until its client leaves", async () => {
@@ -56,5 +62,23 @@ test("[d16.3] the clients of one tenant leave room for those of others, however 
   expect(watchAll).toThrow("of one tenant");
   expect(ends.length).toBe(1000);
   ends.push(watch("modest", "modest-1"));
+  for (const end of ends) end();
+});
+
+test("[d16.3] what a tenant's server says of its list is no reason to read the lists of other tenants again", async () => {
+  const { watches, changes } = world();
+  const reads = { acme: 0, beta: 0 };
+  const ends = (["acme", "beta"] as const).map((tenantId) =>
+    watches.watch(
+      { ...LIST, token: { id: tenantId, tenantId }, current: () => Promise.resolve((reads[tenantId] += 1)) },
+      { changed: () => {}, ended: () => {} },
+    ),
+  );
+  await until(() => reads.acme === 1 && reads.beta === 1);
+  changes("acme");
+  await until(() => reads.acme === 2);
+  expect(reads.beta).toBe(1);
+  changes(null);
+  await until(() => reads.acme === 3 && reads.beta === 2);
   for (const end of ends) end();
 });

@@ -94,7 +94,7 @@ export class ListWatches {
     if (this.#timer !== null) return;
     this.#seen = this.#context.snapshot();
     this.#timer = setInterval(() => this.#tick(), TICK_MS);
-    this.#stopListening = this.#context.toolServers.onListChanged(() => this.#allDue());
+    this.#stopListening = this.#context.toolServers.onListChanged(({ tenantId }) => this.#due(tenantId));
   }
 
   #end(watch: Watch): void {
@@ -108,15 +108,17 @@ export class ListWatches {
     this.#stopListening = null;
   }
 
-  #allDue(): void {
-    for (const watch of this.#watches) watch.isDue = true;
+  /** Lists of one tenant, which the servers of others are not in; with `null`, those of all. */
+  #due(tenantId: string | null): void {
+    for (const watch of this.#watches)
+      if (tenantId === null || watch.list.token.tenantId === tenantId) watch.isDue = true;
   }
 
   #tick(): void {
     const snapshot = this.#context.snapshot();
     const isChanged = snapshot !== this.#seen;
     this.#seen = snapshot;
-    if (isChanged) this.#allDue();
+    if (isChanged) this.#due(null);
     const nowMs = this.#context.clock.monotonic();
     for (const watch of this.#watches) {
       if (this.#context.isEnding()) {
