@@ -36,7 +36,8 @@ export function resolveCredential(
 /**
  * Reports that the provider refused the credential, or asked it to wait for `askedMs`, if that is what the failure means.
  * The credential is then avoided for a while, unless the reason may be what the caller has added to the request, which
- * says nothing to others. A rate limit on counts of tokens does not concern answers, so it is ignored.
+ * says nothing to others. A rate limit on counts of tokens does not concern answers, and one that a single request is
+ * larger than does not concern others, so these are ignored.
  */
 export function reportRefused(
   failure: UpstreamFailure,
@@ -55,7 +56,12 @@ export function reportRefused(
   const context = resolveContext(resolved, call);
   if (means !== "rests")
     call.context.credentials.refused(target.credential, candidate.isAsConfigured ? means : null, context);
-  else if (credentials.length > 1 && candidate.isAsConfigured && fitted.request.form.counts !== true)
+  else if (
+    credentials.length > 1 &&
+    candidate.isAsConfigured &&
+    failure.isOfRequest !== true &&
+    fitted.request.form.counts !== true
+  )
     call.context.credentials.limited(target.credential, askedMs, context);
 }
 

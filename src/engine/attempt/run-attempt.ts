@@ -13,6 +13,7 @@ import type { Attempt } from "../../core/record/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { NativeOperation } from "../../providers/interface/native-operation.ts";
+import { RequestBeyondLimit } from "../../providers/interface/upstream-failure.ts";
 import type { Outcome } from "../../routing/health/health.ts";
 import { isReplacedSince } from "../../routing/health/replaced-accounts.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";
@@ -332,8 +333,11 @@ export class AttemptRun<T> {
     if (this.#isReplaced || (outcome === "upstream_fault" && this.hasOtherCredential))
       return routing.health.end(key, route.breaker, "cancelled", nowMs, { probe });
     const last = this.endingRequest;
+    // a client's fault asks nobody else to wait
     const restMs =
-      last === undefined || this.#open === null ? null : targetRestMs(this.#open.resolved, last, this.#call);
+      last === undefined || this.#open === null || outcome === "client_fault"
+        ? null
+        : targetRestMs(this.#open.resolved, last, this.#call);
     const observed = restMs === null ? { probe } : { probe, retryAfterMs: restMs };
     routing.health.end(key, route.breaker, outcome, nowMs, observed);
   }
@@ -430,7 +434,8 @@ export function outcomeOf(
 
 export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
   const { code, cause } = asGatewayError(thrown);
-  const isTooLarge = cause instanceof UpstreamFault && cause.kind === "too_large";
+  const isTooLarge =
+    cause instanceof RequestBeyondLimit || (cause instanceof UpstreamFault && cause.kind === "too_large");
   return { code, isCallOver: call.signal.aborted, isTooLarge, last };
 }
 

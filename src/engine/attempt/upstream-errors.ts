@@ -12,7 +12,12 @@ import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
-import { MalformedAnswer, StreamError, type UpstreamFailure } from "../../providers/interface/upstream-failure.ts";
+import {
+  MalformedAnswer,
+  RequestBeyondLimit,
+  StreamError,
+  type UpstreamFailure,
+} from "../../providers/interface/upstream-failure.ts";
 import { codeOfRefusal, FAULTS } from "../../routing/plan/verdict.ts";
 import { formatRetryAfter } from "../../wire/retry-after.ts";
 import { UpstreamFault } from "../../wire/upstream.ts";
@@ -70,7 +75,11 @@ function rateLimited(reported: string, retryAfterMs: number, failure: UpstreamFa
   const message = /(try again|retry) (in|after) \d/i.test(reported)
     ? reported
     : `${reported.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
-  return new GatewayError("rate_limit_exceeded", message, { headers, param: namedField(failure, target) });
+  return new GatewayError("rate_limit_exceeded", message, {
+    headers,
+    param: namedField(failure, target),
+    ...(failure.isOfRequest === true && { cause: new RequestBeyondLimit() }),
+  });
 }
 
 /** Turns any failure of an attempt into an error of the catalogue; errors of the gateway are returned unchanged. */

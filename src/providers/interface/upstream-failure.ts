@@ -30,7 +30,12 @@ export interface UpstreamFailure {
   readonly nativeCode: string | null;
   /** How long the provider asks to wait, when its body says so and no header does. */
   readonly retryAfterMs?: number;
+  /** Of a rate limit: this one request is larger than what the limit ever allows, and smaller ones are served. */
+  readonly isOfRequest?: true;
 }
+
+/** Why a request was refused that is larger than what a rate limit ever allows. */
+export class RequestBeyondLimit extends Error {}
 
 export interface ErrorAnswer {
   /** The HTTP status. For an error inside a 200 it is the status that the error itself names, or else 200. */

@@ -12,6 +12,9 @@ import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure
 import { CODE_RULES, OWN_STATUSES, TEXT_RULES } from "./error-rules.ts";
 import type { ErrorRule, OpenAICompatibleRow } from "./row.ts";
 
+/** More tokens than the account may send in a minute: https://github.com/Aider-AI/aider/issues/1880 */
+const BEYOND_LIMIT = /^request too large\b/i;
+
 export type ErrorClassifier = ReturnType<typeof errorClassifier>;
 
 export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "causeAt" | "statusAt">) {
@@ -26,11 +29,13 @@ export function errorClassifier(row: Pick<OpenAICompatibleRow, "errors" | "cause
     const rule =
       byCode.find((candidate) => matches(candidate, named, facts)) ??
       byText.find((candidate) => matches(candidate, named, facts));
+    const kind = rule?.class ?? classOfStatus(named, OWN_STATUSES);
     return {
-      class: rule?.class ?? classOfStatus(named, OWN_STATUSES),
+      class: kind,
       message,
       param: facts.param,
       nativeCode: facts.codes[0] ?? null,
+      ...(kind === "rate_limit" && BEYOND_LIMIT.test(message) && { isOfRequest: true as const }),
     };
   }
 

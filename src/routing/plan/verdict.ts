@@ -122,7 +122,10 @@ export interface AttemptEnd {
   readonly code: ErrorCode;
   /** The client disconnected, or the time of the whole operation is over. */
   readonly isCallOver: boolean;
-  /** The upstream sent more than the gateway accepts, which callers may bring about by what they ask for. */
+  /**
+   * The upstream sent more than the gateway accepts, or was sent more than a rate limit ever allows, which callers may
+   * bring about by what they ask for.
+   */
   readonly isTooLarge?: boolean;
   /** What is known of the last upstream request of the attempt; `undefined` where it ended before one was begun. */
   readonly last:

@@ -15,7 +15,12 @@ const UNKNOWN_PICTURE = "http://nowhere.invalid/picture.png";
 const BREAKER = { failures: 1, ratio: 0.1, windowMs: 60_000, openMs: 60_000 };
 
 /** A route to a provider that takes pictures as bytes alone. */
-function gatewayWith(parts: RouteParts = {}, answers: readonly Fault[] = [OK], limits: StubOptions["limits"] = {}) {
+function gatewayWith(
+  parts: RouteParts = {},
+  answers: readonly Fault[] = [OK],
+  limits: StubOptions["limits"] = {},
+  keys = ["key"],
+) {
   const provider = faultyUpstream({ scripts: { local: answers } });
   const gateway = stubGateway({
     limits,
@@ -29,7 +34,7 @@ function gatewayWith(parts: RouteParts = {}, answers: readonly Fault[] = [OK], l
       providerSettings({
         id: "local",
         family: "hyperbolic",
-        credentials: [storedKey("key")],
+        credentials: keys.map(storedKey),
         baseUrl: "https://local.test/v1",
       }),
     ],
@@ -91,4 +96,25 @@ test.each([
   const { ask, states, provider } = gatewayWith({}, [large, OK], limits);
   expect((await ask("Tell me everything.", fields)).status).toBe(502);
   expect([provider.served.length, states()]).toEqual([1, ["closed"]]);
+});
+
+test("[d7.5] a request that is larger than the provider's limit of a minute asks nobody else to wait", async () => {
+  const message =
+    "Request too large for m in organization o on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
+  const refused = status(429, { "retry-after": "60" }, { message, type: "tokens", code: "rate_limit_exceeded" });
+  const { ask, states, provider } = gatewayWith({}, [refused, OK]);
+  const { status: answered, text } = await ask("A long story.", { num_retries: 0 });
+  expect([answered, JSON.parse(text).error.code]).toEqual([429, "rate_limit_exceeded"]);
+  expect([provider.served.length, states()]).toEqual([1, ["closed"]]);
+  expect((await ask("Hello")).status).toBe(200);
+});
+
+test("[d7.5] nor does it ask the keys of the others to wait", async () => {
+  const message = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 36278.";
+  const refused = status(429, { "retry-after": "60" }, { message, type: "tokens", code: "rate_limit_exceeded" });
+  const { ask, provider } = gatewayWith({}, [refused, refused, OK], {}, ["one", "two"]);
+  expect((await ask("A long story.", { num_retries: 0 })).status).toBe(429);
+  expect([(await ask("Hello")).status, (await ask("Hello")).status]).toEqual([200, 200]);
+  const keys = provider.served.slice(2).map(({ request }) => request.headers["authorization"]);
+  expect(new Set(keys).size).toBe(2);
 });
