@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
 import { targetStandings } from "../../../src/engine/plan/open-routing.ts";
 import { pause } from "../../../src/core/concurrency/timeout.ts";
-import { type Fault, faultyUpstream, OK, status } from "../../harness/faults.ts";
+import { type Fault, faultyUpstream, OK, status as withStatus } from "../../harness/faults.ts";
 import { stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { routeOf, type RouteParts } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
@@ -48,7 +48,7 @@ function gatewayWith(
   return {
     states: () => targetStandings(gateway.context.routing, performance.now()).map(({ state }) => state),
     provider,
-    async ask(content: unknown, fields: object = {}): Promise<{ readonly status: number; readonly text: string }> {
+    ask: async (content: unknown, fields: object = {}): Promise<{ readonly status: number; readonly text: string }> => {
       const answered = await gateway.chat({ route: "r", messages: [{ role: "user", content }], ...fields });
       return { status: answered.status, text: await answered.text() };
     },
@@ -80,7 +80,7 @@ describe("content that does not arrive", () => {
   });
 
   test("[d7.5] closes no breaker either, whose probe another call sends", async () => {
-    const { ask, states, provider } = gatewayWith({ breaker: { ...BREAKER, openMs: 1 } }, [status(500)]);
+    const { ask, states, provider } = gatewayWith({ breaker: { ...BREAKER, openMs: 1 } }, [withStatus(500)]);
     expect((await ask("Hello")).status).toBe(502);
     await Bun.sleep(5);
     expect((await ask(withPicture(UNKNOWN_PICTURE))).status).toBe(400);
@@ -101,7 +101,7 @@ test.each([
 test("[d7.5] a request that is larger than the provider's limit of a minute asks nobody else to wait", async () => {
   const message =
     "Request too large for m in organization o on tokens per min (TPM): Limit 30000, Requested 36278. The input or output tokens must be reduced in order to run successfully.";
-  const refused = status(429, { "retry-after": "60" }, { message, type: "tokens", code: "rate_limit_exceeded" });
+  const refused = withStatus(429, { "retry-after": "60" }, { message, type: "tokens", code: "rate_limit_exceeded" });
   const { ask, states, provider } = gatewayWith({}, [refused, OK]);
   const { status: answered, text } = await ask("A long story.", { num_retries: 0 });
   expect([answered, JSON.parse(text).error.code]).toEqual([429, "rate_limit_exceeded"]);
@@ -111,7 +111,7 @@ test("[d7.5] a request that is larger than the provider's limit of a minute asks
 
 test("[d7.5] nor does it ask the keys of the others to wait", async () => {
   const message = "Request too large for m on tokens per min (TPM): Limit 30000, Requested 36278.";
-  const refused = status(429, { "retry-after": "60" }, { message, type: "tokens", code: "rate_limit_exceeded" });
+  const refused = withStatus(429, { "retry-after": "60" }, { message, type: "tokens", code: "rate_limit_exceeded" });
   const { ask, provider } = gatewayWith({}, [refused, refused, OK], {}, ["one", "two"]);
   expect((await ask("A long story.", { num_retries: 0 })).status).toBe(429);
   expect([(await ask("Hello")).status, (await ask("Hello")).status]).toEqual([200, 200]);
