@@ -432,11 +432,16 @@ export function outcomeOf(
   });
 }
 
+/** Google's status for a file that the account may not read, or that does not exist. */
+const FORBIDDEN = 403;
+
 export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | undefined): AttemptEnd {
   const { code, cause } = asGatewayError(thrown);
-  const isTooLarge =
-    cause instanceof RequestBeyondLimit || (cause instanceof UpstreamFault && cause.kind === "too_large");
-  return { code, isCallOver: call.signal.aborted, isTooLarge, last };
+  const isOfRequest =
+    cause instanceof RequestBeyondLimit ||
+    (cause instanceof UpstreamFault && cause.kind === "too_large") ||
+    (last?.status === FORBIDDEN && call.objects.mayNameStored);
+  return { code, isCallOver: call.signal.aborted, isOfRequest, last };
 }
 
 /** Returns the request as the candidate accepts it, or why it may not go there. */

@@ -10,6 +10,7 @@ import type { VendorObject } from "../../store/calls/vendor-objects.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { collectHandedOut, type HandedOut } from "./handed-out.ts";
 import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
+import { namesBucket } from "../../providers/conversation/stored-things.ts";
 import { entryReferencesOf, referencesOf, STORED_FILE } from "./vendor-references.ts";
 
 const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
@@ -37,6 +38,7 @@ export class CallObjects {
   readonly references: readonly VendorReference[];
   /** Those of the entries of the request, such as its fallbacks. */
   readonly #ofEntries: readonly VendorReference[];
+  readonly #request: ChatRequest;
   readonly #principal: Principal;
   readonly #objects: VendorObjects | null;
   readonly #isProjectThere: () => boolean;
@@ -53,6 +55,7 @@ export class CallObjects {
     isProjectThere: () => boolean,
   ) {
     this.#isProjectThere = isProjectThere;
+    this.#request = request;
     this.references = referencesOf(request);
     this.#ofEntries = entryReferencesOf(request);
     this.#principal = principal;
@@ -61,6 +64,17 @@ export class CallObjects {
 
   get hasReferences(): boolean {
     return this.references.length > 0 || this.#ofEntries.length > 0;
+  }
+
+  /**
+   * Whether the request may name something that the vendor reads with the rights of the account, so that the vendor may
+   * refuse that and not the account.
+   */
+  get mayNameStored(): boolean {
+    const { messages, written, held } = this.#request;
+    // what another thread holds is not looked through again
+    if (this.references.length > 0 || held !== undefined) return true;
+    return namesBucket(JSON.stringify(written?.body ?? messages));
   }
 
   /**

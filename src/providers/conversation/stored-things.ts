@@ -43,6 +43,11 @@ export function namesStoredFile(address: string): boolean {
   return /^https?:/i.test(address) && URL.canParse(address) && FILES_HOST.test(new URL(address).hostname);
 }
 
+/** Whether JSON that a serializer has written names something in a bucket, which vendors read with the account's rights. */
+export function namesBucket(json: string): boolean {
+  return /"(?:gs|s3):\/\//i.test(json);
+}
+
 /** Whether the text of a body may have an address for which `namesStoredFile` is true. */
 export function mayNameStoredFile(text: string): boolean {
   return MAY_BE_STORED.test(text);

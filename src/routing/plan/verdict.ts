@@ -123,10 +123,10 @@ export interface AttemptEnd {
   /** The client disconnected, or the time of the whole operation is over. */
   readonly isCallOver: boolean;
   /**
-   * The upstream sent more than the gateway accepts, or was sent more than a rate limit ever allows, which callers may
-   * bring about by what they ask for.
+   * What the caller asked for may be why it failed: the upstream sent more than the gateway accepts, was sent more than a
+   * rate limit ever allows, or refused something that the request names there.
    */
-  readonly isTooLarge?: boolean;
+  readonly isOfRequest?: boolean;
   /** What is known of the last upstream request of the attempt; `undefined` where it ended before one was begun. */
   readonly last:
     | { readonly status: number | null; readonly retryAfterMs: number | null; readonly headMs: number | null }
@@ -184,11 +184,11 @@ function isOtherRefusal(status: number): boolean {
  * the call or a limit of a tenant ended it, only an unusual silence is the target's fault (promise 7.9): otherwise
  * impatient callers could open breakers for all others.
  */
-export function outcomeAfter({ code, isCallOver, isTooLarge, last }: AttemptEnd, wait: AnswerWait): Outcome {
+export function outcomeAfter({ code, isCallOver, isOfRequest, last }: AttemptEnd, wait: AnswerWait): Outcome {
   const { outcome } = meaningOf(code);
   // such as the content that is fetched for the request: others would pay for what a caller names
   if (last === undefined) return "cancelled";
-  if (isTooLarge === true) return "client_fault";
+  if (isOfRequest === true) return "client_fault";
   const hasLeft = code === "client_closed";
   if (outcome === "cancelled" && !hasLeft) return outcome;
   const hasHead = last.headMs !== null;

@@ -5,7 +5,7 @@ import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
 import { targetStandings } from "../../../src/engine/plan/open-routing.ts";
 import { pause } from "../../../src/core/concurrency/timeout.ts";
 import { type Fault, faultyUpstream, OK, status as withStatus } from "../../harness/faults.ts";
-import { stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { routeOf, type RouteParts } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 
@@ -117,4 +117,21 @@ test("[d7.5] nor does it ask the keys of the others to wait", async () => {
   expect([(await ask("Hello")).status, (await ask("Hello")).status]).toEqual([200, 200]);
   const keys = provider.served.slice(2).map(({ request }) => request.headers["authorization"]);
   expect(new Set(keys).size).toBe(2);
+});
+
+test("[d7.5] a file at the vendor that the account may not read counts at no breaker", async () => {
+  const error = { code: 403, message: "The account has no access to the object.", status: "PERMISSION_DENIED" };
+  const breaker = { routes: new Map([[DIRECT_ROUTE, routeOf(DIRECT_ROUTE, [], { breaker: BREAKER })]]) };
+  const ask = async (permissions: StubOptions["permissions"], content: unknown) => {
+    const upstream = cannedUpstream({ status: 403, body: JSON.stringify({ error }) });
+    const gateway = stubGateway({ upstream, permissions: permissions!, snapshot: breaker });
+    const answered = await gateway.chat({ model: "gemini:gemini-2.5-flash", messages: [{ role: "user", content }] });
+    await answered.text();
+    const states = targetStandings(gateway.context.routing, performance.now()).map(({ state }) => state);
+    return [answered.status, gateway.sent.length, ...states];
+  };
+  expect(await ask([], withPicture("gs://of-others/a.png"))).toEqual([502, 1, "closed"]);
+  const cached = withPicture("https://generativelanguage.googleapis.com/v1beta/files/of-others");
+  expect(await ask(["vendor_objects"], cached)).toEqual([502, 1, "closed"]);
+  expect(await ask([], "Hello")).toEqual([502, 1, "open"]);
 });
