@@ -81,6 +81,21 @@ export async function refuseUsedId(tx: Db, table: keyof typeof SINGULAR, id: str
     throw new StoreError("exists", `Another ${SINGULAR[table]} already has the id ${JSON.stringify(id)}.`);
 }
 
+/**
+ * What people other than operators may store in a tenant: every process that serves calls holds all of it, so that one
+ * tenant must not take the memory of the others.
+ */
+export const MOST_STORED = { projects: 5_000, ofKind: 5_000, characters: 64 * 1024 * 1024 } as const;
+
+/** Throws StoreError `conflict`. `what` is what there are too many of, in the plural. */
+export function requireRoom(found: number, most: number, what: string): void {
+  if (found <= most) return;
+  throw new StoreError(
+    "conflict",
+    `The tenant has ${most.toLocaleString("en-US")} ${what}, the most that it may have. Remove what is no longer used, or ask an operator, for whom this does not hold.`,
+  );
+}
+
 export async function requireTenant(tx: Db, tenantId: string): Promise<void> {
   const row = await tx.selectFrom("tenants").select("id").where("id", "=", tenantId).executeTakeFirst();
   if (row === undefined) throw unknown(`tenant ${JSON.stringify(tenantId)}`);

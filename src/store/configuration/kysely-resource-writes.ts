@@ -1,10 +1,13 @@
 // Writes configured resources, over any database that Kysely supports: their secrets are encrypted and their steps are
 // kept for versions. Also rolls back to a version.
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
+import { sql } from "kysely";
 import { planRollBack } from "./kysely-history.ts";
 import { findStoredResource } from "../kysely-reader.ts";
 import {
+  MOST_STORED,
   requireInTenant,
+  requireRoom,
   requireTenant,
   requireTexts,
   record,
@@ -80,6 +83,7 @@ export function resourceWrites(
         updatedAtMs: nowMs,
       };
       await tx.insertInto("resources").values(resourceColumns(after)).execute();
+      await requireRoomFor(work, null, after);
       recordStep(work, { before: null, after });
       return maskedResource(after);
     },
@@ -99,6 +103,7 @@ export function resourceWrites(
         updatedAtMs: nowMs,
       };
       await tx.updateTable("resources").set(resourceColumns(after)).where("id", "=", id).execute();
+      await requireRoomFor(work, before, after);
       recordStep(work, { before, after });
       return maskedResource(after);
     },
@@ -109,6 +114,26 @@ export function resourceWrites(
     },
     rollBack: (scope, to) => rollBack(work, scope, to),
   };
+}
+
+/** Called when the resource is written. What has become shorter is accepted in any case. */
+async function requireRoomFor(
+  { tx, actor }: Work,
+  before: StoredResource | null,
+  { tenantId, kind, document }: StoredResource,
+): Promise<void> {
+  const lengthOf = (one: StoredResource["document"]): number => JSON.stringify(one).length;
+  if (actor.isOperator === true || (before !== null && lengthOf(document) <= lengthOf(before.document))) return;
+  const all = await tx
+    .selectFrom("resources")
+    .select(["kind", sql<number>`count(*)`.as("count"), sql<number>`sum(length(document))`.as("characters")])
+    .where("tenant_id", "=", tenantId)
+    .groupBy("kind")
+    .execute();
+  const count = Number(all.find((one) => one.kind === kind)?.count ?? 0);
+  const characters = all.reduce((sum, one) => sum + Number(one.characters), 0);
+  if (before === null) requireRoom(count, MOST_STORED.ofKind, `resources of the kind ${kind}`);
+  requireRoom(characters, MOST_STORED.characters, "characters of configuration");
 }
 
 async function refuseUsedName(

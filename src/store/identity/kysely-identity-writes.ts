@@ -6,7 +6,9 @@ import { kyselyReader } from "../kysely-reader.ts";
 import { removeResourcesOf } from "../configuration/kysely-resource-writes.ts";
 import {
   changed,
+  MOST_STORED,
   requireInTenant,
+  requireRoom,
   requireTenant,
   requireTexts,
   createdAt,
@@ -140,6 +142,15 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     table: "projects",
     fields: PROJECT_FIELDS,
     find: (id) => readerOf(work).findProject(id),
+    async check({ id, tenantId }) {
+      if (work.actor.isOperator === true || (await readerOf(work).findProject(id)) !== null) return;
+      const { count } = await tx
+        .selectFrom("projects")
+        .select((row) => row.fn.countAll<bigint>().as("count"))
+        .where("tenant_id", "=", tenantId)
+        .executeTakeFirstOrThrow();
+      requireRoom(Number(count) + 1, MOST_STORED.projects, "projects");
+    },
     placeOf: ({ id, tenantId }) => ({ tenantId, projectId: id }),
     async removeDependents({ id, tenantId }) {
       for (const { user_id: userId } of await tx

@@ -1,0 +1,83 @@
+// What the people of one tenant may store: every process that serves calls holds all of it.
+import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { MOST_STORED } from "../../../src/store/kysely-work.ts";
+import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
+import { allDatabases } from "../../harness/servers/databases.ts";
+
+const BASE = "/api/v1/admin";
+const A = `${BASE}/tenants/acme`;
+const ROUTE = { targets: ["sandbox:echo"] };
+
+const kinds = await allDatabases();
+afterAll(async () => {
+  await Promise.all(kinds.map((kind) => kind.dispose()));
+});
+
+for (const kind of kinds)
+  describe.skipIf(kind.isMissing)(`in ${kind.name}`, () => {
+    let world: AdminWorld;
+    beforeEach(async () => {
+      world = await openAdminWorld({ kind });
+    });
+    afterEach(async () => {
+      await world.close();
+    });
+
+    /** Writes many rows at once, past the store. */
+    async function fill(table: string, columns: string, count: number, row: (index: number) => string): Promise<void> {
+      const rows = Array.from({ length: count }, (_, index) => `(${row(index)})`);
+      for (let at = 0; at < count; at += 500)
+        await world.read(`insert into ${table} (${columns}) values ${rows.slice(at, at + 500).join(", ")}`);
+    }
+    const fillResources = (count: number, document: string): Promise<void> =>
+      fill(
+        "resources",
+        "id, kind, tenant_id, name, document, set_by, version, created_at_ms, updated_at_ms",
+        count,
+        (index) => `'rte_${index}', 'route', 'acme', 'filler-${index}', '${document}', 'owner', 1, 0, 0`,
+      );
+    const addRoute = (as: string, name: string, more: object = {}) =>
+      world.send(as, "POST", `${A}/routes`, { name, ...ROUTE, ...more });
+
+    test("[d9.3] of one kind a tenant's people may store only so many, and an operator more", async () => {
+      await fillResources(MOST_STORED.ofKind - 1, JSON.stringify(ROUTE));
+      expect((await addRoute("acme.owner", "last")).status).toBe(201);
+      const refused = await addRoute("acme.owner", "beyond");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("5,000 resources of the kind route");
+      // nothing was written, and what is there can still be changed
+      expect((await world.send("acme.owner", "GET", `${A}/routes?limit=1000`)).text).not.toContain("beyond");
+      const changed = await world.send("acme.owner", "PATCH", `${A}/routes/rte_0`, { retries: 2 });
+      expect(changed.status).toBe(200);
+      const limit = { metric: "requests", window: "minute", limit: 10 };
+      expect((await world.send("acme.owner", "POST", `${A}/limits`, limit)).status).toBe(201);
+      expect((await addRoute("default.owner", "beyond")).status).toBe(201);
+    }, 60_000);
+
+    test("[d9.3] all that a tenant's people store together is bounded, and may become shorter", async () => {
+      const long = JSON.stringify({ ...ROUTE, description: "x".repeat(MOST_STORED.characters / 64) });
+      await fillResources(64, long);
+      const refused = await addRoute("acme.owner", "beyond");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      const shorter = await world.send("acme.owner", "PUT", `${A}/routes/rte_0`, { name: "filler-0", ...ROUTE });
+      expect(shorter.status).toBe(200);
+      expect((await addRoute("acme.owner", "beyond")).status).toBe(201);
+    }, 60_000);
+
+    test("[d9.3] a tenant's people may have only so many projects, and an operator adds more", async () => {
+      const { count } = (await world.read("select count(*) as count from projects where tenant_id = 'acme'"))[0]!;
+      await fill(
+        "projects",
+        "id, tenant_id, name",
+        MOST_STORED.projects - Number(count),
+        (index) => `'filler-${index}', 'acme', 'n'`,
+      );
+      const add = (as: string) =>
+        world.send(as, "POST", `${BASE}/projects`, { id: "beyond", tenant_id: "acme", name: "Beyond" });
+      const refused = await add("acme.owner");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      const renamed = await world.send("acme.owner", "PATCH", `${BASE}/projects/site`, { name: "Renamed" });
+      expect(renamed.status).toBe(200);
+      expect((await add("default.owner")).status).toBe(201);
+    }, 60_000);
+  });
