@@ -126,11 +126,11 @@ async function requireRoomFor(
   if (actor.isOperator === true || (before !== null && lengthOf(document) <= lengthOf(before.document))) return;
   const all = await tx
     .selectFrom("resources")
-    .select(["kind", sql<number>`count(*)`.as("count"), sql<number>`sum(length(document))`.as("characters")])
+    .select(["kind", sql<bigint>`count(*)`.as("count"), sql<bigint>`sum(length(document))`.as("characters")])
     .where("tenant_id", "=", tenantId)
     .groupBy("kind")
     .execute();
-  const count = Number(all.find((one) => one.kind === kind)?.count ?? 0);
+  const count = Number(all.find((one) => one.kind === kind)?.count ?? 0n);
   const characters = all.reduce((sum, one) => sum + Number(one.characters), 0);
   if (before === null) requireRoom(count, MOST_STORED.ofKind, `resources of the kind ${kind}`);
   requireRoom(characters, MOST_STORED.characters, "characters of configuration");
