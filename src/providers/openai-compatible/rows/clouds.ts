@@ -61,6 +61,10 @@ const cloudflare: OpenAICompatibleRow = {
     max_tokens: native("the default is small, so set it for long answers"),
   },
   inlines: ["image_url", "file"],
+  // Models that take only text refuse lists and null with code 5006, and all models take a text:
+  // https://github.com/diegosouzapw/OmniRoute/pull/12002, https://github.com/we-promise/sure/pull/467
+  textAsString: true,
+  emptyContent: true,
   errors: [
     { class: "quota", codes: ["3036", "4006"] },
     { class: "overloaded", codes: ["3040"] },

@@ -226,6 +226,8 @@ const xai: OpenAICompatibleRow = {
   cells: { service_tier: native("default, priority") },
   rewrites: { stop: stopAsList },
   blocks: { file: xaiFile },
+  // "Each message must have at least one content element": https://github.com/langchain-ai/langchain/issues/34140
+  emptyContent: true,
   models: [
     { models: /^grok-4(-\d|-fast|\.20(?!-multi-agent)|-latest|$)/, lacks: ["reasoning_effort"] },
     {
