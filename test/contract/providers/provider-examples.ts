@@ -20,6 +20,7 @@ const RESPONSES_FORMATS: ReadonlyMap<string, string> = new Map([
   ["azure_ai", "azure-openai-responses-v1"],
   ["xai", "xai-responses-v1"],
   ["copilot", "copilot-responses-v1"],
+  ["bedrock-mantle", "bedrock-mantle-responses-v1"],
 ]);
 
 /**

@@ -271,6 +271,16 @@ describe("reasoning", () => {
   });
 });
 
+test("Copilot gets the bound under the name that OpenAI's models that reason take", () => {
+  for (const model of ["gpt-5", "gpt-5-mini", "gpt-5.2", "o4-mini"])
+    expect([model, wireBody(provider("copilot"), { max_tokens: 9 }, model)]).toEqual([
+      model,
+      { model, messages: [...HELLO], max_completion_tokens: 9 },
+    ]);
+  for (const model of ["gpt-4.1", "claude-sonnet-4.6"])
+    expect(wireBody(provider("copilot"), { max_tokens: 9 }, model)).toMatchObject({ max_tokens: 9 });
+});
+
 describe("headers of Copilot", () => {
   const headers = (body: JsonObject, own: Readonly<Record<string, string>> = {}) =>
     sentTo("copilot", body, { headers: own }).headers;

@@ -64,7 +64,18 @@ describe("which models, and where", () => {
       expect(urlOf("openai", model)).toBe("https://api.openai.com/v1/chat/completions");
     expect(urlOf("xai", "grok-4.20-multi-agent-0309")).toBe("https://api.x.ai/v1/responses");
     expect(urlOf("xai", "grok-4.20-0309-reasoning")).toBe("https://api.x.ai/v1/chat/completions");
-    expect(urlOf("copilot", "gpt-5.3-codex")).toBe("https://api.githubcopilot.com/responses");
+    for (const model of ["gpt-5.3-codex", "gpt-5.4", "gpt-5.4-mini", "gpt-5.6-terra", "gpt-6-sol"])
+      expect([model, urlOf("copilot", model)]).toEqual([model, "https://api.githubcopilot.com/responses"]);
+    for (const model of ["gpt-4.1", "gpt-5", "gpt-5-mini", "gpt-5.2", "claude-sonnet-4.6"])
+      expect([model, urlOf("copilot", model)]).toEqual([model, "https://api.githubcopilot.com/chat/completions"]);
+  });
+  test("Amazon has another path for OpenAI's closed models, and chat completions for the open ones", () => {
+    const host = "https://bedrock-mantle.us-east-2.api.aws";
+    for (const baseUrl of [`${host}/v1`, `${host}/openai/v1`])
+      expect(urlOf("bedrock-mantle", "openai.gpt-5.5", { baseUrl })).toBe(`${host}/openai/v1/responses`);
+    expect(urlOf("bedrock-mantle", "openai.gpt-oss-120b", { baseUrl: `${host}/v1` })).toBe(
+      `${host}/v1/chat/completions`,
+    );
   });
   test("Azure has one address for them, whatever the version and the form of the base address", () => {
     const at = (baseUrl: string, version?: string): string =>

@@ -325,6 +325,14 @@ const bedrockMantle: OpenAICompatibleRow = {
     image_url: native("depends on the model"),
     input_audio: native("audio models only"),
   },
+  // Chat completions answer "isn't supported on this route" for them, and so does `/v1/responses`:
+  // https://github.com/NousResearch/hermes-agent/pull/65076
+  responses: {
+    only: /^openai\.gpt-(?!oss)/,
+    source: "https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html",
+    reasoningFormat: "bedrock-mantle-responses-v1",
+    address: ({ baseUrl }) => `${baseUrl.replace(/(\/openai)?\/v1$/, "/openai/v1")}/responses`,
+  },
   // The model belongs to another path, or only to the Responses API:
   // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html
   errors: [
@@ -387,11 +395,14 @@ const copilot: OpenAICompatibleRow = {
     tool_choice: native("required is not documented, but works"),
   },
   inlines: ["image_url"],
+  // "'max_tokens' is not supported with this model": https://github.com/pssah4/vault-operator/issues/28
+  models: [{ models: /^(gpt-5|o\d)/, renames: { max_tokens: "max_completion_tokens" } }],
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",
-  // Its list of models names the endpoints of each, and `/responses` alone for these.
+  // Its list of models names the endpoints of each, and `/responses` alone for these: from GPT-5.4 on, chat completions
+  // answer "is not accessible via the /chat/completions endpoint" (https://github.com/jmdaly/llm-github-copilot/issues/32).
   responses: {
-    only: /^gpt-[\d.]+-codex(-|$)/,
+    only: /^gpt-([\d.]+-codex(-|$)|5\.([4-9](?!\d)|[1-9]\d)|[6-9](?!\d)|1\d)/,
     source: "https://github.com/microsoft/vscode-copilot-chat",
     reasoningFormat: "copilot-responses-v1",
   },
