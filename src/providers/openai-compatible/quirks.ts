@@ -1,9 +1,10 @@
 // Rewrites that more than one row uses. A vendor's own rewrites are beside its row.
 import { isWebAddress } from "../../core/text/web-address.ts";
-import type { ContentPart } from "../../core/chat.ts";
+import type { ContentPart, Message, MessageRole } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
+import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import type { BlockRewrite, ParameterRewrite } from "./row.ts";
 
 /**
@@ -157,3 +158,32 @@ export const audioAsUrl: BlockRewrite = {
     };
   },
 };
+
+/** Joins adjacent messages of one of these roles, for vendors that refuse two in a row. Calls of tools stay apart. */
+export function joinedRuns(
+  messages: readonly Message[],
+  roles: ReadonlySet<MessageRole>,
+  joins: Joins,
+): readonly Message[] {
+  const continues = ({ role, tool_calls: calls }: Message, index: number): boolean =>
+    index > 0 &&
+    roles.has(role) &&
+    messages[index - 1]!.role === role &&
+    calls === undefined &&
+    messages[index - 1]!.tool_calls === undefined;
+  if (!messages.some(continues)) return messages;
+  const runs: Message[][] = [];
+  messages.forEach((message, index) => {
+    if (continues(message, index)) runs.at(-1)!.push(message);
+    else runs.push([message]);
+  });
+  return runs.map((run) => (run.length === 1 ? run[0]! : joinedRun(run, joins)));
+}
+
+function joinedRun(run: readonly Message[], joins: Joins): Message {
+  const texts = run.flatMap(({ content }) => (typeof content === "string" ? [content] : []));
+  const parts = run.flatMap(({ content }) =>
+    typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []),
+  );
+  return { ...run[0]!, content: texts.length === run.length ? joinTexts(texts, "\n\n", joins) : parts };
+}

@@ -227,11 +227,13 @@ describe("Mistral's answers", () => {
 
 describe("choices of tools", () => {
   test("without a field for it auto is omitted and none sends no tools; others are refused", () => {
+    const parameters = { type: "object", properties: {} };
+    const whole = TOOLS.map((tool) => ({ ...tool, function: { ...tool.function, parameters } }));
     for (const id of ["ai21", "minimax"]) {
       expect(wireBody(provider(id), { tools: TOOLS, tool_choice: "auto" })).toEqual({
         model: "m-1",
         messages: [...HELLO],
-        tools: TOOLS,
+        tools: id === "minimax" ? whole : TOOLS,
       });
       expect(wireBody(provider(id), { tools: TOOLS, tool_choice: "none" })).toEqual({
         model: "m-1",
@@ -257,6 +259,54 @@ describe("choices of tools", () => {
   test("Hunyuan has its own value for a forced call", () => {
     expect(provider("hunyuan").dialect.toolChoices).toEqual(["custom"]);
     expect(refusalOf("hunyuan", { tools: TOOLS, tool_choice: "required" }).code).toBe("unsupported_value");
+  });
+});
+
+describe("what vendors refuse of a conversation", () => {
+  test("MiniMax gets a function without parameters as one that takes none, and others as they are", () => {
+    const schema = { type: "object", properties: { city: { type: "string" } } };
+    const tools: readonly JsonObject[] = [
+      { type: "function", function: { name: "f", description: "F" } },
+      { type: "function", function: { name: "g", parameters: schema } },
+    ];
+    expect(wireBody(provider("minimax"), { tools })["tools"]).toEqual([
+      { type: "function", function: { name: "f", description: "F", parameters: { type: "object", properties: {} } } },
+      tools[1]!,
+    ]);
+    const whole = tools[1]!;
+    expect(wireBody(provider("minimax"), { tools: [whole] })["tools"]).toEqual([whole]);
+  });
+  test("Perplexity gets adjacent turns of one role as one, and others as they are", () => {
+    const user = (content: unknown) => ({ role: "user", content }) as JsonObject;
+    const picture = { type: "image_url", image_url: { url: "https://x.example/a.png" } };
+    expect(
+      messagesOf("perplexity", [
+        { role: "system", content: "Be brief." },
+        { role: "system", content: "Be kind." },
+        user("a"),
+        user("b"),
+        { role: "assistant", content: "c" },
+        { role: "assistant", content: "d" },
+        user("e"),
+        user([picture]),
+      ]),
+    ).toEqual([
+      { role: "system", content: "Be brief." },
+      { role: "system", content: "Be kind." },
+      user("a\n\nb"),
+      { role: "assistant", content: "c\n\nd" },
+      user([{ type: "text", text: "e" }, picture]),
+    ]);
+    const alternate = [user("a"), { role: "assistant", content: "b" }, user("c")];
+    expect(messagesOf("perplexity", alternate)).toEqual(alternate);
+  });
+  test("Z.ai gets no empty text beside other parts", () => {
+    const text = (words: string) => ({ type: "text", text: words });
+    const turns = [
+      { role: "user", content: [text(""), text("a")] },
+      { role: "user", content: [text("")] },
+    ];
+    expect(messagesOf("zai", turns)).toEqual([{ role: "user", content: [text("a")] }, turns[1]!]);
   });
 });
 

@@ -287,7 +287,7 @@ describe("single parameters", () => {
     expect(wireBody(provider("cloudflare"), { messages })["messages"]).toEqual([
       { role: "system", content: "Be brief." },
       { role: "user", content: "Look\nhere" },
-      messages[2],
+      messages[2]!,
     ]);
   });
   test("Mistral models at NVIDIA get text as one string and no stream_options", () => {

@@ -1,15 +1,17 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
 import { type Capability, NATIVE, native, same } from "../../../core/capability.ts";
-import type { Message } from "../../../core/chat.ts";
-import { isObject } from "../../../core/json.ts";
-import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
+import type { ContentPart, Message, MessageRole } from "../../../core/chat.ts";
+import { isObject, type JsonObject, objectsIn } from "../../../core/json.ts";
+import { mappedList } from "../../../core/request/mapped-list.ts";
+import type { Joins } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS, withNames } from "../conversation.ts";
 import { FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, without } from "../features.ts";
 import {
   audioAsUrl,
   CHOICE_BY_OFFER,
   enableThinking,
+  joinedRuns,
   stopAsList,
   textDocument,
   thinkingSwitch,
@@ -138,6 +140,19 @@ const ZAI_REASONING: readonly ModelDifferences[] = [
   },
 ];
 
+/**
+ * "messages[20].content[0].text:text cannot be empty" (1214): https://github.com/agentscope-ai/QwenPaw/issues/287. A
+ * message whose only text is empty stays as it is, and the vendor decides about it.
+ */
+function withoutEmptyTexts(messages: readonly Message[]): readonly Message[] {
+  return mappedList(messages, (message) => {
+    if (!Array.isArray(message.content)) return message;
+    const parts = message.content as readonly ContentPart[];
+    const filled = parts.filter((part) => part.type !== "text" || part["text"] !== "");
+    return filled.length === parts.length || filled.length === 0 ? message : { ...message, content: filled };
+  });
+}
+
 const zai: OpenAICompatibleRow = {
   id: "zai",
   label: "Z.ai",
@@ -159,6 +174,7 @@ const zai: OpenAICompatibleRow = {
   cells: {
     temperature: { support: "native", range: [0, 1] },
     top_p: { support: "native", range: [0.01, 1] },
+    text: native("empty parts beside others are not sent"),
     tool_choice: native("only auto is documented; naming a function works as well"),
     response_format: native("json_schema is not supported", ["text", "json_object"]),
   },
@@ -175,6 +191,7 @@ const zai: OpenAICompatibleRow = {
     model_context_window_exceeded: "length",
   },
   errors: ZAI_ERRORS,
+  hooks: { messages: withoutEmptyTexts },
 };
 
 /** Omni models require a data URL: https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions */
@@ -270,20 +287,36 @@ const minimaxThinking: ParameterRewrite = {
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "adaptive" } }),
 };
 
-/** The vendor refuses a second system message, so those at the start are joined. */
+/** The vendor refuses a second system message, so adjacent ones are joined. */
 function oneSystemMessage(messages: readonly Message[], _model: string, joins: Joins): readonly Message[] {
-  const count = messages.findIndex(({ role }) => role !== "system");
-  const leading = messages.slice(0, count === -1 ? messages.length : count);
-  if (leading.length < 2) return messages;
-  const texts = leading.flatMap(({ content }) => (typeof content === "string" ? [content] : []));
-  const parts = leading.flatMap(({ content }) =>
-    typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []),
-  );
-  return [
-    { ...leading[0]!, content: texts.length === leading.length ? joinTexts(texts, "\n\n", joins) : parts },
-    ...messages.slice(leading.length),
-  ];
+  return joinedRuns(messages, SYSTEM, joins);
 }
+const SYSTEM: ReadonlySet<MessageRole> = new Set(["system"]);
+
+/**
+ * Without parameters, the vendor answers "invalid params, function parameters is empty (2013)", and it takes the empty
+ * object: https://github.com/QwenLM/qwen-code/issues/11834
+ */
+const minimaxTools: ParameterRewrite = {
+  note: "a function without parameters gets those of an empty object",
+  write: (tools, { tool_choice: choice }) => {
+    const lacks = (tool: JsonObject): boolean =>
+      isObject(tool["function"]) && !isObject(tool["function"]["parameters"]);
+    const given = objectsIn(tools);
+    // for none, the tools are not sent
+    if (choice === "none" || !given.some(lacks)) return null;
+    return {
+      tools: given.map((tool) =>
+        lacks(tool)
+          ? {
+              ...tool,
+              function: { ...(tool["function"] as JsonObject), parameters: { type: "object", properties: {} } },
+            }
+          : tool,
+      ),
+    };
+  },
+};
 
 /** Code 2013 stands for every wrong parameter: https://platform.minimax.io/docs/api-reference/errorcode */
 const MINIMAX_ERRORS: readonly ErrorRule[] = [
@@ -331,13 +364,14 @@ const minimax: OpenAICompatibleRow = {
     "input_audio",
   ],
   cells: {
+    tools: native(minimaxTools.note),
     tool_choice: CHOICE_BY_OFFER,
     service_tier: native("standard, priority"),
     image_url: native("only MiniMax M3"),
     video_url: native("only MiniMax M3"),
   },
   guards: ["mask_sensitive_info"],
-  rewrites: { reasoning_effort: minimaxThinking, tool_choice: toolChoiceByOffer },
+  rewrites: { reasoning_effort: minimaxThinking, tools: minimaxTools, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
   reasoningBack: "reasoning_content",
   statusAt: ["base_resp", "status_code", "status_msg"],

@@ -1,9 +1,11 @@
 // Companies that serve their own models with OpenAI's API.
 import { isWebAddress } from "../../../core/text/web-address.ts";
 import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
+import type { Message, MessageRole } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
+import type { Joins } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS, likeOpenAI, withNames } from "../conversation.ts";
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { BEYOND_TEXT, LOGPROBS, OPENAI_ONLY, PENALTIES, TOOLS, without } from "../features.ts";
@@ -13,6 +15,7 @@ import {
   documentAs,
   documentAsFile,
   fileAtAddress,
+  joinedRuns,
   jsonObjectAsSchema,
   namedToolAlone,
   stopAsList,
@@ -286,6 +289,15 @@ const PERPLEXITY_SEARCHES: readonly PriceFactor[] = (
   source: "https://docs.perplexity.ai/docs/getting-started/pricing",
 }));
 
+/**
+ * "After the (optional) system message(s), user or tool message(s) should alternate with assistant message(s)":
+ * https://github.com/perplexityai/api-discussion/issues/265, https://github.com/bieniu/ha-perplexity/issues/117
+ */
+function alternating(messages: readonly Message[], _model: string, joins: Joins): readonly Message[] {
+  return joinedRuns(messages, TALKING, joins);
+}
+const TALKING: ReadonlySet<MessageRole> = new Set(["user", "assistant"]);
+
 const perplexity: OpenAICompatibleRow = {
   id: "perplexity",
   label: "Perplexity",
@@ -322,6 +334,7 @@ const perplexity: OpenAICompatibleRow = {
   rewrites: { response_format: jsonObjectAsSchema },
   blocks: { file: perplexityFile, document: perplexityDocument },
   dialect: { blocks: ["file_url", "pdf_url"], messageRules: ["image_url_text", "schema_without_name"] },
+  hooks: { messages: alternating },
 };
 
 const ai21: OpenAICompatibleRow = {
