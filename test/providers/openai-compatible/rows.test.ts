@@ -324,6 +324,34 @@ describe("single parameters", () => {
   });
 });
 
+test("[d6.3] levels of reasoning that a model does not take are refused by name", () => {
+  const levels = (id: string, model: string): readonly string[] | undefined =>
+    capabilityOf(provider(id).capabilities, "reasoning_effort", model).values;
+  expect([levels("xai", "grok-4.5"), levels("xai", "grok-4.6")]).toEqual([
+    ["low", "medium", "high"],
+    ["low", "medium", "high", "xhigh"],
+  ]);
+  expect([levels("groq", "openai/gpt-oss-120b"), levels("groq", "qwen/qwen3-32b")]).toEqual([
+    ["low", "medium", "high"],
+    ["none", "default"],
+  ]);
+});
+
+test("watsonx gets text as one string, also of tools", () => {
+  const content = [
+    { type: "text", text: "a" },
+    { type: "text", text: "b" },
+  ];
+  const messages = [
+    { role: "user", content },
+    { role: "tool", tool_call_id: "c1", content },
+  ];
+  expect(wireBody(provider("watsonx"), { messages })["messages"]).toEqual([
+    { role: "user", content: "a\nb" },
+    { role: "tool", tool_call_id: "c1", content: "a\nb" },
+  ]);
+});
+
 describe("capability cells", () => {
   const support = (id: string, feature: Parameters<typeof capabilityOf>[1], model = "m") =>
     capabilityOf(provider(id).capabilities, feature, model).support;
@@ -338,6 +366,12 @@ describe("capability cells", () => {
     expect(support("xai", "presence_penalty", "grok-4-fast-non-reasoning")).toBe("native");
     expect(support("xai", "reasoning_effort", "grok-4-0709")).toBe("unsupported");
     expect(support("xai", "reasoning_effort", "grok-4.3")).toBe("native");
+    expect(support("xai", "presence_penalty", "grok-4.20-0309-non-reasoning")).toBe("unsupported");
+    for (const model of ["grok-3", "grok-code-fast-1", "grok-4-1-fast-reasoning"])
+      expect([model, support("xai", "reasoning_effort", model)]).toEqual([model, "unsupported"]);
+    expect(support("xai", "reasoning_effort", "grok-3-mini")).toBe("native");
+    expect(support("mistral", "reasoning_effort", "mistral-large-latest")).toBe("unsupported");
+    expect(support("mistral", "reasoning_effort", "mistral-medium-3-5")).toBe("native");
     expect(support("deepseek", "image_url", "deepseek-chat")).toBe("unsupported");
     expect(support("deepseek", "image_url", "deepseek-flash")).toBe("native");
   });

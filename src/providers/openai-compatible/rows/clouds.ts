@@ -284,6 +284,8 @@ const watsonx: OpenAICompatibleRow = {
   conversation: withNames({ assistant: ["refusal"] }),
   lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES, "user", "stream_options", "parallel_tool_calls"],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
+  // Some models refuse lists: https://github.com/langchain-ai/langchain-ibm/issues/162
+  textAsString: true,
   reserved: ["model_id", "space_id", "tool_choice_option"],
   finishReasons: { time_limit: "length", cancelled: { failure: "server" } },
   errors: [

@@ -32,9 +32,14 @@ const groq: OpenAICompatibleRow = {
   ],
   cells: {
     n: defaultOnly(1),
-    reasoning_effort: native("qwen3: none, default; gpt-oss: low, medium, high"),
+    reasoning_effort: native("depends on the model"),
     service_tier: native("auto, on_demand, flex, performance"),
   },
+  // https://console.groq.com/docs/reasoning: others are answered with "reasoning_effort must be one of none or default"
+  models: [
+    { models: /gpt-oss/, cells: { reasoning_effort: native("low to high", ["low", "medium", "high"]) } },
+    { models: /qwen/, cells: { reasoning_effort: native("a switch", ["none", "default"]) } },
+  ],
   blocks: { document: textDocument },
   dialect: { tools: ["browser_search", "code_interpreter"] },
   privileged: ["compound_custom"],

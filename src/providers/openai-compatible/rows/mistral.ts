@@ -121,7 +121,8 @@ export const mistral: OpenAICompatibleRow = {
   rewrites: { tools: toolsUnlessEmpty },
   blocks: { file, document },
   models: [
-    { models: /^magistral/, lacks: ["reasoning_effort"] },
+    // Large: "not enabled for this model", https://github.com/dust-tt/dust/pull/27613
+    { models: /^(magistral|mistral-large|codestral)/, lacks: ["reasoning_effort"] },
     { models: THINKS, reads: ["reasoning_content", "reasoning"] },
   ],
   callIds: MISTRAL_CALL_IDS,

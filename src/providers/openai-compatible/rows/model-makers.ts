@@ -205,6 +205,18 @@ const deepseek: OpenAICompatibleRow = {
 /** A file is an id or an address: https://docs.x.ai/developers/rest-api-reference/inference/chat */
 const xaiFile = fileAtAddress("a URL in file_id is sent as url", (url, rest) => ({ ...rest, url }));
 
+/** The vendor answers others with "Model grok-3 does not support parameter reasoningEffort", or presencePenalty. */
+const XAI_GENERATIONS: readonly ModelDifferences[] = [
+  // https://github.com/NousResearch/hermes-agent/pull/23435
+  { models: /^grok-(3(?!-mini)|code|4(-\d|-fast|\.20(?!-multi-agent)|-latest|$))/, lacks: ["reasoning_effort"] },
+  // They always reason: https://docs.x.ai/developers/model-capabilities/text/reasoning
+  { models: /^grok-4\.5/, cells: { reasoning_effort: native("low to high", ["low", "medium", "high"]) } },
+  { models: /^grok-4\.6/, cells: { reasoning_effort: native("low to xhigh", ["low", "medium", "high", "xhigh"]) } },
+  { models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/, lacks: ["stop", ...PENALTIES] },
+  // Also without reasoning: https://github.com/miaoxworld/NativeTavern/issues/83
+  { models: /^grok-4\.20/, lacks: PENALTIES },
+];
+
 /** xAI's `completion_tokens` exclude reasoning, while `total_tokens` include prompt, completion and reasoning. */
 const xai: OpenAICompatibleRow = {
   id: "xai",
@@ -231,13 +243,7 @@ const xai: OpenAICompatibleRow = {
   blocks: { file: xaiFile },
   // "Each message must have at least one content element": https://github.com/langchain-ai/langchain/issues/34140
   emptyContent: true,
-  models: [
-    { models: /^grok-4(-\d|-fast|\.20(?!-multi-agent)|-latest|$)/, lacks: ["reasoning_effort"] },
-    {
-      models: /^grok-(3-mini|code|4|latest)(?!.*non-reasoning)/,
-      lacks: ["stop", ...PENALTIES],
-    },
-  ],
+  models: XAI_GENERATIONS,
   // "Multi Agent requests are not allowed on chat completions", says the vendor's error.
   responses: {
     only: /multi-agent/,
