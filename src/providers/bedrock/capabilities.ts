@@ -26,9 +26,16 @@ const here = (takes: boolean, cell: Capability, note: string): Capability => (ta
 function familyCells(facts: FamilyFacts) {
   const { claude } = facts;
   return {
-    temperature:
+    temperature: here(
+      facts.sampling,
       claude === null || claude.sampling ? { ...mapped("inferenceConfig.temperature"), range: [0, 1] } : defaultOnly(1),
-    top_p: claude === null || claude.sampling ? mapped("inferenceConfig.topP") : TOP_P_DEFAULT_ONLY,
+      "this model family refuses the field",
+    ),
+    top_p: here(
+      facts.sampling,
+      claude === null || claude.sampling ? mapped("inferenceConfig.topP") : TOP_P_DEFAULT_ONLY,
+      "this model family refuses the field",
+    ),
     stop: here(
       facts.stop,
       mapped("inferenceConfig.stopSequences"),
@@ -124,6 +131,15 @@ function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
       ]);
     case "gpt_oss":
       return mapped("additionalModelRequestFields.reasoning_effort", ["low", "medium", "high"]);
+    case "openai":
+      return mapped("additionalModelRequestFields.reasoning.effort; GPT-6 Astra always reasons", [
+        "none",
+        "low",
+        "medium",
+        "high",
+        "xhigh",
+        "max",
+      ]);
     case "qwen":
       return mapped("additionalModelRequestFields.reasoning_config", ["low", "high"]);
     case "always":

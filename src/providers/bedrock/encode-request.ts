@@ -165,6 +165,7 @@ function withoutOwnChoice({ params, offered }: ChatRequest, usesTools: boolean):
 const EFFORT_FIELDS: Readonly<Partial<Record<ReasoningForm, string>>> = {
   nova: "reasoningConfig",
   gpt_oss: "reasoning_effort",
+  openai: "reasoning.effort",
   qwen: "reasoning_config",
 };
 

@@ -5,7 +5,7 @@
 import { factsOf as claudeFactsOf, GENERATIONS, type ModelFacts as ClaudeFacts } from "../claude/models.ts";
 
 /** The form of `reasoning_effort` of families other than Claude: each has its own field, or none. */
-export type ReasoningForm = "nova" | "gpt_oss" | "qwen" | "always" | "none" | "unknown";
+export type ReasoningForm = "nova" | "gpt_oss" | "openai" | "qwen" | "always" | "none" | "unknown";
 
 export interface FamilyFacts {
   /** When false, the vendor refuses system prompts, and they are put at the start of the first user turn. */
@@ -18,6 +18,8 @@ export interface FamilyFacts {
   readonly video: boolean;
   readonly audio: boolean;
   readonly stop: boolean;
+  /** Whether the family takes `temperature` and `topP` at all. */
+  readonly sampling: boolean;
   /** Whether the family has `outputConfig.textFormat`, and strict tools with it. */
   readonly jsonSchema: boolean;
   readonly reasoning: ReasoningForm;
@@ -41,6 +43,7 @@ export const UNKNOWN_FAMILY: FamilyFacts = {
   video: true,
   audio: false,
   stop: true,
+  sampling: true,
   jsonSchema: false,
   reasoning: "unknown",
   claude: null,
@@ -119,6 +122,8 @@ export const FAMILIES: readonly Family[] = [
   { models: /moonshot|kimi|zai\.glm/, facts: { ...OPEN_WEIGHTS, toolChoice: "all" } },
   { models: /qwen\.?3/, facts: { ...OPEN_WEIGHTS, reasoning: "qwen" } },
   { models: /gpt-oss/, facts: { ...WITH_TOOLS, documents: false, stop: false, reasoning: "gpt_oss" } },
+  // "This model doesn't support the temperature field": https://github.com/run-llama/llama_index/issues/23211
+  { models: /openai\.gpt-\d/, facts: { ...UNKNOWN_FAMILY, sampling: false, reasoning: "openai" } },
   { models: /palmyra/, facts: WITH_TOOLS },
 ];
 

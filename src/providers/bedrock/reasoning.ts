@@ -28,6 +28,9 @@ export function encodeEffort(
       };
     case "gpt_oss":
       return { reasoning_effort: effort };
+    // They answer "Unknown parameter: 'reasoning_effort'": https://github.com/anomalyco/opencode/pull/48195
+    case "openai":
+      return { reasoning: { effort } };
     case "qwen":
       return { reasoning_config: effort };
     default:

@@ -50,6 +50,7 @@ export const BEDROCK_MODELS: readonly string[] = [
   "zai.glm-4.7",
   "qwen.qwen3-32b-v1:0",
   "openai.gpt-oss-120b-1:0",
+  "us.openai.gpt-5.6-sol",
   "us.writer.palmyra-x5-v1:0",
   "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/abcd1234",
 ];

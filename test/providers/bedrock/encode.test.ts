@@ -1,6 +1,7 @@
 // Requests to Converse: conversation, blocks, tools, parameters, JSON mode, pass-through. Each request is parsed from
 // the text that a client would send.
 import { describe, expect, test } from "bun:test";
+import { capabilityOf } from "../../../src/core/capability.ts";
 import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import { bedrock } from "../../../src/providers/bedrock/provider.ts";
 import { refusalOf } from "../../contract/providers/provider-requests.ts";
@@ -347,9 +348,21 @@ describe("parameters", () => {
     ["us.amazon.nova-2-lite-v1:0", "medium", { reasoningConfig: { type: "enabled", maxReasoningEffort: "medium" } }],
     ["us.amazon.nova-2-lite-v1:0", "none", { reasoningConfig: { type: "disabled" } }],
     ["openai.gpt-oss-120b-1:0", "low", { reasoning_effort: "low" }],
+    ["us.openai.gpt-5.6-sol", "none", { reasoning: { effort: "none" } }],
+    ["global.openai.gpt-6-astra", "max", { reasoning: { effort: "max" } }],
     ["qwen.qwen3-32b-v1:0", "high", { reasoning_config: "high" }],
   ])("reasoning_effort of %s, %s", (model, effort, fields) => {
     expect(sent({ reasoning_effort: effort }, model)["additionalModelRequestFields"]).toEqual(fields);
+  });
+  test("[d6.3] OpenAI's closed models have no temperature and no top_p, not even their defaults, and take forced tools", () => {
+    const cell = (name: "temperature" | "top_p" | "tool_choice", model: string) =>
+      capabilityOf(bedrock.capabilities, name, model);
+    for (const model of ["us.openai.gpt-5.6-sol", "global.openai.gpt-6-luna"]) {
+      for (const name of ["temperature", "top_p"] as const)
+        expect([cell(name, model).support, cell(name, model).neutral]).toEqual(["unsupported", undefined]);
+      expect(cell("tool_choice", model)).toMatchObject({ support: "mapped" });
+    }
+    expect(cell("temperature", "openai.gpt-oss-120b-1:0").support).toBe("mapped");
   });
   test("a thinking budget stays below the bound on the answer", () => {
     expect(
