@@ -6,7 +6,7 @@ import type { OpenAICompatibleRow } from "./row.ts";
 /** The fields of a row that the decoders of answers read. */
 export type AnswerRow = Pick<
   OpenAICompatibleRow,
-  "usageAt" | "billedBeside" | "reasoningField" | "lacksFinishReason" | "finishReasons"
+  "usageAt" | "billedBeside" | "reasoningField" | "lacksFinishReason" | "finishReasons" | "splitsAnswers"
 >;
 
 export interface AnswerRules {

@@ -17,13 +17,31 @@ import {
 import { patchUsage } from "./usage.ts";
 
 /** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
-export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObject): ChatAnswer {
+export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObject, model?: string): ChatAnswer {
   const answer = value ?? parseSentJson(body, "answer");
   const usage = patchUsage(answer, rules.row);
+  const isSplit = model !== undefined && rules.row.splitsAnswers?.test(model) === true;
   return withCounted(
     () => usage,
-    () => decoded(answer, rules, body),
+    () => (isSplit ? withWholeAnswer(decoded(answer, rules, body)) : decoded(answer, rules, body)),
   );
+}
+
+/** Joins choices of which some have calls of tools: they are one answer. */
+function withWholeAnswer(answer: ChatAnswer): ChatAnswer {
+  const { choices } = answer;
+  const calling = choices.filter(({ message }) => (message.tool_calls ?? []).length > 0);
+  if (choices.length < 2 || calling.length === 0) return answer;
+  const text = choices.map(({ message }) => message.content ?? "").join("");
+  const message = {
+    ...choices[0]!.message,
+    content: text === "" ? null : text,
+    tool_calls: calling.flatMap(({ message: one }) => one.tool_calls ?? []),
+  };
+  return {
+    ...answer,
+    choices: [{ ...choices[0]!, message, finish_reason: calling[0]!.finish_reason ?? "tool_calls" }],
+  };
 }
 
 function decoded(answer: Json, rules: AnswerRules, body: string): ChatAnswer {

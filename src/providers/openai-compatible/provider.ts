@@ -43,7 +43,7 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
   const rules = answerRules(row);
   const chat: ModelForm = {
     encodeRequest: (request, target) => encodeRequest(row, planFor, request, target),
-    decodeResponse: (body, _context, value) => decodeResponse(body, rules, value),
+    decodeResponse: (body, { model }, value) => decodeResponse(body, rules, value, model),
     openStream: () => openStream(rules),
     joinedTexts: (request, target) => joinedTexts(row, planFor, request, target),
   };

@@ -73,6 +73,8 @@ export interface OpenAICompatibleRow extends RowDifferences, RowDeclaration {
    * with the chunk that has the usage and no choices, which is always requested.
    */
   readonly lacksFinishReason?: true;
+  /** Models of which one answer may come as several choices, with the text in one and the calls in another. */
+  readonly splitsAnswers?: RegExp;
   /** The path of the usage when it is not at the top level: `x_groq.usage`. */
   readonly usageAt?: readonly [string, string];
   /** Figures of usage that the vendor bills and that neither its prompt tokens nor its completion tokens include. */

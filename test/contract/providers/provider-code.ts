@@ -24,6 +24,7 @@ const CHOOSES: Readonly<Record<keyof RuleFields, boolean>> = {
   reasoningField: true,
   lacksFinishReason: true,
   finishReasons: false,
+  splitsAnswers: true,
   causeAt: true,
   statusAt: true,
   errors: false,

@@ -271,6 +271,29 @@ describe("reasoning", () => {
   });
 });
 
+test("[d8.6] an answer of Claude that Copilot splits into choices, with text in one and calls in others, is one", () => {
+  const call = (id: string) => ({ id, type: "function", function: { name: "f", arguments: "{}" } });
+  const choice = (index: number, message: JsonObject, reason: string) => ({
+    index,
+    message: { role: "assistant", ...message },
+    finish_reason: reason,
+  });
+  const choices = [
+    choice(0, { content: "I look." }, "tool_calls"),
+    choice(1, { content: null, tool_calls: [call("a")] }, "tool_calls"),
+    choice(2, { tool_calls: [call("b")] }, "tool_calls"),
+  ];
+  const decoded = (model: string, sent: readonly JsonObject[]) =>
+    provider("copilot").decodeResponse(JSON.stringify({ choices: sent }), { model, memo: null }).choices;
+  expect(decoded("claude-sonnet-4.6", choices)).toMatchObject([
+    { index: 0, message: { content: "I look.", tool_calls: [call("a"), call("b")] }, finish_reason: "tool_calls" },
+  ]);
+  // several answers to one request stay apart
+  expect(decoded("gpt-4.1", choices)).toHaveLength(3);
+  const answers = [choice(0, { content: "a" }, "stop"), choice(1, { content: "b" }, "stop")];
+  expect(decoded("claude-sonnet-4.6", answers)).toHaveLength(2);
+});
+
 test("Copilot gets the bound under the name that OpenAI's models that reason take", () => {
   for (const model of ["gpt-5", "gpt-5-mini", "gpt-5.2", "o4-mini"])
     expect([model, wireBody(provider("copilot"), { max_tokens: 9 }, model)]).toEqual([

@@ -277,7 +277,7 @@ describe("single parameters", () => {
     expect(turnOf(wireBody(provider("openai"), { messages: turns(null) } as JsonObject))["content"]).toBeNull();
   });
   test("Cloudflare gets text as one string, which its models that take only text require, and pictures in a list", () => {
-    const text = (text: string) => ({ type: "text", text });
+    const text = (written: string) => ({ type: "text", text: written });
     const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
     const messages = [
       { role: "system", content: [text("Be brief.")] },

@@ -401,6 +401,8 @@ const copilot: OpenAICompatibleRow = {
   models: [{ models: /^(gpt-5|o\d)/, renames: { max_tokens: "max_completion_tokens" } }],
   reasoningField: "reasoning_text",
   reasoningBack: "reasoning_text",
+  // https://github.com/ericc-ch/copilot-api/pull/81, https://github.com/HKUDS/nanobot/pull/1555
+  splitsAnswers: /claude/,
   // Its list of models names the endpoints of each, and `/responses` alone for these: from GPT-5.4 on, chat completions
   // answer "is not accessible via the /chat/completions endpoint" (https://github.com/jmdaly/llm-github-copilot/issues/32).
   responses: {
