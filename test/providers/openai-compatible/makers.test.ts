@@ -242,6 +242,12 @@ describe("choices of tools", () => {
       expect(refusalOf(id, { tools: TOOLS, tool_choice: "required" }).code).toBe("unsupported_value");
     }
   });
+  test("Kimi K3 is given only the named tool, and required; K2 gets the choice as it is", () => {
+    const named = { type: "function", function: { name: "g" } };
+    const body = (model: string) => wireBody(provider("moonshot"), { tools: TOOLS, tool_choice: named }, model);
+    expect(body("kimi-k3")).toMatchObject({ tools: [TOOLS[1]], tool_choice: "required" });
+    expect(body("kimi-k2.6")).toMatchObject({ tools: TOOLS, tool_choice: named });
+  });
   test("Inception is given only the named tool, and required", () => {
     expect(
       wireBody(provider("inception"), {
@@ -300,6 +306,34 @@ describe("what vendors refuse of a conversation", () => {
     const alternate = [user("a"), { role: "assistant", content: "b" }, user("c")];
     expect(messagesOf("perplexity", alternate)).toEqual(alternate);
   });
+  test("Moonshot gets no answer that says nothing, and no empty part", () => {
+    const text = (words: string) => ({ type: "text", text: words });
+    const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+    const calling = { role: "assistant", content: [text("")], tool_calls: [call] };
+    const hello = { role: "user", content: [text(""), text("Hello")] };
+    const begun = { role: "assistant", content: "", partial: true };
+    const thought = { role: "assistant", content: "", reasoning_content: "Hm." };
+    expect(
+      messagesOf("moonshot", [
+        hello,
+        { role: "assistant", content: "" },
+        { role: "assistant", content: null },
+        { role: "assistant", content: [text("")] },
+        thought,
+        calling,
+        { role: "tool", tool_call_id: "c1", content: "" },
+        begun,
+      ]),
+    ).toEqual([
+      { role: "user", content: [text("Hello")] },
+      thought,
+      { ...calling, content: "" },
+      { role: "tool", tool_call_id: "c1", content: "" },
+      begun,
+    ]);
+    const alone = [{ role: "assistant", content: "" }];
+    expect(messagesOf("moonshot", alone)).toEqual(alone);
+  });
   test("Z.ai gets no empty text beside other parts", () => {
     const text = (words: string) => ({ type: "text", text: words });
     const turns = [
@@ -346,7 +380,8 @@ describe("switches for thinking", () => {
     ] as const)
       expect(sent(id, model, "high")).toEqual({ reasoning_effort: "high" });
     expect(refusalOf("zai", { reasoning_effort: "none" }, "glm-5.3").code).toBe("unsupported_value");
-    expect(refusalOf("moonshot", { reasoning_effort: "none" }, "kimi-k3").code).toBe("unsupported_value");
+    for (const model of ["kimi-k3", "kimi-k2.7-code-highspeed"])
+      expect(refusalOf("moonshot", { reasoning_effort: "none" }, model).code).toBe("unsupported_value");
     for (const [id, model] of [
       ["moonshot", "moonshot-v1-8k"],
       ["minimax", "MiniMax-M2.7"],

@@ -167,7 +167,7 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   copilot: ["gpt-4.1", "gpt-5", "gpt-5.3-codex"],
   "bedrock-mantle": ["openai.gpt-oss-120b", "openai.gpt-5.6-sol"],
   mistral: ["mistral-small-latest", "magistral-medium-latest"],
-  moonshot: ["kimi-k3", "kimi-k2.6", "kimi-k2-0905-preview", "moonshot-v1-8k"],
+  moonshot: ["kimi-k3", "kimi-k2.6", "kimi-k2.7-code", "kimi-k2-0905-preview", "moonshot-v1-8k"],
   zai: ["glm-5.2", "glm-4.7", "glm-5.3"],
   dashscope: ["qwen3.7-plus", "qwen-plus"],
   minimax: ["MiniMax-M3", "MiniMax-M2.7"],

@@ -1,8 +1,8 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
-import { type Capability, NATIVE, native, same } from "../../../core/capability.ts";
+import { type Capability, mapped, NATIVE, native, same } from "../../../core/capability.ts";
 import type { ContentPart, Message, MessageRole } from "../../../core/chat.ts";
-import { isObject, type JsonObject, objectsIn } from "../../../core/json.ts";
+import { isObject, type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import type { Joins } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS, withNames } from "../conversation.ts";
@@ -12,6 +12,7 @@ import {
   CHOICE_BY_OFFER,
   enableThinking,
   joinedRuns,
+  namedToolAlone,
   stopAsList,
   textDocument,
   thinkingSwitch,
@@ -51,6 +52,38 @@ const MOONSHOT_TEMPERATURE: Capability = {
       : 1),
 };
 
+const ALWAYS_THINKS = mapped("thinking: enabled; the model always thinks", [
+  "minimal",
+  "low",
+  "medium",
+  "high",
+  "xhigh",
+  "max",
+]);
+
+/**
+ * "the message at position 8 with role 'assistant' must not be empty": such an answer, which says nothing, is left out:
+ * https://github.com/router-for-me/CLIProxyAPI/issues/1730, https://github.com/AstrBotDevs/AstrBot/issues/7200. "text
+ * content is empty" is said of an empty part beside calls of tools, where an empty string is accepted:
+ * https://github.com/BerriAI/litellm/issues/42186. The vendor decides about one with reasoning.
+ */
+function withoutEmptyAnswers(messages: readonly Message[]): readonly Message[] {
+  const isEmpty = ({ role, content }: Message): boolean =>
+    role === "assistant" &&
+    (Array.isArray(content)
+      ? (content as readonly ContentPart[]).every((part) => part.type === "text" && part["text"] === "")
+      : (content ?? "") === "");
+  const says = (message: Message): boolean =>
+    !isEmpty(message) ||
+    message.tool_calls !== undefined ||
+    message["partial"] === true ||
+    textOrEmpty(message.reasoning_content) !== "";
+  const kept = messages.every(says) || !messages.some(says) ? messages : messages.filter(says);
+  return mappedList(withoutEmptyTexts(kept), (message) =>
+    Array.isArray(message.content) && isEmpty(message) ? { ...message, content: "" } : message,
+  );
+}
+
 /**
  * K2.5 and later accept one fixed value of every sampling parameter and refuse others. Before K3, thinking has a switch
  * of its own.
@@ -84,8 +117,13 @@ const moonshot: OpenAICompatibleRow = {
     temperature: MOONSHOT_TEMPERATURE,
     reasoning_effort: native("low, high, max; cannot be combined with thinking", ["low", "high", "max"]),
     parallel_tool_calls: native("not in the vendor's schema"),
+    text: native("empty parts beside others are not sent"),
   },
   models: [
+    // a named function is refused, and required is accepted: https://github.com/UKGovernmentBEIS/inspect_ai/pull/5152
+    { models: /^kimi-k3/, rewrites: { tool_choice: namedToolAlone } },
+    // "disabled" is an error: https://github.com/mnfst/modelparams.dev/pull/168
+    { models: /^kimi-k2\.7-code/, cells: { reasoning_effort: ALWAYS_THINKS } },
     {
       models: /^kimi-k2/,
       cells: {
@@ -103,6 +141,7 @@ const moonshot: OpenAICompatibleRow = {
   dialect: { messageRules: ["image_url_text", "ms_address"] },
   reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,
+  hooks: { messages: withoutEmptyAnswers },
 };
 
 /** The vendor accepts 6 to 128 characters: https://docs.z.ai/api-reference/llm/chat-completion */
