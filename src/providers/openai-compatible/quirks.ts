@@ -3,6 +3,7 @@ import { isWebAddress } from "../../core/text/web-address.ts";
 import type { ContentPart, Message, MessageRole } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { describe, isObject, type JsonObject, textOrEmpty } from "../../core/json.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import { type Joins, joinTexts } from "../conversation/join-texts.ts";
 import type { BlockRewrite, ParameterRewrite } from "./row.ts";
@@ -186,4 +187,37 @@ function joinedRun(run: readonly Message[], joins: Joins): Message {
     typeof content === "string" ? [{ type: "text", text: content }] : (content ?? []),
   );
   return { ...run[0]!, content: texts.length === run.length ? joinTexts(texts, "\n\n", joins) : parts };
+}
+
+/** A message whose only text is empty stays as it is, and the vendor decides about it. */
+export function withoutEmptyTexts(messages: readonly Message[]): readonly Message[] {
+  return mappedList(messages, (message) => {
+    if (!Array.isArray(message.content)) return message;
+    const parts = message.content as readonly ContentPart[];
+    const filled = parts.filter((part) => part.type !== "text" || part["text"] !== "");
+    return filled.length === parts.length || filled.length === 0 ? message : { ...message, content: filled };
+  });
+}
+
+/**
+ * Also leaves out answers that say nothing, and writes `empty` beside calls of tools that have no text. The vendor
+ * decides about an answer that is begun, and about one of which only the reasoning is there.
+ */
+export function withoutEmptyAnswers(messages: readonly Message[], empty: "" | " "): readonly Message[] {
+  const isEmpty = ({ role, content }: Message): boolean =>
+    role === "assistant" &&
+    (Array.isArray(content)
+      ? (content as readonly ContentPart[]).every((part) => part.type === "text" && part["text"] === "")
+      : (content ?? "") === "");
+  const says = (message: Message): boolean =>
+    !isEmpty(message) ||
+    message.tool_calls !== undefined ||
+    message["partial"] === true ||
+    textOrEmpty(message.reasoning_content) !== "";
+  const kept = messages.every(says) || !messages.some(says) ? messages : messages.filter(says);
+  return mappedList(withoutEmptyTexts(kept), (message) =>
+    message.tool_calls !== undefined && isEmpty(message) && (empty !== "" || Array.isArray(message.content))
+      ? { ...message, content: empty }
+      : message,
+  );
 }

@@ -214,6 +214,22 @@ describe("reasoning", () => {
       reasoning_details: [{ type: "reasoning.text", text: "Think first.", signature: "c2ln" }],
     });
   });
+  test("[d5.4] Databricks gets no empty text for Claude, and others' as it is", () => {
+    const calls = [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }];
+    const text = (words: string) => ({ type: "text", text: words });
+    const turns: readonly JsonObject[] = [
+      { role: "user", content: [text(""), text("Hello")] },
+      { role: "assistant", content: "" },
+      ...["", null, [text("")]].map((content) => ({ role: "assistant", content, tool_calls: calls })),
+      { role: "assistant", content: "So.", tool_calls: calls },
+    ];
+    const sent = (model: string) => wireBody(provider("databricks"), { messages: turns }, model)["messages"];
+    expect(sent("databricks-claude-opus-4-8")).toEqual([
+      { role: "user", content: [text("Hello")] },
+      ...[" ", " ", " ", "So."].map((content) => ({ role: "assistant", content, tool_calls: calls })),
+    ]);
+    expect(sent("databricks-gpt-5-2")).toEqual([...turns]);
+  });
   test("of Databricks is sent back unchanged with its signature, and not at all without one", () => {
     const piece = (text: string, signature?: string): JsonObject => ({
       type: "reasoning.text",

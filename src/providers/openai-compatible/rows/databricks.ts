@@ -6,6 +6,7 @@ import { type Json, type JsonObject, objectsIn } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
+import { withoutEmptyAnswers } from "../quirks.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { FILES, OPENAI_ONLY, without } from "../features.ts";
 
@@ -35,7 +36,7 @@ const databricksEffort: ParameterRewrite = {
  * Signed reasoning comes as a content block and has to be sent back as one. For other models reasoning is left out,
  * because they have no place for it.
  */
-function databricksReasoning(messages: readonly Message[], _model: string, joins: Joins): readonly Message[] {
+function databricksReasoning(messages: readonly Message[], joins: Joins): readonly Message[] {
   return mappedList(messages, (message) => {
     const { reasoning_details: details, ...rest } = message;
     if (message.role !== "assistant" || details === undefined) return message;
@@ -58,6 +59,16 @@ function databricksReasoning(messages: readonly Message[], _model: string, joins
       content: [{ type: "reasoning", summary: [{ type: "summary_text", text, signature }] }, ...parts],
     };
   });
+}
+
+/**
+ * "text content blocks must be non-empty", which Claude answers to the empty text that the vendor itself gives beside
+ * calls of tools, https://github.com/tidyverse/ellmer/issues/932. The vendor's own client writes a space in its place,
+ * and in that of null: https://github.com/databricks/databricks-ai-bridge/pull/333
+ */
+function databricksMessages(messages: readonly Message[], model: string, joins: Joins): readonly Message[] {
+  const written = databricksReasoning(messages, joins);
+  return model.includes("claude") ? withoutEmptyAnswers(written, " ") : written;
 }
 
 export const databricks: OpenAICompatibleRow = {
@@ -100,6 +111,7 @@ export const databricks: OpenAICompatibleRow = {
       cells: {
         temperature: { support: "native", range: [0, 1] },
         response_format: native("json_object is not supported", ["json_schema"]),
+        text: native("empty parts are not sent; calls of tools without a text are sent with a space"),
       },
     },
   ],
@@ -109,5 +121,5 @@ export const databricks: OpenAICompatibleRow = {
     { class: "overloaded", codes: ["temporarily_unavailable"] },
   ],
   reads: ["reasoning_details"],
-  hooks: { messages: databricksReasoning },
+  hooks: { messages: databricksMessages },
 };

@@ -1,9 +1,8 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
 import { type Capability, mapped, NATIVE, native, same } from "../../../core/capability.ts";
-import type { ContentPart, Message, MessageRole } from "../../../core/chat.ts";
-import { isObject, type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
-import { mappedList } from "../../../core/request/mapped-list.ts";
+import type { Message, MessageRole } from "../../../core/chat.ts";
+import { isObject, type JsonObject, objectsIn } from "../../../core/json.ts";
 import type { Joins } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS, withNames } from "../conversation.ts";
 import { FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, without } from "../features.ts";
@@ -17,6 +16,8 @@ import {
   textDocument,
   thinkingSwitch,
   toolChoiceByOffer,
+  withoutEmptyAnswers,
+  withoutEmptyTexts,
 } from "../quirks.ts";
 import type { BlockRewrite, ErrorRule, ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 
@@ -52,37 +53,16 @@ const MOONSHOT_TEMPERATURE: Capability = {
       : 1),
 };
 
-const ALWAYS_THINKS = mapped("thinking: enabled; the model always thinks", [
-  "minimal",
-  "low",
-  "medium",
-  "high",
-  "xhigh",
-  "max",
-]);
+/** The efforts of a model that thinks. */
+const GRADES = ["low", "medium", "high", "xhigh", "max"] as const;
+const ALWAYS_THINKS = mapped("thinking: enabled; the model always thinks", ["minimal", ...GRADES]);
 
 /**
- * "the message at position 8 with role 'assistant' must not be empty": such an answer, which says nothing, is left out:
- * https://github.com/router-for-me/CLIProxyAPI/issues/1730, https://github.com/AstrBotDevs/AstrBot/issues/7200. "text
- * content is empty" is said of an empty part beside calls of tools, where an empty string is accepted:
- * https://github.com/BerriAI/litellm/issues/42186. The vendor decides about one with reasoning.
+ * "the message at position 8 with role 'assistant' must not be empty", and "text content is empty" of an empty part
+ * beside calls of tools, where an empty string is accepted: https://github.com/router-for-me/CLIProxyAPI/issues/1730,
+ * https://github.com/AstrBotDevs/AstrBot/issues/7200, https://github.com/BerriAI/litellm/issues/42186
  */
-function withoutEmptyAnswers(messages: readonly Message[]): readonly Message[] {
-  const isEmpty = ({ role, content }: Message): boolean =>
-    role === "assistant" &&
-    (Array.isArray(content)
-      ? (content as readonly ContentPart[]).every((part) => part.type === "text" && part["text"] === "")
-      : (content ?? "") === "");
-  const says = (message: Message): boolean =>
-    !isEmpty(message) ||
-    message.tool_calls !== undefined ||
-    message["partial"] === true ||
-    textOrEmpty(message.reasoning_content) !== "";
-  const kept = messages.every(says) || !messages.some(says) ? messages : messages.filter(says);
-  return mappedList(withoutEmptyTexts(kept), (message) =>
-    Array.isArray(message.content) && isEmpty(message) ? { ...message, content: "" } : message,
-  );
-}
+const moonshotMessages = (messages: readonly Message[]): readonly Message[] => withoutEmptyAnswers(messages, "");
 
 /**
  * K2.5 and later accept one fixed value of every sampling parameter and refuse others. Before K3, thinking has a switch
@@ -141,7 +121,7 @@ const moonshot: OpenAICompatibleRow = {
   dialect: { messageRules: ["image_url_text", "ms_address"] },
   reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,
-  hooks: { messages: withoutEmptyAnswers },
+  hooks: { messages: moonshotMessages },
 };
 
 /** The vendor accepts 6 to 128 characters: https://docs.z.ai/api-reference/llm/chat-completion */
@@ -178,19 +158,6 @@ const ZAI_REASONING: readonly ModelDifferences[] = [
     },
   },
 ];
-
-/**
- * "messages[20].content[0].text:text cannot be empty" (1214): https://github.com/agentscope-ai/QwenPaw/issues/287. A
- * message whose only text is empty stays as it is, and the vendor decides about it.
- */
-function withoutEmptyTexts(messages: readonly Message[]): readonly Message[] {
-  return mappedList(messages, (message) => {
-    if (!Array.isArray(message.content)) return message;
-    const parts = message.content as readonly ContentPart[];
-    const filled = parts.filter((part) => part.type !== "text" || part["text"] !== "");
-    return filled.length === parts.length || filled.length === 0 ? message : { ...message, content: filled };
-  });
-}
 
 const zai: OpenAICompatibleRow = {
   id: "zai",
@@ -230,6 +197,7 @@ const zai: OpenAICompatibleRow = {
     model_context_window_exceeded: "length",
   },
   errors: ZAI_ERRORS,
+  // "messages[20].content[0].text:text cannot be empty" (1214): https://github.com/agentscope-ai/QwenPaw/issues/287
   hooks: { messages: withoutEmptyTexts },
 };
 
