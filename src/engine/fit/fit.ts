@@ -29,7 +29,7 @@ import {
 import { withMembers, type RequestSource } from "../../core/request/request-source.ts";
 import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
-import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest, Message, MessageRole, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -259,15 +259,13 @@ function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatR
     : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
 }
 
+const NO_ROLE: ReadonlySet<MessageRole> = new Set();
+
 /** Adds a warning about empty messages, which the encoder leaves out where the vendor would refuse them. */
 function withEmptyMessagesWarning(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
-  const leavesOutEmpty =
-    provider.leavesOutEmpty?.(target.model) ?? (request.written === undefined ? undefined : SILENT_ROLES);
-  if (
-    leavesOutEmpty === undefined ||
-    !request.messages.some((message) => leavesOutEmpty.has(message.role) && isEmptyMessage(message))
-  )
-    return request;
+  const own = provider.leavesOutEmpty?.(target.model) ?? NO_ROLE;
+  const leftOut = own.size > 0 || request.written === undefined ? own : SILENT_ROLES;
+  if (!request.messages.some((message) => leftOut.has(message.role) && isEmptyMessage(message))) return request;
   return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
 }
 

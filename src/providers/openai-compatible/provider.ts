@@ -1,5 +1,5 @@
 // Makes a Provider from a row. Everything that depends only on the row is computed here once.
-import type { BlockType } from "../../core/chat.ts";
+import type { BlockType, MessageRole } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { BREAKPOINT_MARKS } from "../conversation/cache-breakpoints.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
@@ -70,6 +70,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
       (parsed, text) => rules.errors.classifyParsed(200, parsed, text),
       (target) => baseOf(row, target),
     ),
+    ...(row.leavesOutEmpty !== undefined && {
+      leavesOutEmpty: (model: string) => (row.leavesOutEmpty!.test(model) ? ANSWERS : NO_ROLE),
+    }),
     encodeRequest: (request, target) => formOf(target.model).encodeRequest(request, target),
     ...(joinsTexts(row) && {
       joinedTexts: (request, target) => formOf(target.model).joinedTexts(request, target),
@@ -85,6 +88,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     }),
   };
 }
+
+const ANSWERS: ReadonlySet<MessageRole> = new Set(["assistant"]);
+const NO_ROLE: ReadonlySet<MessageRole> = new Set();
 
 /** Whether some model of the row may be sent several texts as one. */
 function joinsTexts({ textAsString, models = [], hooks, responses }: OpenAICompatibleRow): boolean {

@@ -102,6 +102,8 @@ export interface OpenAICompatibleRow extends RowDifferences, RowDeclaration {
   readonly responses?: ResponsesModels;
   /** Operations beside chat completions that the models speak themselves. */
   readonly native?: NativeFacts;
+  /** Models of which `hooks.messages` leaves out answers that are empty. */
+  readonly leavesOutEmpty?: RegExp;
   /** Quirks that no field can express: named functions, each with a link to the vendor's page. */
   readonly hooks?: RowHooks;
 }

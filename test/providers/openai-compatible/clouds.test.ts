@@ -229,6 +229,8 @@ describe("reasoning", () => {
       ...[" ", " ", " ", "So."].map((content) => ({ role: "assistant", content, tool_calls: calls })),
     ]);
     expect(sent("databricks-gpt-5-2")).toEqual([...turns]);
+    const reported = (model: string) => [...provider("databricks").leavesOutEmpty!(model)];
+    expect(["databricks-claude-opus-4-8", "databricks-gpt-5-2"].map(reported)).toEqual([["assistant"], []]);
   });
   test("of Databricks is sent back unchanged with its signature, and not at all without one", () => {
     const piece = (text: string, signature?: string): JsonObject => ({

@@ -333,6 +333,7 @@ describe("what vendors refuse of a conversation", () => {
     ]);
     const alone = [{ role: "assistant", content: "" }];
     expect(messagesOf("moonshot", alone)).toEqual(alone);
+    expect([...provider("moonshot").leavesOutEmpty!("kimi-k3")]).toEqual(["assistant"]);
   });
   test("Z.ai gets no empty text beside other parts", () => {
     const text = (words: string) => ({ type: "text", text: words });

@@ -121,5 +121,6 @@ export const databricks: OpenAICompatibleRow = {
     { class: "overloaded", codes: ["temporarily_unavailable"] },
   ],
   reads: ["reasoning_details"],
+  leavesOutEmpty: /claude/,
   hooks: { messages: databricksMessages },
 };

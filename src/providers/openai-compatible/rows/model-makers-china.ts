@@ -121,6 +121,7 @@ const moonshot: OpenAICompatibleRow = {
   dialect: { messageRules: ["image_url_text", "ms_address"] },
   reasoningBack: "reasoning_content",
   errors: MOONSHOT_ERRORS,
+  leavesOutEmpty: /(?:)/,
   hooks: { messages: moonshotMessages },
 };
 
