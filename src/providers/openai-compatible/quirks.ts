@@ -200,7 +200,7 @@ export function withoutEmptyTexts(messages: readonly Message[]): readonly Messag
 }
 
 /**
- * Also leaves out answers that say nothing, and writes `empty` beside calls of tools that have no text. The vendor
+ * Also leaves out answers that say nothing, and writes `empty` in place of an empty text beside calls of tools. The vendor
  * decides about an answer that is begun, and about one of which only the reasoning is there.
  */
 export function withoutEmptyAnswers(messages: readonly Message[], empty: "" | " "): readonly Message[] {
@@ -216,7 +216,7 @@ export function withoutEmptyAnswers(messages: readonly Message[], empty: "" | " 
     textOrEmpty(message.reasoning_content) !== "";
   const kept = messages.every(says) || !messages.some(says) ? messages : messages.filter(says);
   return mappedList(withoutEmptyTexts(kept), (message) =>
-    message.tool_calls !== undefined && isEmpty(message) && (empty !== "" || Array.isArray(message.content))
+    message.tool_calls !== undefined && isEmpty(message) && message.content != null && message.content !== empty
       ? { ...message, content: empty }
       : message,
   );

@@ -226,7 +226,7 @@ describe("reasoning", () => {
     const sent = (model: string) => wireBody(provider("databricks"), { messages: turns }, model)["messages"];
     expect(sent("databricks-claude-opus-4-8")).toEqual([
       { role: "user", content: [text("Hello")] },
-      ...[" ", " ", " ", "So."].map((content) => ({ role: "assistant", content, tool_calls: calls })),
+      ...[" ", null, " ", "So."].map((content) => ({ role: "assistant", content, tool_calls: calls })),
     ]);
     expect(sent("databricks-gpt-5-2")).toEqual([...turns]);
     const reported = (model: string) => [...provider("databricks").leavesOutEmpty!(model)];

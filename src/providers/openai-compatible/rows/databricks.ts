@@ -63,8 +63,8 @@ function databricksReasoning(messages: readonly Message[], joins: Joins): readon
 
 /**
  * "text content blocks must be non-empty", which Claude answers to the empty text that the vendor itself gives beside
- * calls of tools, https://github.com/tidyverse/ellmer/issues/932. The vendor's own client writes a space in its place,
- * and in that of null: https://github.com/databricks/databricks-ai-bridge/pull/333
+ * calls of tools, https://github.com/tidyverse/ellmer/issues/932. The vendor's own client writes a space in its place:
+ * https://github.com/databricks/databricks-ai-bridge/pull/333
  */
 function databricksMessages(messages: readonly Message[], model: string, joins: Joins): readonly Message[] {
   const written = databricksReasoning(messages, joins);
@@ -111,7 +111,7 @@ export const databricks: OpenAICompatibleRow = {
       cells: {
         temperature: { support: "native", range: [0, 1] },
         response_format: native("json_object is not supported", ["json_schema"]),
-        text: native("empty parts are not sent; calls of tools without a text are sent with a space"),
+        text: native("empty parts are not sent; an empty text beside calls of tools is sent as a space"),
       },
     },
   ],
