@@ -10,9 +10,9 @@ const MOST_WAITING = 100;
 const URGENT = "urgent ";
 
 /**
- * Returns what runs work as soon as it may, which is at once where nothing waits. What is urgent goes before
- * what is not, but for every second turn, and work for one tenant in the order in which it came. Where too much waits, the newest of the tenant with
- * the most waiting is refused. `what` begins a sentence, such as "Too many reports are being read".
+ * Returns what runs work as soon as it may, which is at once where nothing waits. What is urgent goes before what is not,
+ * but for every second turn, and work for one tenant in the order in which it came. Where too much waits, the newest of
+ * the tenant with the most waiting is refused. `what` begins a sentence, such as "Too many reports are being read".
  */
 export function openGate(atOnce: number, what: string) {
   const slots = openConcurrency((queue) => queue.startsWith(URGENT));

@@ -180,9 +180,8 @@ function isOtherRefusal(status: number): boolean {
 
 /**
  * What goes wrong before a request is begun says nothing about the target. An attempt that a limit of the operator ended
- * waited as long as the operator allows. Where the caller, the time of
- * the call or a limit of a tenant ended it, only an unusual silence is the target's fault (promise 7.9): otherwise
- * impatient callers could open breakers for all others.
+ * waited as long as the operator allows. Where the caller, the time of the call or a limit of a tenant ended it, only an
+ * unusual silence is the target's fault (promise 7.9): otherwise impatient callers could open breakers for all others.
  */
 export function outcomeAfter({ code, isCallOver, isOfRequest, last }: AttemptEnd, wait: AnswerWait): Outcome {
   const { outcome } = meaningOf(code);
