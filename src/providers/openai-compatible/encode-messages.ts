@@ -23,7 +23,6 @@ export function wireMessages(
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
   if (plan.cacheBreakpoints) messages = mappedList(messages, withBreakpoints);
   if (plan.textAsString) messages = withTextAsString(messages, joins);
-  if (plan.emptyContent) messages = withEmptyContent(messages);
   if (plan.callIds !== null && !isElsewhere(row, target)) messages = withCallIds(messages, plan.callIds);
   return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model, joins);
 }
@@ -96,12 +95,4 @@ function withTextAsString(messages: readonly Message[], joins: Joins): readonly 
     const texts = parts.map((part) => part["text"] as string);
     return { ...message, content: joinTexts(texts, "\n", joins) };
   });
-}
-
-function withEmptyContent(messages: readonly Message[]): readonly Message[] {
-  return mappedList(messages, (message) =>
-    message.role === "assistant" && (message.content ?? []).length === 0 && message.content !== ""
-      ? { ...message, content: "" }
-      : message,
-  );
 }

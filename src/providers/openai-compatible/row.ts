@@ -138,8 +138,6 @@ export interface RowDifferences {
   readonly blocks?: Readonly<Partial<Record<BlockType, BlockRewrite>>>;
   /** Set when content that is a list of text blocks is sent as one string. */
   readonly textAsString?: true;
-  /** Set when an answer without content, as beside tool calls, is sent with an empty text. */
-  readonly emptyContent?: true;
   /** Further members of assistant messages, beside those of `conversation`. */
   readonly takes?: readonly string[];
   /** Members of assistant messages that `hooks.messages` writes in another place. */

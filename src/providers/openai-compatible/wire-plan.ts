@@ -23,7 +23,6 @@ export interface WirePlan {
   readonly rewrites: readonly (readonly [CommonParameter, ParameterRewrite])[];
   readonly blocks: ReadonlyMap<BlockType, BlockRewrite>;
   readonly textAsString: boolean;
-  readonly emptyContent: boolean;
   readonly cacheBreakpoints: boolean;
   /** `null` when ids of tool calls are sent unchanged. */
   readonly callIds: CallIdForm | null;
@@ -78,7 +77,6 @@ function makePlan(differences: readonly RowDifferences[], capabilities: Capabili
     rewrites: [...merged(differences, "rewrites")] as WirePlan["rewrites"],
     blocks: merged(differences, "blocks") as WirePlan["blocks"],
     textAsString: differences.some((some) => some.textAsString === true),
-    emptyContent: differences.some((some) => some.emptyContent === true),
     cacheBreakpoints: differences.some((some) => some.cacheBreakpoints === true),
     callIds: differences.find((some) => some.callIds !== undefined)?.callIds ?? null,
   };

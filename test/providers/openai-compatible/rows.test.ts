@@ -261,35 +261,6 @@ describe("single parameters", () => {
       tool_choice: "auto",
     });
   });
-  test("[d5.4] an answer without text, as beside tool calls, is an empty text where null is refused", () => {
-    const tool_calls = [{ id: "c1", type: "function", function: { name: "f", arguments: "{}" } }];
-    const turns = (content: unknown) => [
-      { role: "user", content: "a" },
-      { role: "assistant", content, tool_calls },
-      { role: "tool", tool_call_id: "c1", content: "b" },
-    ];
-    for (const id of ["xai", "lmstudio", "cloudflare"])
-      for (const content of [null, [], ""])
-        expect([id, turnOf(wireBody(provider(id), { messages: turns(content) } as JsonObject))]).toEqual([
-          id,
-          { role: "assistant", content: "", tool_calls },
-        ]);
-    expect(turnOf(wireBody(provider("openai"), { messages: turns(null) } as JsonObject))["content"]).toBeNull();
-  });
-  test("Cloudflare gets text as one string, which its models that take only text require, and pictures in a list", () => {
-    const text = (written: string) => ({ type: "text", text: written });
-    const picture = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
-    const messages = [
-      { role: "system", content: [text("Be brief.")] },
-      { role: "user", content: [text("Look"), text("here")] },
-      { role: "user", content: [text("What is it?"), picture] },
-    ];
-    expect(wireBody(provider("cloudflare"), { messages })["messages"]).toEqual([
-      { role: "system", content: "Be brief." },
-      { role: "user", content: "Look\nhere" },
-      messages[2]!,
-    ]);
-  });
   test("Mistral models at NVIDIA get text as one string and no stream_options", () => {
     const body = wireBody(
       provider("nvidia"),
@@ -334,21 +305,6 @@ test("[d6.3] levels of reasoning that a model does not take are refused by name"
   expect([levels("groq", "openai/gpt-oss-120b"), levels("groq", "qwen/qwen3-32b")]).toEqual([
     ["low", "medium", "high"],
     ["none", "default"],
-  ]);
-});
-
-test("watsonx gets text as one string, also of tools", () => {
-  const content = [
-    { type: "text", text: "a" },
-    { type: "text", text: "b" },
-  ];
-  const messages = [
-    { role: "user", content },
-    { role: "tool", tool_call_id: "c1", content },
-  ];
-  expect(wireBody(provider("watsonx"), { messages })["messages"]).toEqual([
-    { role: "user", content: "a\nb" },
-    { role: "tool", tool_call_id: "c1", content: "a\nb" },
   ]);
 });
 

@@ -61,10 +61,6 @@ const cloudflare: OpenAICompatibleRow = {
     max_tokens: native("the default is small, so set it for long answers"),
   },
   inlines: ["image_url", "file"],
-  // Models that take only text refuse lists and null with code 5006, and all models take a text:
-  // https://github.com/diegosouzapw/OmniRoute/pull/12002, https://github.com/we-promise/sure/pull/467
-  textAsString: true,
-  emptyContent: true,
   errors: [
     { class: "quota", codes: ["3036", "4006"] },
     { class: "overloaded", codes: ["3040"] },
@@ -284,8 +280,6 @@ const watsonx: OpenAICompatibleRow = {
   conversation: withNames({ assistant: ["refusal"] }),
   lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES, "user", "stream_options", "parallel_tool_calls"],
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
-  // Some models refuse lists: https://github.com/langchain-ai/langchain-ibm/issues/162
-  textAsString: true,
   reserved: ["model_id", "space_id", "tool_choice_option"],
   finishReasons: { time_limit: "length", cancelled: { failure: "server" } },
   errors: [

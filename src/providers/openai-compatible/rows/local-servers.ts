@@ -92,8 +92,6 @@ const lmstudio: OpenAICompatibleRow = {
   inlines: ["image_url"],
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
-  // It refuses null: https://github.com/lmstudio-ai/lmstudio-bug-tracker/issues/261
-  emptyContent: true,
   privileged: ["draft_model"],
   takesDeveloper: true,
 };

@@ -241,8 +241,6 @@ const xai: OpenAICompatibleRow = {
   cells: { service_tier: native("default, priority") },
   rewrites: { stop: stopAsList },
   blocks: { file: xaiFile },
-  // "Each message must have at least one content element": https://github.com/langchain-ai/langchain/issues/34140
-  emptyContent: true,
   models: XAI_GENERATIONS,
   // "Multi Agent requests are not allowed on chat completions", says the vendor's error.
   responses: {
