@@ -1,9 +1,9 @@
 // Compiles the tool servers of file and store into the set that calls look up by label. Of several with the same name
 // the nearest applies: the project's, then the tenant's, then the one for all tenants.
-import { createHash } from "node:crypto";
 import { sectionSettings } from "../config/section-settings.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { ToolServer, ToolServerSet, ToolTransport } from "../core/configured/tool.ts";
+import { digestOf } from "../core/text/digest.ts";
 import { OAUTH, type ToolServerDocument } from "./settings.ts";
 
 export const DEFAULT_TIMEOUT_MS = 60_000;
@@ -86,9 +86,4 @@ function transportOf(
     oauth: oauth === undefined ? null : { ...sectionSettings(OAUTH, oauth), clientAuth: oauth.client_auth ?? "post" },
     guarded,
   };
-}
-
-/** Secrets are part of what distinguishes connections; a digest does not reveal them. */
-export function digestOf(value: unknown): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex").slice(0, 32);
 }

@@ -12,7 +12,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Credential } from "../core/target.ts";
 import type { ToolOauth } from "../core/configured/tool.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
-import { digestOf } from "./compile-servers.ts";
+import { digestOf } from "../core/text/digest.ts";
 
 const MAX_TOKENS = 1000;
 /** A server that refuses every token must not cause a token request with every call. */

@@ -5,11 +5,11 @@
 // `routing/health/target-key.ts` (`accountInKey`), `health.ts` (`breakerOf`). Rule: Latency, queue and rest after a 429.
 // Each attempt counts at the breakers of all routes, which open by the settings of their route; routes with equal settings
 // share one. An address, a credential, settings or headers that a caller brings have a health of their own.
-import { createHash } from "node:crypto";
 import { requireEnabled } from "../../auth/enabled-models.ts";
 import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { type Drain, drainOf } from "../../core/configured/drain.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import { GatewayError, retryLater } from "../../core/errors.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
@@ -358,10 +358,6 @@ function broughtAccount(
   const brought = baseUrl !== null ? "address" : keys.length > 0 ? "credential" : "settings";
   // the values of headers may differ with each call
   return { tokenId, brought, digest: digestOf([baseUrl, deployment, fields, names, keys]) };
-}
-
-function digestOf(parts: readonly unknown[]): string {
-  return createHash("sha256").update(JSON.stringify(parts)).digest("hex").slice(0, 32);
 }
 
 /** Returns null for a target that does not accept the request, because its cost is unknown. */

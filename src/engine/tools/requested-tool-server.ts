@@ -1,12 +1,12 @@
 // Finds the tool server that an entry of `tools` names (promise 10.1): a registered server of the project, perhaps with
 // additional headers of the request, or a server at an address that the request gives. Connections to the latter are
 // shared only by calls with the same token, address and headers.
-import { createHash } from "node:crypto";
 import type { RequestedToolServer } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { type Principal, roleAtLeast } from "../../core/identity.ts";
 import type { ToolServer, ToolServerSet } from "../../core/configured/tool.ts";
 import { insufficientRole, invalidRequest } from "../../core/refusals.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import { DEFAULT_MAX_CONCURRENT, DEFAULT_MAX_RESULT_BYTES, DEFAULT_TIMEOUT_MS } from "../../mcp/compile-servers.ts";
 
 /** Throws `tool_server_not_found`, `insufficient_role`, `header_not_allowed` or `invalid_request` with the path. */
@@ -64,7 +64,7 @@ function withHeaders(
     );
   return {
     ...server,
-    key: `${server.key} for ${scopeOf(principal)} with ${digest(headers)}`,
+    key: `${server.key} for ${scopeOf(principal)} with ${digestOf(headers)}`,
     tenantId: principal.tenantId,
     transport: { ...transport, headers: { ...transport.headers, ...headers } },
   };
@@ -72,7 +72,7 @@ function withHeaders(
 
 function ownServer({ label, headers }: RequestedToolServer, url: string, principal: Principal): ToolServer {
   return {
-    key: `request of ${scopeOf(principal)} ${digest({ url, headers })}`,
+    key: `request of ${scopeOf(principal)} ${digestOf({ url, headers })}`,
     tenantId: principal.tenantId,
     label,
     transport: { kind: "auto", url, headers, oauth: null, guarded: true },
@@ -87,8 +87,4 @@ function ownServer({ label, headers }: RequestedToolServer, url: string, princip
 
 function scopeOf({ tenantId, projectId, tokenId }: Principal): string {
   return `${tenantId}/${projectId}/${tokenId}`;
-}
-
-function digest(value: object): string {
-  return createHash("sha256").update(JSON.stringify(value)).digest("hex");
 }

@@ -1,13 +1,13 @@
 // Watches lists of tools for clients that want to know when their list has changed. A list is read again when the
 // configuration has changed, when a tool server says so, and once a minute; a client hears of it only if the part that it
 // may use differs.
-import { createHash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { mostOfTenant, OpenCount } from "../../core/concurrency/open-count.ts";
 import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
 
 export interface WatchedList {
@@ -154,7 +154,7 @@ export class ListWatches {
     watch.isDue = false;
     try {
       const list = await watch.list.current(watch.signal);
-      const digest = createHash("sha256").update(JSON.stringify(list)).digest("hex");
+      const digest = digestOf(list);
       const isChanged = watch.digest !== null && watch.digest !== digest;
       watch.digest = digest;
       if (isChanged && this.#watches.has(watch)) watch.changed();
