@@ -29,7 +29,7 @@ import {
 import { withMembers, type RequestSource } from "../../core/request/request-source.ts";
 import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
-import type { ChatParams, ChatRequest, Message, MessageRole, Untranslated } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -39,6 +39,7 @@ import { type Target, targetName } from "../../core/target.ts";
 import { type Dialect, dialectOf } from "../../providers/interface/dialect.ts";
 import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
+import { NO_ROLE } from "../../providers/interface/provider-declaration.ts";
 import { fitConversation, SILENT_ROLES, withToolImages } from "./fit-conversation.ts";
 import { taskRequests } from "./task-parts.ts";
 
@@ -258,8 +259,6 @@ function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatR
     ? request
     : { ...request, warnings: [...request.warnings, ...unused.map((field) => `${field}_unused`)] };
 }
-
-const NO_ROLE: ReadonlySet<MessageRole> = new Set();
 
 /** Adds a warning about empty messages, which the encoder leaves out where the vendor would refuse them. */
 function withEmptyMessagesWarning(request: ChatRequest, provider: Provider, target: Target): ChatRequest {

@@ -12,7 +12,7 @@ import {
   unsupported,
   same,
 } from "../../core/capability.ts";
-import { acceptedEfforts, BUDGETS_TEXT } from "../claude/reasoning-effort.ts";
+import { acceptedEfforts, effortNote } from "../claude/reasoning-effort.ts";
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
@@ -47,11 +47,7 @@ function responseFormat(facts: ModelFacts): Capability {
 
 function reasoningEffort(facts: ModelFacts): Capability {
   if (facts.thinking === "none") return unsupported("this model does not think");
-  const note =
-    facts.thinking === "budget"
-      ? `thinking.budget_tokens: ${BUDGETS_TEXT}`
-      : "thinking.type adaptive and output_config.effort, where a level that the model does not have is its nearest one";
-  return { ...mapped(note), values: acceptedEfforts(facts) };
+  return { ...mapped(effortNote(facts)), values: acceptedEfforts(facts) };
 }
 
 /** `factsHere` returns what the models accept on the platform that serves them. */

@@ -14,7 +14,7 @@ import {
 } from "../../core/capability.ts";
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import type { ModelFacts as ClaudeFacts } from "../claude/models.ts";
-import { acceptedEfforts, BUDGETS_TEXT } from "../claude/reasoning-effort.ts";
+import { acceptedEfforts, effortNote } from "../claude/reasoning-effort.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
@@ -112,11 +112,7 @@ function responseFormat({ jsonSchema, tools, toolChoice: choice }: FamilyFacts):
 }
 
 function claudeEffort(claude: ClaudeFacts): Capability {
-  const note =
-    claude.thinking === "budget"
-      ? `thinking.budget_tokens: ${BUDGETS_TEXT}`
-      : "thinking.type adaptive and output_config.effort, where a level that the model does not have is its nearest one";
-  return { ...mapped(`additionalModelRequestFields: ${note}`), values: acceptedEfforts(claude) };
+  return { ...mapped(`additionalModelRequestFields: ${effortNote(claude)}`), values: acceptedEfforts(claude) };
 }
 
 function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {

@@ -29,10 +29,16 @@ const BUDGETS: Readonly<Record<string, number>> = {
 /** The part of `max_tokens` that thinking may use up, so that an answer still fits. */
 const BUDGET_SHARE = 0.8;
 
-/** For the documentation. */
-export const BUDGETS_TEXT = `${Object.entries(BUDGETS)
+const BUDGETS_TEXT = Object.entries(BUDGETS)
   .map(([effort, tokens]) => `${tokens.toLocaleString("en-US")} for ${effort}`)
-  .join(", ")}, and at most ${BUDGET_SHARE * 100} % of max_tokens`;
+  .join(", ");
+
+/** Says for the documentation what is sent to a model that thinks. */
+export function effortNote({ thinking }: Pick<ModelFacts, "thinking">): string {
+  return thinking === "budget"
+    ? `thinking.budget_tokens: ${BUDGETS_TEXT}, and at most ${BUDGET_SHARE * 100} % of max_tokens`
+    : "thinking.type adaptive and output_config.effort, where a level that the model does not have is its nearest one";
+}
 
 /**
  * Returns the top-level members `thinking` and `output_config`. Throws GatewayError `unsupported_value` when a budget

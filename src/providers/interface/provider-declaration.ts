@@ -25,6 +25,9 @@ export interface ProviderSetting {
   readonly meaning: string;
 }
 
+/** Of `leavesOutEmpty`, where the vendor accepts empty messages of every role. */
+export const NO_ROLE: ReadonlySet<MessageRole> = new Set();
+
 /**
  * What a provider is, and what its models take. `id` is that of the family or row, which stands before the colon in a
  * model's name.

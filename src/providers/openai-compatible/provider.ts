@@ -5,7 +5,7 @@ import { BREAKPOINT_MARKS } from "../conversation/cache-breakpoints.ts";
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT } from "../interface/dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
-import { declaredBy } from "../interface/provider-declaration.ts";
+import { declaredBy, NO_ROLE } from "../interface/provider-declaration.ts";
 import type { Tasks } from "../interface/task-form.ts";
 import { answerRules } from "./answer-rules.ts";
 import { capabilityTable } from "./capabilities.ts";
@@ -90,7 +90,6 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
 }
 
 const ANSWERS: ReadonlySet<MessageRole> = new Set(["assistant"]);
-const NO_ROLE: ReadonlySet<MessageRole> = new Set();
 
 /** Whether some model of the row may be sent several texts as one. */
 function joinsTexts({ textAsString, models = [], hooks, responses }: OpenAICompatibleRow): boolean {

@@ -1,7 +1,6 @@
 // Google Vertex AI: one provider for Gemini, Claude, Mistral and open models, each in its own wire form, which the
 // model's name selects. https://docs.cloud.google.com/vertex-ai/generative-ai/docs/model-reference/inference
 import type { CapabilityTable } from "../../core/capability.ts";
-import type { MessageRole } from "../../core/chat.ts";
 import { RESERVED as CLAUDE_RESERVED } from "../anthropic/encode-request.ts";
 import { CLAUDE_MARKS } from "../claude/cache-marks.ts";
 import { gemini } from "../gemini/provider.ts";
@@ -9,6 +8,7 @@ import { GEMINI_GUARDS, GEMINI_PRICE_FACTORS } from "../gemini/platform.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import type { Dialect } from "../interface/dialect.ts";
 import { MISTRAL_GUARDS } from "../openai-compatible/rows/mistral.ts";
+import { NO_ROLE } from "../interface/provider-declaration.ts";
 import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import type { PriceFactor } from "../../core/configured/price.ts";
 import { GLOBAL_ADDRESS, isRegional, SETTINGS } from "./address.ts";
@@ -51,8 +51,6 @@ const capabilities: CapabilityTable = {
 function joined(pick: (dialect: Dialect) => readonly string[]): readonly string[] {
   return [...new Set(Object.values(FORMS).flatMap(({ dialect }) => pick(dialect)))];
 }
-
-const NO_ROLE: ReadonlySet<MessageRole> = new Set();
 
 /** Claude since Sonnet 4.5, Haiku 4.5 and Opus 4.5, and Gemini since 3.5 with 3.1 Flash-Lite and 3.1 Flash Image. */
 const REGIONAL: PriceFactor = {
