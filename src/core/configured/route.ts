@@ -93,7 +93,10 @@ export interface BreakerSettings {
    * is longer.
    */
   readonly openMs: number;
-  /** Set by somebody other than an operator: such a breaker is not what others are told of a target that all may call. */
+  /**
+   * The settings were written by somebody other than an operator. Events, metrics and lists do not show such a breaker for a
+   * target that all tenants may call.
+   */
   readonly isOfTenant?: true;
 }
 

@@ -333,7 +333,7 @@ export class AttemptRun<T> {
     if (this.#isReplaced || (outcome === "upstream_fault" && this.hasOtherCredential))
       return routing.health.end(key, route.breaker, "cancelled", nowMs, { probe });
     const last = this.endingRequest;
-    // a client's fault asks nobody else to wait
+    // after a fault of the client, calls of other clients do not have to wait for the target
     const restMs =
       last === undefined || this.#open === null || outcome === "client_fault"
         ? null

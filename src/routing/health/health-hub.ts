@@ -8,7 +8,7 @@
 // Rule: The list is docs/operations.md#what-workers-have-in-common.
 import type { BreakerChange } from "./health.ts";
 import { breakerId, type BreakerNews, CollectedNews, type HealthNews, type RestNews } from "./health-news.ts";
-import { isToldOf } from "./target-key.ts";
+import { isShownBreaker } from "./target-key.ts";
 
 export interface HealthHub<Member> {
   /** A process begins. It is sent the breakers that are open, and the rests. */
@@ -59,8 +59,9 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
     due.clear();
   };
   const changed = (id: string, { key, breaker, faults, calls, openForMs }: BreakerNews, isOpen: boolean): void => {
-    if (!isToldOf(key, breaker)) return;
-    for (const [other, { news }] of opened) if (other !== id && news.key === key && isToldOf(key, news.breaker)) return;
+    if (!isShownBreaker(key, breaker)) return;
+    for (const [other, { news }] of opened)
+      if (other !== id && news.key === key && isShownBreaker(key, news.breaker)) return;
     onChange({ key, state: isOpen ? "opened" : "closed", faults, calls, windowMs: breaker.windowMs, openForMs });
   };
   const keep = (id: string, one: Opened<Member>): void => {

@@ -20,7 +20,7 @@ import type { BreakerNews, CollectedNews, CountNews, HealthNews, TargetNews } fr
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
-import { isToldOf } from "./target-key.ts";
+import { isShownBreaker } from "./target-key.ts";
 
 export type { Outcome } from "./breaker.ts";
 export type BlockedReason = "open" | "probing" | "rate_limited";
@@ -319,8 +319,8 @@ class KnownHealth implements OpenHealth {
   /** Says that a breaker has opened or closed. */
   #changed(key: string, { breakers }: KeyHealth, breaker: Breaker, nowMs: number): void {
     this.#toTell?.target(breakerNews(key, breaker, nowMs));
-    if (!isToldOf(key, breaker.settings)) return;
-    if (breakers.some((other) => other !== breaker && other.isTripped && isToldOf(key, other.settings))) return;
+    if (!isShownBreaker(key, breaker.settings)) return;
+    if (breakers.some((other) => other !== breaker && other.isTripped && isShownBreaker(key, other.settings))) return;
     const {
       settings: { windowMs },
       openForMs,
@@ -390,7 +390,7 @@ function measured(latency: Latency | null, sampleMs: number, nowMs: number): Lat
 }
 
 function healthOf(key: string, kept: KeyHealth, nowMs: number): TargetHealth {
-  const tripped = kept.breakers.filter(({ isTripped, settings }) => isTripped && isToldOf(key, settings));
+  const tripped = kept.breakers.filter(({ isTripped, settings }) => isTripped && isShownBreaker(key, settings));
   const openUntilMs = Math.max(
     Number.NEGATIVE_INFINITY,
     ...tripped.filter((each) => phaseOf(each, nowMs) === "open").map((each) => each.openUntilMs),

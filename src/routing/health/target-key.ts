@@ -22,7 +22,7 @@ export interface TargetOfKey {
   readonly model: string;
   /** The tenant, or `tenant/project`, to which the provider belongs; `null` when it is available to all tenants. */
   readonly owner: string | null;
-  /** What a caller brings, so that the target is nobody else's business; `null` when it is called as configured. */
+  /** What the caller sends of its own, so that the health concerns this caller alone; `null` when the target is called as it is configured. */
   readonly brought: Brought | null;
 }
 
@@ -33,10 +33,10 @@ export function accountInKey(owner: string | undefined, callers: CallersAccount 
 }
 
 /**
- * Whether a breaker of the target is what others are told: one with settings of a tenant only where the target is a
- * tenant's own.
+ * Whether events, metrics and lists show a breaker of the target. One whose settings a tenant's own people have written is
+ * shown only where the provider is also the tenant's own.
  */
-export function isToldOf(key: string, { isOfTenant }: BreakerSettings): boolean {
+export function isShownBreaker(key: string, { isOfTenant }: BreakerSettings): boolean {
   return isOfTenant !== true || (targetOfKey(key)?.owner ?? null) !== null;
 }
 
