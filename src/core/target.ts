@@ -60,6 +60,8 @@ export interface Target {
   readonly guardedField: string | null;
   /** The request contains the whole address, so that the provider's known prices do not apply. */
   readonly isCallersAddress: boolean;
+  /** Set where the model is asked by the Responses API because chat completions refuse the conversation. */
+  readonly isByResponses?: true;
   /** The operator allows calls of several tenants to share connections. */
   readonly sharesConnections: boolean;
 }

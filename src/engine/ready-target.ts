@@ -24,7 +24,13 @@ import { fitTask } from "./fit/fit-task.ts";
 import { rawPromptProvider, rawPromptsOf } from "./fit/raw-prompts.ts";
 import { withheldLogprobs } from "./guards/guard-answer.ts";
 import { fitNative } from "./native/fit-native.ts";
-import { isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "./native/native-target.ts";
+import {
+  conversationTarget,
+  isSetToSpeak,
+  type NativeCall,
+  nativeAt,
+  type NativeTarget,
+} from "./native/native-target.ts";
 import type { CallObjects } from "./objects/call-objects.ts";
 import type { Resolved } from "./plan/resolve-target.ts";
 
@@ -187,7 +193,8 @@ const STILL_NAMED: ReadonlySet<string> = new Set(["file_id", "container"]);
  * what `fitRequest` throws, and `unsupported_parameter`.
  */
 function translatedConversation(asked: AskedTarget, reason: TranslationReason | null): WayResult {
-  const { resolved, settings, principal, carriers } = asked;
+  const { settings, principal, carriers } = asked;
+  const resolved = conversationTarget(asked.request, asked.resolved, asked.entry);
   const { provider, target } = resolved;
   const request = reason === null ? asked.request : withOpenedRequest(asked.request, carriers, carrierPlaceOf(asked));
   requireOpenedServers(request, target);

@@ -240,8 +240,7 @@ class LongBodies {
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
     const joined = withConversation(outline, guarded);
-    const family = providers.get(target.family)!;
-    const provider = joined.form.rawPrompts === undefined ? family : answeringPrompts(family, target.model);
+    const provider = providerFor(joined, target);
     const opened = opening === null ? null : openedMessages(joined.messages, opening);
     const whole = opened === null ? joined : withMembers(joined, { messages: opened.messages });
     const fitted =
@@ -312,6 +311,12 @@ class LongBodies {
   decodeTask(question: TaskQuestion): TaskAnswer<unknown> {
     return decodedTask(question, providers.get(question.family)!);
   }
+}
+
+function providerFor({ form }: ChatRequest, { family, model, isByResponses }: Target): Provider {
+  const provider = providers.get(family)!;
+  if (form.rawPrompts !== undefined) return answeringPrompts(provider, model);
+  return isByResponses === true ? provider.byResponses!.provider : provider;
 }
 
 async function signedBytes(

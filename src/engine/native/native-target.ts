@@ -42,7 +42,7 @@ export function nativeAt(
   const { provider, target } = resolved;
   if (operation === "unserved") return "not_spoken";
   const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
-  const native = circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
+  const native = spokenAt(resolved, operation, circumstance);
   if (circumstance === null || native === null) return "not_spoken";
   if (offered !== null) return "tool_servers";
   if (isAnswerGuarded && native.counted === undefined) return "output_guard";
@@ -56,6 +56,28 @@ export function nativeAt(
     resolved: { ...resolved, spoken, provider: nativeProvider(provider)(native) },
     ...settingEdits,
   };
+}
+
+/** Returns null where the target does not speak the operation, or where that is unknown. */
+function spokenAt(
+  { provider, target }: Resolved,
+  operation: OperationName,
+  circumstance: NativeCircumstance | null,
+): NativeOperation | null {
+  return circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
+}
+
+/**
+ * Returns how a conversation reaches a target: by the Responses API where chat completions refuse it and the target speaks
+ * both, and else as the target is.
+ */
+export function conversationTarget({ params }: ChatRequest, resolved: Resolved, settings: ProviderSettings): Resolved {
+  const { provider, target } = resolved;
+  const { byResponses } = provider;
+  if (byResponses?.isNeeded(params, target.model) !== true) return resolved;
+  const circumstance = circumstanceOf(settings, "responses", target.isCallersAddress);
+  if (spokenAt(resolved, "responses", circumstance) === null) return resolved;
+  return { ...resolved, provider: byResponses.provider, target: { ...target, isByResponses: true } };
 }
 
 /** Returns null where the operator says that the provider does not speak the operation. */

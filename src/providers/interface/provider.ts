@@ -4,7 +4,7 @@
 // Decides (the request): How does a request get its credential or signature? By: `sign`. Also: called by
 // `engine/attempt/upstream-requests.ts`; `providers/credentials/aws-signature.ts`, `key-header.ts`. Rule: Last of all, so
 // that a signature is over the bytes that leave.
-import type { BlockType, ChatAnswer, ChatRequest, NativeCircumstance } from "../../core/chat.ts";
+import type { BlockType, ChatAnswer, ChatParams, ChatRequest, NativeCircumstance } from "../../core/chat.ts";
 import type { Credential, Target } from "../../core/target.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
@@ -49,6 +49,11 @@ export interface Provider extends ProviderDeclaration {
    */
   native?(operation: OperationName, model: string, circumstance: NativeCircumstance): NativeOperation | null;
   /**
+   * How models that speak chat completions are asked for a conversation which those refuse. Absent where no model has such
+   * conversations.
+   */
+  readonly byResponses?: ByResponses;
+  /**
    * How a model that takes raw prompts is called with one; null for any other model. With `isSet`, the operator says that
    * the model takes them. Absent where no model does.
    */
@@ -67,6 +72,18 @@ export interface Provider extends ProviderDeclaration {
   decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer;
   openStream(context: DecodeContext): StreamDecoder;
   classifyError(answer: ErrorAnswer): UpstreamFailure;
+}
+
+/** The Responses API in place of chat completions. */
+export interface ByResponses {
+  /** The provider as it asks every model by the Responses API. */
+  readonly provider: Provider;
+  /** Which conversations these are, for the documentation: whole sentences in Markdown. */
+  readonly note: string;
+  /** The page that says so. */
+  readonly source: string;
+  /** Whether the vendor's chat completions refuse a conversation with these parameters. */
+  isNeeded(params: ChatParams, model: string): boolean;
 }
 
 /** How a provider is called for a raw prompt: a text or tokens that the model continues, without roles and templates. */

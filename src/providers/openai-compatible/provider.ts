@@ -17,7 +17,7 @@ import { openAICompatibleEmbeddings } from "./tasks/embeddings.ts";
 import { baseOf, encodeRequest, joinedTexts } from "./encode-request.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { nativeOperations } from "./native.ts";
-import type { OpenAICompatibleRow } from "./row.ts";
+import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
 import { openStream } from "./decode-stream.ts";
 import { type ModelForm, RESPONSES_DIALECT, responsesModels } from "./responses-models.ts";
 import { wirePlans } from "./wire-plan.ts";
@@ -77,6 +77,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     ...(joinsTexts(row) && {
       joinedTexts: (request, target) => formOf(target.model).joinedTexts(request, target),
     }),
+    ...(responses?.needed !== undefined && {
+      byResponses: { ...responses.needed, provider: openAICompatibleProvider(byResponsesAlone(row, responses)) },
+    }),
     sign: keySigner(row.auth ?? BEARER),
     decodeResponse: (body, context, value) => formOf(context.model).decodeResponse(body, context, value),
     openStream: (context) => formOf(context.model).openStream(context),
@@ -88,6 +91,15 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     }),
   };
 }
+
+/** The row as if none of its models spoke chat completions. */
+function byResponsesAlone(
+  row: OpenAICompatibleRow,
+  { needed: _needed, ...responses }: ResponsesModels,
+): OpenAICompatibleRow {
+  return { ...row, label: `${row.label} (Responses API)`, responses: { ...responses, only: ANY_MODEL } };
+}
+const ANY_MODEL = /(?:)/;
 
 const ANSWERS: ReadonlySet<MessageRole> = new Set(["assistant"]);
 

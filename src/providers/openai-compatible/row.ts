@@ -11,6 +11,7 @@ import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
 import type { Dialect } from "../interface/dialect.ts";
+import type { ByResponses } from "../interface/provider.ts";
 import type { RowDeclaration } from "../interface/provider-declaration.ts";
 import type { Tasks } from "../interface/task-form.ts";
 import type { FailureClass } from "../interface/upstream-failure.ts";
@@ -98,7 +99,7 @@ export interface OpenAICompatibleRow extends RowDifferences, RowDeclaration {
    * such as `base_resp`, `status_code`, `status_msg`.
    */
   readonly statusAt?: readonly [string, string, string];
-  /** Models that are reached by the Responses API; none when absent. */
+  /** Models and conversations that are reached by the Responses API; none when absent. */
   readonly responses?: ResponsesModels;
   /** Operations beside chat completions that the models speak themselves. */
   readonly native?: NativeFacts;
@@ -108,10 +109,12 @@ export interface OpenAICompatibleRow extends RowDifferences, RowDeclaration {
   readonly hooks?: RowHooks;
 }
 
-/** Models that do not speak chat completions. Requests to them are sent in the form of `../responses/`. */
+/** What chat completions do not serve. Such requests are sent in the form of `../responses/`. */
 export interface ResponsesModels {
-  /** Matched against the provider's own model name. */
+  /** Models that do not speak chat completions. Matched against the provider's own model name. */
   readonly only: RegExp;
+  /** Conversations that chat completions refuse with models that speak both. */
+  readonly needed?: Omit<ByResponses, "provider">;
   /** The vendor's page that says so. */
   readonly source: string;
   /** Appended to the base address. `/responses` when absent. */

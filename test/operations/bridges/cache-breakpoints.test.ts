@@ -36,27 +36,29 @@ const BODY = {
 };
 
 async function sent(model: string, operation = MESSAGES, body: object = BODY) {
-  const answer = model.includes("-pro")
-    ? { id: "r", object: "response", status: "completed", model: "m", output: [] }
-    : openaiAnswer("Hello.");
+  const response = { id: "r", object: "response", status: "completed", model: "m", output: [] };
   const stub = bridge(
-    { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) },
+    ({ url }) => ({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(url.endsWith("/responses") ? response : openaiAnswer("Hello.")),
+    }),
     { providers: [providerSettings({ id: "openai", family: "openai", credentials: [storedKey("key")] })] },
   );
-  const response = await stub.call(operation, { model, ...body });
-  const text = await response.text();
-  expect([response.status, text]).toEqual([200, text]);
+  const told = await stub.call(operation, { model, ...body });
+  const text = await told.text();
+  expect([told.status, text]).toEqual([200, text]);
   return {
     body: JSON.parse(stub.sent[0]!.body) as Record<string, any>,
     text: stub.sent[0]!.body,
-    dropped: (response.headers.get("x-gateway-dropped-params") ?? "").split(",").map((name) => name.trim()),
+    dropped: (told.headers.get("x-gateway-dropped-params") ?? "").split(",").map((name) => name.trim()),
   };
 }
 
 test.each(["openai:gpt-5.6", "openai:gpt-5.10-mini", "openai:gpt-6"])(
   "[d12.4] %s gets them as breakpoints of its parts",
   async (model) => {
-    const { body, text, dropped } = await sent(model);
+    // with tools, chat completions take it only without reasoning
+    const { body, text, dropped } = await sent(model, MESSAGES, { ...BODY, thinking: { type: "disabled" } });
     const [system, user, assistant, result] = body["messages"];
     expect(system.content).toEqual([{ type: "text", text: "Be kind.", ...BREAKPOINT }]);
     expect(user.content.map((part: any) => [part.type, part.prompt_cache_breakpoint?.mode])).toEqual([
@@ -73,14 +75,17 @@ test.each(["openai:gpt-5.6", "openai:gpt-5.10-mini", "openai:gpt-6"])(
   },
 );
 
-test("[d12.4, d12.13] so does a model that speaks the Responses API alone", async () => {
-  const { body, text } = await sent("openai:gpt-5.6-pro");
-  const marked = (body["input"] as readonly any[]).flatMap(({ content, output }) =>
-    [content ?? output].flat().filter((part: any) => part?.prompt_cache_breakpoint !== undefined),
-  );
-  expect(marked.map(({ type }) => type)).toEqual(["input_text", "input_image", "input_file", "input_text"]);
-  expect(text).not.toContain("cache_control");
-});
+test.each(["openai:gpt-5.6-pro", "openai:gpt-5.6"])(
+  "[d12.4, d12.13] so does %s by the Responses API",
+  async (model) => {
+    const { body, text } = await sent(model);
+    const marked = (body["input"] as readonly any[]).flatMap(({ content, output }) =>
+      [content ?? output].flat().filter((part: any) => part?.prompt_cache_breakpoint !== undefined),
+    );
+    expect(marked.map(({ type }) => type)).toEqual(["input_text", "input_image", "input_file", "input_text"]);
+    expect(text).not.toContain("cache_control");
+  },
+);
 
 test.each(["openai:gpt-5.5", "openai:gpt-4.1", "openai:gpt-5-pro"])(
   "[d6.10] %s has none: they are left out and named",

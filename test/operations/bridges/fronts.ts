@@ -238,7 +238,7 @@ export const FRONTS: Readonly<Record<string, Front>> = {
 };
 
 /** A gateway that asks each provider in its own form, never in the client's. */
-export function bridge(answer: CannedAnswer, options: StubOptions = {}): Stub {
+export function bridge(answer: Parameters<typeof cannedUpstream>[0], options: StubOptions = {}): Stub {
   const settings = Object.values(VENDORS).map(({ model }) => {
     const id = model.slice(0, model.indexOf(":"));
     return providerSettings({

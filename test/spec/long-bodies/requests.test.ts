@@ -28,6 +28,10 @@ const body = (model: string, more: string, before = ""): string =>
 
 const REQUESTS: Readonly<Record<string, string>> = {
   "OpenAI's form": body("openai:gpt-4o", `${TOOLS},"seed":12345678901234567890,"unknown":[1.10,{"x":1e2}],"user":"me"`),
+  "tools of a model that reasons": body("openai:gpt-5.6", `${TOOLS},"reasoning_effort":"high"`).replace(
+    '"temperature":0.5,',
+    "",
+  ),
   "OpenAI's form, with the conversation last": `{"model":"custom:m","stop":["a"],"seed":5,"messages":${conversation()}}`,
   "long members that pass through": `{"x":[${"1.50,".repeat(200_000)}12345678901234567890],"model":"custom:m","messages":[{"role":"user","content":"x"}],"y":"${long()}","seed":5,"extra":{"__proto__":"${"z".repeat(20_000)}"}}`,
   "long members beside extra_body": `{"x":"${"z".repeat(20_000)}","model":"custom:m","messages":[{"role":"user","content":"${long()}"}],"extra_body":{"y":{"a":1}},"y":{"b":"${"z".repeat(20_000)}"}}`,

@@ -58,12 +58,32 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   },
 ];
 
+/** Generations whose chat completions refuse functions while they reason, and of these the one that reasons only when asked. */
+const REASONS_BY_RESPONSES = /^(ft:)?gpt-(5\.([4-9](?!\d)|[1-9]\d)|[6-9](?!\d)|1\d)(?!.*-chat)/;
+const REASONS_WHEN_ASKED = /^(ft:)?gpt-5\.4(?!\d)/;
+
+/**
+ * "Function tools with reasoning_effort are not supported for gpt-5.6-sol in /v1/chat/completions. To use function tools, use
+ * /v1/responses or set reasoning_effort to 'none'." GPT-5.4 is refused only with an effort
+ * (https://developers.openai.com/api/docs/guides/latest-model: its default is `none`), later models also without one:
+ * https://github.com/BerriAI/litellm/pull/34569
+ */
+const FUNCTIONS_WHILE_REASONING: ResponsesModels["needed"] = {
+  note: "From GPT-5.4 on, chat completions refuse tools while the model reasons. Such a conversation is asked for by the Responses API, unless `reasoning_effort` is `none`, which is the default of GPT-5.4 but not of later models. It takes the parameters of models that speak the Responses API alone. At an address that is not the vendor's, the Responses API is asked only where `native` of the provider's entry names `responses`.",
+  source: "https://github.com/openai/openai-openapi/issues/541",
+  isNeeded({ tools = [], reasoning_effort: effort }, model) {
+    if (tools.length === 0 || !REASONS_BY_RESPONSES.test(model)) return false;
+    return effort === undefined ? !REASONS_WHEN_ASKED.test(model) : effort !== "none";
+  },
+};
+
 /**
  * The vendor's pages of these models name no other operation with generated text:
  * https://platform.openai.com/docs/models
  */
 export const OPENAI_RESPONSES: ResponsesModels = {
   only: /^(ft:)?(gpt-\d+(\.\d+)?-(pro|codex)|codex-mini|o\d-pro|o\d(-mini)?-deep-research|computer-use-preview)(-|:|$)/,
+  needed: FUNCTIONS_WHILE_REASONING,
   source: "https://platform.openai.com/docs/models",
   reasoningFormat: "openai-responses-v1",
 };
