@@ -1,7 +1,7 @@
 // Companies that serve their own models with OpenAI's API.
 import { isWebAddress } from "../../../core/text/web-address.ts";
-import { defaultOnly, NATIVE, native } from "../../../core/capability.ts";
-import type { Message, MessageRole } from "../../../core/chat.ts";
+import { type Capability, defaultOnly, NATIVE, native, same, unsupported } from "../../../core/capability.ts";
+import type { ChatParams, Message, MessageRole } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
@@ -29,6 +29,25 @@ import { isRegional, OPENAI_PRICE_FACTORS } from "./openai-tiers.ts";
 
 const SAMPLING = ["top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs"] as const;
 
+/** The models that reason unless they are asked not to, of those that can be asked. */
+const REASONS_UNASKED = /^(ft:)?gpt-(5\.([5-9](?!\d)|[1-9]\d)|[6-9](?!\d)|1\d)(?!.*-(chat|pro|codex))/;
+
+/** `unasked`: whether the model reasons when the request does not say how much. */
+function reasons({ reasoning_effort: effort }: ChatParams, unasked: boolean): boolean {
+  return effort === undefined ? unasked : effort !== "none";
+}
+
+/**
+ * "The following parameters are only supported when using GPT-5.2 with reasoning effort set to none":
+ * https://platform.openai.com/docs/guides/latest-model
+ */
+const SAMPLED_WITHOUT_REASONING = ["temperature", "top_p", "logprobs", "top_logprobs"] as const;
+
+const withoutReasoning = (effort: string, unasked: boolean): Capability => ({
+  ...unsupported(`other values than the default require ${effort}`),
+  neutral: (value, { params }) => value === 1 || !reasons(params, unasked),
+});
+
 /**
  * What reasoning models accept, and which of them accept stop sequences:
  * https://platform.openai.com/docs/guides/reasoning
@@ -52,15 +71,23 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   // The vendor calls `max_tokens` deprecated for all models, and no model since o1 takes it:
   // https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_tokens
   { models: /^(ft:)?gpt-(5\.\d|[6-9](?!\d)|1\d)/, renames: { max_tokens: "max_completion_tokens" } },
+  // https://github.com/BerriAI/litellm/pull/34599
+  {
+    models: REASONS_UNASKED,
+    cells: same(withoutReasoning("reasoning_effort none", true), ...SAMPLED_WITHOUT_REASONING),
+  },
+  {
+    models: /^(ft:)?gpt-5\.[1-4](?!\d)(?!.*-(chat|pro|codex))/,
+    cells: same(withoutReasoning("reasoning_effort none, the default", false), ...SAMPLED_WITHOUT_REASONING),
+  },
   {
     models: /^(ft:)?gpt-5\.\d/,
     cells: { temperature: native("values other than 1 require reasoning_effort none") },
   },
 ];
 
-/** Generations whose chat completions refuse functions while they reason, and of these the one that reasons only when asked. */
-const REASONS_BY_RESPONSES = /^(ft:)?gpt-(5\.([4-9](?!\d)|[1-9]\d)|[6-9](?!\d)|1\d)(?!.*-chat)/;
-const REASONS_WHEN_ASKED = /^(ft:)?gpt-5\.4(?!\d)/;
+/** GPT-5.4, which reasons when it is asked to. */
+const REASONS_WHEN_ASKED = /^(ft:)?gpt-5\.4(?!\d)(?!.*-(chat|pro|codex))/;
 
 /**
  * "Function tools with reasoning_effort are not supported for gpt-5.6-sol in /v1/chat/completions. To use function tools, use
@@ -71,9 +98,10 @@ const REASONS_WHEN_ASKED = /^(ft:)?gpt-5\.4(?!\d)/;
 const FUNCTIONS_WHILE_REASONING: ResponsesModels["needed"] = {
   note: "From GPT-5.4 on, chat completions refuse tools while the model reasons. Such a conversation is asked for by the Responses API, unless `reasoning_effort` is `none`, which is the default of GPT-5.4 but not of later models. It takes the parameters of models that speak the Responses API alone. At an address that is not the vendor's, the Responses API is asked only where `native` of the provider's entry names `responses`.",
   source: "https://github.com/openai/openai-openapi/issues/541",
-  isNeeded({ tools = [], reasoning_effort: effort }, model) {
-    if (tools.length === 0 || !REASONS_BY_RESPONSES.test(model)) return false;
-    return effort === undefined ? !REASONS_WHEN_ASKED.test(model) : effort !== "none";
+  isNeeded(params, model) {
+    if ((params.tools ?? []).length === 0) return false;
+    const unasked = REASONS_UNASKED.test(model);
+    return (unasked || REASONS_WHEN_ASKED.test(model)) && reasons(params, unasked);
   },
 };
 
