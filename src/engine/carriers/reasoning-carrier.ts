@@ -1,11 +1,11 @@
 // Carriers of reasoning (promise 12.9): what a provider needs back of its reasoning, sealed for the client, in a place
 // where the client's form keeps what only its server can read. A carrier is opened for the tenant, project, provider and
-// model that it was made for, and for no other. The keys are derived from the master key (RFC 5869), so that all
+// model that it was made for, and for no other. The keys are derived from the master key, so that all
 // replicas of an installation open the same carriers, before and after a restart.
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from "node:crypto";
+import { tenantKeys } from "../../config/derived-keys.ts";
+import { openedBytes, sealedBytes } from "../../config/sealed-bytes.ts";
 import type { CarrierPlace } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
-import { memoizeBounded } from "../../core/memoization.ts";
 
 /**
  * Why a carrier is not opened: it was changed, or is that of another tenant or installation (`damaged`); it is of another
@@ -28,10 +28,7 @@ const SHAPE = /^dragoman(\d{1,4})\.([A-Za-z0-9_-]+)\.dragoman$/;
 /** The most characters of JSON that one carrier holds, and of the text of a carrier that is opened. */
 const MAX_CARRIED = 1024 * 1024;
 const MAX_TEXT = 4 * 1024 * 1024;
-const KEY_BYTES = 32;
-const NONCE_BYTES = 12;
-const TAG_BYTES = 16;
-const MAX_TENANTS = 1_000;
+const BOUND_TO = Buffer.from(VERSION);
 
 /** Whether the text is a carrier, also where a part of it was changed. No vendor's own data begins or ends so. */
 export function isCarrier(text: unknown): text is string {
@@ -45,20 +42,15 @@ export function isWholeCarrier(text: unknown): boolean {
 
 /** The first master key seals, and each of them opens. Without a key, nothing is sealed or opened. */
 export function reasoningCarriers(masterKeys: readonly Uint8Array[]) {
-  const keysOf = memoizeBounded(MAX_TENANTS, (tenantId: string): readonly Uint8Array[] =>
-    masterKeys.map(
-      (key) => new Uint8Array(hkdfSync("sha256", key, "", `dragoman reasoning carrier\0${tenantId}`, KEY_BYTES)),
-    ),
-  );
+  const all = masterKeys.map((key) => tenantKeys(key, "dragoman reasoning carrier"));
+  const keysOf = (tenantId: string): readonly Uint8Array[] => all.map((keyOf) => keyOf(tenantId));
   return {
     /** Returns `null` where nothing is sealed, and for more than may be carried. */
     seal(carried: JsonObject, { tenantId, projectId, provider, model }: CarrierPlace): string | null {
       const text = JSON.stringify({ projectId, provider, model, carried });
       const [key] = keysOf(tenantId);
       if (key === undefined || text.length > MAX_CARRIED) return null;
-      const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv("aes-256-gcm", key, nonce).setAAD(Buffer.from(VERSION));
-      const sealed = Buffer.concat([nonce, cipher.update(text, "utf8"), cipher.final(), cipher.getAuthTag()]);
+      const sealed = sealedBytes(key, Buffer.from(text), BOUND_TO);
       return `${HEAD}${VERSION}.${sealed.toString("base64url")}${TAIL}`;
     },
     /** The keys that open the carriers of a tenant. */
@@ -88,13 +80,8 @@ export function openCarrier(
 }
 
 function opening(sealed: Buffer, key: Uint8Array): JsonObject | null {
-  if (sealed.length < NONCE_BYTES + TAG_BYTES) return null;
-  const decipher = createDecipheriv("aes-256-gcm", key, sealed.subarray(0, NONCE_BYTES))
-    .setAAD(Buffer.from(VERSION))
-    .setAuthTag(sealed.subarray(-TAG_BYTES));
   try {
-    const text = Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()]);
-    return JSON.parse(text.toString("utf8")) as JsonObject;
+    return JSON.parse(openedBytes(key, sealed, BOUND_TO).toString("utf8")) as JsonObject;
   } catch {
     return null;
   }

@@ -1,11 +1,9 @@
-// Seals what is kept outside of this process: under keys that are derived from the master key (RFC 5869), one that makes
+// Seals what is kept outside of this process: under keys that are derived from the master key, one that makes
 // the addresses of objects from their ids, and one for each tenant. Whoever reads the store learns neither ids nor texts.
-import { createHmac, hkdfSync } from "node:crypto";
-import { openedBytes, SEALING_KEY_BYTES, sealedBytes } from "../../config/sealed-bytes.ts";
-import { memoizeBounded } from "../../core/memoization.ts";
+import { createHmac } from "node:crypto";
+import { derivedKey, tenantKeys } from "../../config/derived-keys.ts";
+import { openedBytes, sealedBytes } from "../../config/sealed-bytes.ts";
 import type { KeptObject, KeptStore, NewKeptObject } from "./kept-store.ts";
-
-const MAX_TENANTS = 1000;
 
 interface Keys {
   addressOf(tenantId: string, id: string): string;
@@ -77,15 +75,13 @@ export function sealedStore<Value>(
 }
 
 function keysOf(masterKey: Uint8Array): Keys {
-  const derived = (purpose: string): Uint8Array =>
-    new Uint8Array(hkdfSync("sha256", masterKey, "", `dragoman kept object\0${purpose}`, SEALING_KEY_BYTES));
-  const addressKey = derived("address");
+  const addressKey = derivedKey(masterKey, "dragoman kept object\0address");
   return {
     addressOf: (tenantId, id) =>
       createHmac("sha256", addressKey)
         .update(JSON.stringify([tenantId, id]))
         .digest("hex"),
-    sealingKey: memoizeBounded(MAX_TENANTS, (tenantId: string) => derived(`sealing\0${tenantId}`)),
+    sealingKey: tenantKeys(masterKey, "dragoman kept object\0sealing"),
   };
 }
 

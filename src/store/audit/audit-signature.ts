@@ -1,8 +1,8 @@
 // The key that signs exports of the audit log: Ed25519 (RFC 8032). It is the one of the configuration, or one that is
-// derived from the master key (RFC 5869), so that all gateways of a database have the same without keeping another secret.
-import { createPrivateKey, createPublicKey, hkdfSync, type KeyObject, sign, verify } from "node:crypto";
+// derived from the master key, so that all gateways of a database have the same without keeping another secret.
+import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
+import { derivedKey } from "../../config/derived-keys.ts";
 
-const SEED_BYTES = 32;
 const PUBLIC_BYTES = 32;
 /** What stands before the seed of a private key, and before a public key (RFC 8410). */
 const PRIVATE_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
@@ -22,7 +22,7 @@ export function signingKeyOf(pem: string): KeyObject | null {
 
 /** `pem` is the key of the configuration; null derives one from the master key. */
 export function auditSigner(pem: string | null, masterKey: Uint8Array) {
-  const key = (pem === null ? null : signingKeyOf(pem)) ?? derivedKey(masterKey);
+  const key = (pem === null ? null : signingKeyOf(pem)) ?? ownSigningKey(masterKey);
   const encoded = createPublicKey(key).export({ format: "der", type: "spki" });
   return {
     /** 32 bytes in base64. */
@@ -32,8 +32,8 @@ export function auditSigner(pem: string | null, masterKey: Uint8Array) {
   };
 }
 
-function derivedKey(masterKey: Uint8Array): KeyObject {
-  const seed = Buffer.from(hkdfSync("sha256", masterKey, "", "dragoman audit export\0signature", SEED_BYTES));
+function ownSigningKey(masterKey: Uint8Array): KeyObject {
+  const seed = derivedKey(masterKey, "dragoman audit export\0signature");
   return createPrivateKey({ key: Buffer.concat([PRIVATE_PREFIX, seed]), format: "der", type: "pkcs8" });
 }
 
