@@ -1,4 +1,4 @@
-// What a call costs, in whole nano-dollars, by its usage in OpenAI's shape. Every token is counted once, at the price
+// What one request to a provider costs, in whole nano-dollars, by its usage in OpenAI's shape. Every token is counted once, at the price
 // of its own kind, and the sum of all parts is rounded up once to a whole nano-dollar (promise 4.7). docs/prices.md
 // describes the rules.
 import type { Usage } from "../core/chat.ts";
@@ -7,7 +7,7 @@ import type { Rate, Rates } from "../core/configured/price.ts";
 import { isCount, tokenCount } from "../core/record/token-count.ts";
 import { MILLION, rateFor, rateOf } from "./price.ts";
 
-/** Tokens of a call by kind; each token is in one part. */
+/** Tokens of a request by kind; each token is in one part. */
 interface Parts {
   readonly text: number;
   readonly cacheRead: number;

@@ -13,7 +13,7 @@ export const VARIABLES = {
   PORT: "Port to listen on.",
   DRAGOMAN_HOST: "Address to listen on.",
   DRAGOMAN_WORKERS: "Number of processes that serve calls, or `auto`.",
-  DRAGOMAN_DATA: "Folder of the database.",
+  DRAGOMAN_DATA: "Folder of everything that the gateway writes.",
   DATABASE_URL:
     "Address of a PostgreSQL database, `postgresql://user:password@host:port/database`, instead of SQLite in the data folder.",
   DRAGOMAN_MASTER_KEY:

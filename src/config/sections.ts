@@ -16,7 +16,7 @@ export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "
 export type LogLevel = (typeof LOG_LEVELS)[number];
 const PROXY_HEADERS = ["x-forwarded-for", "forwarded"] as const;
 const STALE_SNAPSHOT = ["serve", "refuse"] as const;
-/** Bun's fetch allows this many concurrent requests for the whole process. */
+/** The ports of one address, of which a call needs at least one. */
 const MAX_CONCURRENT_CALLS = 65_535;
 const MAX_LIVE_TOKENS = 100_000;
 const MIB = 1024 * 1024;
@@ -94,7 +94,8 @@ const PLACE = {
     }),
   data: z.string().min(1).max(4096).default(DEFAULT_DATA_FOLDER).meta({
     title: "Data folder",
-    description: "Folder of the database. A relative path starts at the working directory.",
+    description:
+      "Folder of everything that the gateway writes: the ledger, the counts of limits and, with SQLite, the database and the master key. A relative path starts at the working directory.",
     variable: "DRAGOMAN_DATA",
     flag: "--data",
   }),
@@ -115,7 +116,7 @@ const PLACE = {
     .meta({
       title: "Proxy",
       description:
-        "HTTP proxy for all calls to providers, with user name and password if it needs them, as in `http://user:password@proxy.internal:3128`. Hosts in the variable `NO_PROXY` are called directly. A change needs a restart. By default providers are called directly, and of the proxy variables in the environment only `NO_PROXY` is read.",
+        "HTTP proxy for calls to providers, token services, tool servers, webhooks and issuers of logins, with user name and password if it needs them, as in `http://user:password@proxy.internal:3128`. Hosts in the variable `NO_PROXY` are called directly. A change needs a restart. By default all are called directly, and of the proxy variables in the environment only `NO_PROXY` is read.",
     }),
 };
 

@@ -30,6 +30,10 @@ export interface SuspendedCall {
   end(): void;
 }
 
+function noRoom(maxHeldBytes: number): string {
+  return `The bodies that are still arriving and the answers that are being collected would hold more than ${maxHeldBytes} bytes, or those of this tenant more than half of that. Try again shortly; the operator can raise server.max_held_bytes.`;
+}
+
 /** `refusal` returns a message while the snapshot is too old to serve calls, otherwise null. */
 export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
   const calls = new Set<InFlightCall>();
@@ -42,7 +46,7 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
   };
   const isEmpty = (): boolean => calls.size === 0 && suspended.size === 0;
   const admitted: Traffic = {
-    held: new HeldBytes(),
+    held: new HeldBytes(noRoom),
     enter(call, { maxConcurrentCalls, maxConcurrentCallsPerTenant }) {
       const tooOld = refusal();
       if (tooOld !== null) throw retryLater("stale_snapshot", tooOld, 1);

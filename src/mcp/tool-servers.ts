@@ -7,8 +7,8 @@ import type { ToolDefinition, ToolResult, ToolServer } from "../core/configured/
 
 export interface ToolServers {
   /**
-   * The tools that calls may use, according to the server's allow-list. The list is cached until the server announces a
-   * change. Throws `tool_server_failed`, `address_not_allowed`, or the signal's reason.
+   * The tools that calls may use, according to the server's allow-list. The list is cached until the server
+   * announces a change or its connection ends, for at most five minutes. Throws `tool_server_failed`, `address_not_allowed`, or the signal's reason.
    */
   list(server: ToolServer, signal: CancelSignal): Promise<readonly ToolDefinition[]>;
   /**

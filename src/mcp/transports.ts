@@ -33,7 +33,9 @@ type ProgramTransport = Extract<ToolTransport, { readonly kind: "stdio" }>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STREAM_SILENCE_MS = 15 * 60_000;
-/** Bounds a list of tools, and every other message that is not the result of a tool. */
+/**
+ * Bounds a list of tools, and every other message that is not the result of a tool, where `max_result_bytes` is not more.
+ */
 export const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 const END_SESSION_MS = 2000;
 const MAX_UNREAD_BYTES = 64 * 1024 * 1024;

@@ -98,7 +98,7 @@ describe("the thread of simulations", () => {
         .then(note("tests of beta")),
     ];
     const refusedToo = failure(many.at(-2)!);
-    expect([(await refused).code, (await refusedToo).code]).toEqual(["store_unavailable", "store_unavailable"]);
+    expect([(await refused).code, (await refusedToo).code]).toEqual(["gateway_overloaded", "gateway_overloaded"]);
     await Promise.all([first, ...others, ...many.slice(0, -2)]);
     expect(order.slice(0, 4)).toEqual(["first", "tests of beta", "acme 0", "beta"]);
     expect(order.slice(4)).toEqual(Array.from({ length: 97 }, (_, index) => `acme ${index + 1}`));

@@ -16,7 +16,7 @@ const URGENT = "urgent ";
  */
 export function openGate(atOnce: number, what: string) {
   const slots = openConcurrency((queue) => queue.startsWith(URGENT));
-  const refused = (): Error => retryLater("store_unavailable", `${what} at once. Try again.`, 1);
+  const refused = (): Error => retryLater("gateway_overloaded", `${what} at once. Try again.`, 1);
   return <T>(work: () => Promise<T>, tenant: string | null, isUrgent = false): Promise<T> => {
     const queue = `${isUrgent ? URGENT : ""}${tenant ?? ""}`;
     return inTurn(slots, { key: what, tenant: queue, max: atOnce, queueMax: MOST_WAITING }, refused, work);

@@ -27,7 +27,7 @@ export class HeldBytes {
   readonly #ofTenant = new Map<string, number>();
 
   /** `refusal` is the message for a caller whose bytes have no room. */
-  constructor(refusal: (maxHeldBytes: number) => string = noRoom) {
+  constructor(refusal: (maxHeldBytes: number) => string) {
     this.#refusal = refusal;
   }
 
@@ -44,8 +44,4 @@ export class HeldBytes {
     this.#all -= bytes;
     changeCount(this.#ofTenant, tenantId, -bytes);
   }
-}
-
-function noRoom(maxHeldBytes: number): string {
-  return `The bodies that are still arriving would hold more than ${maxHeldBytes} bytes, or those of this tenant more than half of that. Try again shortly; the operator can raise server.max_held_bytes.`;
 }

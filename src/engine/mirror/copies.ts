@@ -11,7 +11,10 @@ const MOST_COPIES = 512;
 
 export class OpenCopies implements Copies {
   readonly routing: Routing;
-  readonly held = new HeldBytes();
+  readonly held = new HeldBytes(
+    (most) =>
+      `The answers to copies would hold more than ${most} bytes, or those of this tenant more than half of that.`,
+  );
   readonly #open = new OpenCount(MOST_COPIES);
   readonly #calls = new Set<InFlightCall>();
   #isEnding = false;

@@ -1,7 +1,7 @@
 // The stream normalizer: turns the lenient chunks of a decoder into the one strict form of stream that every client can
 // read, whatever the provider did (promises 8.1, 8.2 and 8.6 to 8.8; docs/clients.md, S1 to S28). This file puts its
-// stages together: vendor repair, guards, rounds, legacy functions, the operation's writer
-// (docs/design/stream-normalizer.md).
+// stages together: vendor repair, rounds, legacy functions, the operation's writer. `answer-stream.ts` applies the guards
+// behind vendor repair (docs/design/stream-normalizer.md).
 import type { ChatChunk, FinishReason, Usage, ChunkChoice, ToolCallDelta } from "../../core/chat.ts";
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { Json, JsonObject } from "../../core/json.ts";

@@ -47,7 +47,7 @@ test("more readings than anybody waits for are refused with 503 and a time to tr
   const { begun, reads } = slowStore();
   const all = Array.from({ length: 102 }, (_, index) => reads.findCall(String(index)));
   expect(await reads.findCall("one more").catch((error: unknown) => error)).toMatchObject({
-    code: "store_unavailable",
+    code: "gateway_overloaded",
   });
   for (let index = 0; index < 102; index++) {
     begun[index]!.end();

@@ -125,7 +125,7 @@ describe("the bytes of bodies that are still arriving", () => {
 describe("the account of held bytes", () => {
   test("[d5.8] is what was held and not released, of the process and of each tenant, in any order", () => {
     const chance = chanceOf(printedSeed("held bytes"));
-    const account = new HeldBytes();
+    const account = new HeldBytes(() => "There is no room.");
     const bound = { maxHeldBytes: 100 * LEAST_HELD_BYTES };
     const held: { readonly tenant: string; readonly bytes: number }[] = [];
     const sum = (tenant?: string): number =>
@@ -145,7 +145,7 @@ describe("the account of held bytes", () => {
         hold();
         held.push(one);
       } else {
-        expect(hold).toThrow("still arriving");
+        expect(hold).toThrow("There is no room.");
         refusals++;
       }
     }
