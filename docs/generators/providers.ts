@@ -125,7 +125,7 @@ function facts(provider: Provider): string {
     dialect,
     reserved,
     privileged,
-    byResponses,
+    otherwise,
   } = provider;
   const inside = runsInside(provider);
   const forms = [
@@ -146,9 +146,7 @@ function facts(provider: Provider): string {
     `- Checked: ${verified === "unverified" ? "no; taken from the wire format" : `${verified.date}, [source](${verified.source})`}`,
     ...(models === undefined ? [] : [`- Models: ${codeList(models.map(({ id }) => id))}`]),
     ...(own.length === 0 ? [] : [`- Beyond the common forms: ${own.join("; ")}`]),
-    ...(byResponses === undefined
-      ? []
-      : [`- By the Responses API: ${byResponses.note} [Source](${byResponses.source}).`]),
+    ...(otherwise === undefined ? [] : [`- By the Responses API: ${otherwise.note} [Source](${otherwise.source}).`]),
     `- Members of a conversation: ${conversationFacts(provider)}`,
     `- Refused as pass-through fields (\`reserved_parameter\`): ${codeList(reserved)}`,
     ...(privileged.size === 0

@@ -166,7 +166,10 @@ export function addConsoleCommands(program: Command): void {
     .description("the web console")
     .command("link")
     .description("print a link that logs in to the console once, within ten minutes; works in a terminal only")
-    .option("--user <id>", "user as whom it logs in (default: the only operator, or of several the user of the first start, owner)")
+    .option(
+      "--user <id>",
+      "user as whom it logs in (default: the only operator, or of several the user of the first start, owner)",
+    )
     .option("--permission <name...>", "permissions of the session, such as read_content")
     .option("--port <n>", "port of the gateway (default: PORT, or that of the configuration)")
     .addOption(data())

@@ -60,8 +60,8 @@ export interface Target {
   readonly guardedField: string | null;
   /** The request contains the whole address, so that the provider's known prices do not apply. */
   readonly isCallersAddress: boolean;
-  /** Set where the model is asked by the Responses API because chat completions refuse the conversation. */
-  readonly isByResponses?: true;
+  /** Set where the model is asked by another operation because chat completions refuse the conversation. */
+  readonly isAskedOtherwise?: true;
   /** The operator allows calls of several tenants to share connections. */
   readonly sharesConnections: boolean;
 }

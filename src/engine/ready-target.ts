@@ -24,13 +24,7 @@ import { fitTask } from "./fit/fit-task.ts";
 import { rawPromptProvider, rawPromptsOf } from "./fit/raw-prompts.ts";
 import { withheldLogprobs } from "./guards/guard-answer.ts";
 import { fitNative } from "./native/fit-native.ts";
-import {
-  conversationTarget,
-  isSetToSpeak,
-  type NativeCall,
-  nativeAt,
-  type NativeTarget,
-} from "./native/native-target.ts";
+import { askedOtherwise, isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "./native/native-target.ts";
 import type { CallObjects } from "./objects/call-objects.ts";
 import type { Resolved } from "./plan/resolve-target.ts";
 
@@ -194,7 +188,9 @@ const STILL_NAMED: ReadonlySet<string> = new Set(["file_id", "container"]);
  */
 function translatedConversation(asked: AskedTarget, reason: TranslationReason | null): WayResult {
   const { settings, principal, carriers } = asked;
-  const resolved = conversationTarget(asked.request, asked.resolved, asked.entry);
+  const { otherwise } = asked.resolved.provider;
+  const needsOther = otherwise?.isNeeded(asked.request.params, asked.resolved.target.model) === true;
+  const resolved = needsOther ? askedOtherwise(otherwise, asked.resolved, asked.entry) : asked.resolved;
   const { provider, target } = resolved;
   const request = reason === null ? asked.request : withOpenedRequest(asked.request, carriers, carrierPlaceOf(asked));
   requireOpenedServers(request, target);

@@ -109,7 +109,7 @@ describe("the thread of simulations", () => {
     const running = [said(simulations, "silent"), ...Array.from({ length: 100 }, () => said(simulations, "next"))];
     for (const one of running) one.catch(() => {});
     const { code, headers } = await failure(said(simulations, "too many"));
-    expect([code, headers["retry-after"]]).toEqual(["store_unavailable", "1"]);
+    expect([code, headers["retry-after"]]).toEqual(["gateway_overloaded", "1"]);
   });
 
   test("the end of the gateway ends what runs and what waits, and nothing starts a thread after it", async () => {

@@ -313,10 +313,10 @@ class LongBodies {
   }
 }
 
-function providerFor({ form }: ChatRequest, { family, model, isByResponses }: Target): Provider {
+function providerFor({ form }: ChatRequest, { family, model, isAskedOtherwise }: Target): Provider {
   const provider = providers.get(family)!;
   if (form.rawPrompts !== undefined) return answeringPrompts(provider, model);
-  return isByResponses === true ? provider.byResponses!.provider : provider;
+  return isAskedOtherwise === true ? provider.otherwise!.provider : provider;
 }
 
 async function signedBytes(

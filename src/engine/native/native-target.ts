@@ -7,7 +7,7 @@ import type { OperationName, RecordedOperation } from "../../core/operation.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
 import type { NativeOperation } from "../../providers/interface/native-operation.ts";
-import type { Provider } from "../../providers/interface/provider.ts";
+import type { OtherOperation, Provider } from "../../providers/interface/provider.ts";
 import type { FitSettings, TranslationReason } from "../fit/fit.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { addedMembers } from "./native-facts.ts";
@@ -67,17 +67,15 @@ function spokenAt(
   return circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
 }
 
-/**
- * Returns how a conversation reaches a target: by the Responses API where chat completions refuse it and the target speaks
- * both, and else as the target is.
- */
-export function conversationTarget({ params }: ChatRequest, resolved: Resolved, settings: ProviderSettings): Resolved {
-  const { provider, target } = resolved;
-  const { byResponses } = provider;
-  if (byResponses?.isNeeded(params, target.model) !== true) return resolved;
-  const circumstance = circumstanceOf(settings, "responses", target.isCallersAddress);
-  if (spokenAt(resolved, "responses", circumstance) === null) return resolved;
-  return { ...resolved, provider: byResponses.provider, target: { ...target, isByResponses: true } };
+/** Returns the target as it is asked by the other operation, where it speaks that, and else as it is. */
+export function askedOtherwise(
+  { operation, provider }: OtherOperation,
+  resolved: Resolved,
+  settings: ProviderSettings,
+): Resolved {
+  const circumstance = circumstanceOf(settings, operation, resolved.target.isCallersAddress);
+  if (spokenAt(resolved, operation, circumstance) === null) return resolved;
+  return { ...resolved, provider, target: { ...resolved.target, isAskedOtherwise: true } };
 }
 
 /** Returns null where the operator says that the provider does not speak the operation. */

@@ -48,11 +48,8 @@ export interface Provider extends ProviderDeclaration {
    * the same object each time. Absent where no model does.
    */
   native?(operation: OperationName, model: string, circumstance: NativeCircumstance): NativeOperation | null;
-  /**
-   * How models that speak chat completions are asked for a conversation which those refuse. Absent where no model has such
-   * conversations.
-   */
-  readonly byResponses?: ByResponses;
+  /** How conversations are asked for that chat completions refuse although the model speaks them. Absent where there are none. */
+  readonly otherwise?: OtherOperation;
   /**
    * How a model that takes raw prompts is called with one; null for any other model. With `isSet`, the operator says that
    * the model takes them. Absent where no model does.
@@ -74,9 +71,10 @@ export interface Provider extends ProviderDeclaration {
   classifyError(answer: ErrorAnswer): UpstreamFailure;
 }
 
-/** The Responses API in place of chat completions. */
-export interface ByResponses {
-  /** The provider as it asks every model by the Responses API. */
+/** Another operation of the vendor in place of chat completions, for the conversations that need it. */
+export interface OtherOperation {
+  readonly operation: OperationName;
+  /** The provider as it asks every model by that operation. */
   readonly provider: Provider;
   /** Which conversations these are, for the documentation: whole sentences in Markdown. */
   readonly note: string;

@@ -78,7 +78,11 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
       joinedTexts: (request, target) => formOf(target.model).joinedTexts(request, target),
     }),
     ...(responses?.needed !== undefined && {
-      byResponses: { ...responses.needed, provider: openAICompatibleProvider(byResponsesAlone(row, responses)) },
+      otherwise: {
+        ...responses.needed,
+        operation: "responses",
+        provider: openAICompatibleProvider(byResponsesAlone(row, responses)),
+      },
     }),
     sign: keySigner(row.auth ?? BEARER),
     decodeResponse: (body, context, value) => formOf(context.model).decodeResponse(body, context, value),

@@ -11,7 +11,7 @@ import type { CallIdForm } from "../conversation/tool-calls.ts";
 import type { MemberTable } from "../conversation/conversation-members.ts";
 import type { NativeFacts } from "./native.ts";
 import type { Dialect } from "../interface/dialect.ts";
-import type { ByResponses } from "../interface/provider.ts";
+import type { OtherOperation } from "../interface/provider.ts";
 import type { RowDeclaration } from "../interface/provider-declaration.ts";
 import type { Tasks } from "../interface/task-form.ts";
 import type { FailureClass } from "../interface/upstream-failure.ts";
@@ -114,7 +114,7 @@ export interface ResponsesModels {
   /** Models that do not speak chat completions. Matched against the provider's own model name. */
   readonly only: RegExp;
   /** Conversations that chat completions refuse with models that speak both. */
-  readonly needed?: Omit<ByResponses, "provider">;
+  readonly needed?: Omit<OtherOperation, "operation" | "provider">;
   /** The vendor's page that says so. */
   readonly source: string;
   /** Appended to the base address. `/responses` when absent. */

@@ -409,7 +409,7 @@ describe("[d16.2] random conversations", () => {
       const items = value.filter((item) => (item as Body)["cachePoint"] === undefined).map(unmarked);
       const [only] = items as Body[];
       const isText = only?.["type"] === "text" || only?.["type"] === "input_text";
-      return items.length === 1 && isText && Object.keys(only!).length === 2 ? only!["text"] : items;
+      return items.length === 1 && isText && Object.keys(only).length === 2 ? only["text"] : items;
     }
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
