@@ -318,6 +318,7 @@ function fitParams(
   /** By the names that the caller used. */
   const unwanted: string[] = [];
   const unsupported: string[] = [];
+  let note: string | undefined;
   const removed: CommonParameter[] = [];
   let isStored = true;
   let firstCallAlone = false;
@@ -348,12 +349,14 @@ function fitParams(
       if (sent !== null) dispositions[sent] = "native";
     } else {
       removed.push(name);
-      if (sent !== null && !isNeutral(name, value)) unsupported.push(sent);
+      if (sent === null || isNeutral(name, value)) continue;
+      unsupported.push(sent);
+      ({ note } = cell);
     }
   }
   if (removed.length === 0 && isStored) return { params: request.params, dropped: [], dispositions, firstCallAlone };
   if (unsupported.length > 0 && !settings.dropParams)
-    throw lackingParameters(unsupported, provider, target, "drop_params to true");
+    throw lackingParameters(unsupported, provider, target, "drop_params to true", note);
   const dropped = [...unwanted, ...unsupported];
   const params: Record<string, unknown> = { ...request.params };
   for (const name of removed) delete params[name];
@@ -414,17 +417,19 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
     );
 }
 
-/** `setting` is what would have them dropped; null where nothing would. */
+/** `setting` is what would have them dropped; null where nothing would. `note` says more of the last of them. */
 export function lackingParameters(
   names: readonly string[],
   { label }: Provider,
   target: Target,
   setting: string | null,
+  note?: string,
 ): GatewayError {
   const pronoun = names.length > 1 ? "them" : "it";
+  const why = note === undefined || names.length > 1 ? "" : ` (${note})`;
   const cure = setting === null ? "" : `, or set ${setting} to drop ${pronoun}`;
   return unsupportedParameter(
     names[0]!,
-    `${label} does not support ${names.join(", ")} with the model ${targetName(target)}. Leave ${pronoun} out${cure}.`,
+    `${label} does not support ${names.join(", ")} with the model ${targetName(target)}${why}. Leave ${pronoun} out${cure}.`,
   );
 }

@@ -3,7 +3,7 @@ import { type Capability, type Feature, mapped, native, unsupported, same } from
 
 type Cells = Readonly<Partial<Record<Feature, Capability>>>;
 
-const NO_COUNTERPART = unsupported("no counterpart in the Responses API, which alone serves this model");
+const NO_COUNTERPART = unsupported("no counterpart in the Responses API");
 
 /** Cells that hold whatever is said of the model elsewhere. */
 export const RESPONSES_CELLS: Cells = {

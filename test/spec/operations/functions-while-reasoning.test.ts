@@ -183,7 +183,9 @@ describe("[d12.13] a conversation with tools at GPT-5.6", () => {
     const refused = await stub.chat(body);
     const { error } = (await refused.json()) as any;
     expect([refused.status, error.code, error.param]).toEqual([400, "unsupported_parameter", "stop"]);
-    expect(error.message).toContain("OpenAI (Responses API) does not support stop with the model openai:gpt-5.6.");
+    expect(error.message).toContain(
+      "OpenAI (Responses API) does not support stop with the model openai:gpt-5.6 (no counterpart in the Responses API).",
+    );
     expect(stub.sent).toEqual([]);
     const dropped = await stub.chat({ ...body, drop_params: true });
     expect([dropped.status, dropped.headers.get("x-gateway-dropped-params")]).toEqual([200, "stop"]);

@@ -14,9 +14,14 @@ async function asked(model: string, more: object) {
     messages: [{ role: "user", content: "Hi" }],
     ...more,
   });
-  const answer = (await response.json()) as { readonly error?: { readonly code: string; readonly param: string } };
+  const answer = (await response.json()) as { readonly error?: Readonly<Record<"code" | "param" | "message", string>> };
   const dropped = response.headers.get("x-gateway-dropped-params");
-  return { refused: answer.error === undefined ? null : [answer.error.code, answer.error.param], dropped, gateway };
+  return {
+    refused: answer.error === undefined ? null : [answer.error.code, answer.error.param],
+    message: answer.error?.message,
+    dropped,
+    gateway,
+  };
 }
 
 const SAMPLED = { temperature: 0.2, top_p: 0.9, logprobs: true, top_logprobs: 2 };
@@ -44,8 +49,9 @@ test.each<[model: string, more: object]>([
   ["gpt-6", {}],
 ])("[d6.2] %s with %j takes none of them: each is refused, or dropped and named", async (model, more) => {
   for (const [name, value] of [["temperature", 0.2] as const, ["top_p", 0.9] as const]) {
-    const { refused, gateway } = await asked(model, { [name]: value, ...more });
+    const { refused, message, gateway } = await asked(model, { [name]: value, ...more });
     expect(refused).toEqual(["unsupported_parameter", name]);
+    expect(message).toContain("(other values than the default require reasoning_effort none");
     expect(gateway.sent).toEqual([]);
   }
   const { refused, dropped, gateway } = await asked(model, { ...SAMPLED, ...more, drop_params: true });
