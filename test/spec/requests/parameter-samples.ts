@@ -84,9 +84,9 @@ export const SAMPLES: Readonly<Record<CommonParameter, Sample>> = {
 /** Names that only some exception of the provider's table matches. The test that uses them checks that each exception is reached. */
 const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   sandbox: ["echo"],
-  openai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5-codex", "gpt-5.2-pro"],
-  azure: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5-codex", "gpt-5.2-pro"],
-  azure_ai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5-codex", "gpt-5.2-pro"],
+  openai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5.6", "gpt-5-codex", "gpt-5.2-pro"],
+  azure: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5.6", "gpt-5-codex", "gpt-5.2-pro"],
+  azure_ai: ["gpt-4o", "o3", "o1-mini", "gpt-5", "gpt-5.1", "gpt-5.6", "gpt-5-codex", "gpt-5.2-pro"],
   databricks: ["databricks-meta-llama-3-3-70b-instruct", "databricks-claude-sonnet-4-5", "databricks-claude-opus-5"],
   snowflake: ["openai-gpt-5.2", "claude-sonnet-4-6", "llama3.1-8b"],
   anthropic: [
@@ -192,11 +192,13 @@ export function cellOf({ capabilities }: Provider, name: CommonParameter, model:
 
 /** What has to stand beside a parameter, as far as the model takes it: without tools their choice is still a parameter. */
 export function besideOf(provider: Provider, name: CommonParameter, model: string): JsonObject {
-  return Object.fromEntries(
-    Object.entries(SAMPLES[name].beside ?? {}).filter(
-      ([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported",
-    ),
-  ) as JsonObject;
+  const beside = Object.entries(SAMPLES[name].beside ?? {}).filter(
+    ([other]) => other !== "tools" || cellOf(provider, "tools", model).support !== "unsupported",
+  );
+  // the table is that of chat completions
+  const hasTools = name === "tools" || beside.some(([other]) => other === "tools");
+  const isOther = hasTools && provider.otherwise?.isNeeded({ tools: [TOOL] }, model) === true;
+  return { ...(Object.fromEntries(beside) as JsonObject), ...(isOther && { reasoning_effort: "none" }) };
 }
 
 /** Undefined where a cell allows the neutral value alone. */

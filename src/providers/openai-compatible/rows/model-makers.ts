@@ -37,16 +37,11 @@ function reasons({ reasoning_effort: effort }: ChatParams, unasked: boolean): bo
   return effort === undefined ? unasked : effort !== "none";
 }
 
-/**
- * "The following parameters are only supported when using GPT-5.2 with reasoning effort set to none":
- * https://platform.openai.com/docs/guides/latest-model
- */
-const SAMPLED_WITHOUT_REASONING = ["temperature", "top_p", "logprobs", "top_logprobs"] as const;
-
-const withoutReasoning = (effort: string, unasked: boolean): Capability => ({
-  ...unsupported(`other values than the default require ${effort}`),
-  neutral: (value, { params }) => value === 1 || !reasons(params, unasked),
-});
+/** https://platform.openai.com/docs/guides/latest-model, https://github.com/BerriAI/litellm/pull/34599 */
+const WITHOUT_REASONING: Capability = {
+  ...unsupported("other values than the default require reasoning_effort none"),
+  neutral: (value, { params }) => value === 1 || !reasons(params, true),
+};
 
 /**
  * What reasoning models accept, and which of them accept stop sequences:
@@ -71,15 +66,7 @@ const OPENAI_GENERATIONS: readonly ModelDifferences[] = [
   // The vendor calls `max_tokens` deprecated for all models, and no model since o1 takes it:
   // https://platform.openai.com/docs/api-reference/chat/create#chat-create-max_tokens
   { models: /^(ft:)?gpt-(5\.\d|[6-9](?!\d)|1\d)/, renames: { max_tokens: "max_completion_tokens" } },
-  // https://github.com/BerriAI/litellm/pull/34599
-  {
-    models: REASONS_UNASKED,
-    cells: same(withoutReasoning("reasoning_effort none", true), ...SAMPLED_WITHOUT_REASONING),
-  },
-  {
-    models: /^(ft:)?gpt-5\.[1-4](?!\d)(?!.*-(chat|pro|codex))/,
-    cells: same(withoutReasoning("reasoning_effort none, the default", false), ...SAMPLED_WITHOUT_REASONING),
-  },
+  { models: REASONS_UNASKED, cells: same(WITHOUT_REASONING, "temperature", "top_p", "logprobs", "top_logprobs") },
   {
     models: /^(ft:)?gpt-5\.\d/,
     cells: { temperature: native("values other than 1 require reasoning_effort none") },
