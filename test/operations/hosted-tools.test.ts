@@ -210,6 +210,51 @@ describe("uses", () => {
     },
   );
 
+  test("[d12.3 d4.2] are counted and priced where the answer does not tell its tokens, which are estimated", async () => {
+    const responses = { web_search: 1, file_search: 1 };
+    const untold = streamedResponse.replaceAll(`,"usage":${JSON.stringify(TOTAL)}`, "");
+    const grounded = {
+      candidates: [
+        {
+          content: { role: "model", parts: [{ text: "Hi" }] },
+          index: 0,
+          finishReason: "STOP",
+          groundingMetadata: { webSearchQueries: ["one", "two"] },
+        },
+      ],
+    };
+    const gemini = { model: "gemini:gemini-3-flash-preview", messages: HELLO.messages, web_search_options: {} };
+    const atGoogle = { baseUrl: "https://generativelanguage.googleapis.com" };
+    for (const [what, operation, body, answer, used, settings] of [
+      ["plain", RESPONSES, INPUT, JSON.stringify(RESPONSE), responses, {}],
+      ["stream", RESPONSES, { ...INPUT, stream: true }, untold, responses, {}],
+      ["plain", MESSAGES, HELLO, JSON.stringify({ ...MESSAGE, usage: SEARCHES }), { web_search: 3, web_fetch: 2 }, {}],
+      ["plain", CHAT_COMPLETIONS, gemini, JSON.stringify(grounded), { google_search: 2 }, atGoogle],
+      [
+        "stream",
+        CHAT_COMPLETIONS,
+        { ...gemini, stream: true },
+        `data: ${JSON.stringify(grounded)}\n\n`,
+        { google_search: 2 },
+        atGoogle,
+      ],
+    ] as const) {
+      const at = async (nanoUsd: number) => {
+        const prices = { web_search: nanoUsd, google_search: nanoUsd, file_search: 0, web_fetch: 0 };
+        return (await asked(operation, { body, answer, settings: { ...settings, hostedToolPrices: prices } })).record;
+      };
+      const [free, priced] = [await at(0), await at(10_000_000)];
+      const searches = Object.entries(used).find(([kind]) => kind.endsWith("search"))![1];
+      expect([what, priced.code, priced.usageSource, priced.usage!.hosted_tools]).toEqual([
+        what,
+        null,
+        "estimated",
+        used,
+      ]);
+      expect(priced.cost!.nanoUsd - free.cost!.nanoUsd).toBe(searches * 10_000_000);
+    }
+  });
+
   test("[d12.3] have the operator's price, and none where nobody says one", async () => {
     const searched = JSON.stringify({
       ...MESSAGE,

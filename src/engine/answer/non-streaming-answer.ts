@@ -16,7 +16,7 @@ import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/request/turn-order.ts";
 import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs } from "./strict-fields.ts";
-import { strictUsage } from "../../providers/answers/strict-usage.ts";
+import { estimateWithTold, strictUsage } from "../../providers/answers/strict-usage.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 
 /** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
@@ -74,7 +74,7 @@ export function nonStreamingAnswer(
   if (choices.length > 1 && denseIndexes(answer.choices))
     choices.forEach((choice, position) => (choice.json["index"] = answer.choices[position]!.index as number));
   const reported = strictUsage(answer.usage, answer["service_tier"]);
-  const usage = reported ?? estimate(generatedBy(choices));
+  const usage = reported ?? estimateWithTold(estimate(generatedBy(choices)), answer.usage, answer["service_tier"]);
   const body: Record<string, Json> = {
     id: answerId(answer.id, frame),
     object: "chat.completion",

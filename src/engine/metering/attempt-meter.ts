@@ -12,11 +12,11 @@ import { type CountedUsage, NO_USAGE } from "../../admission/reservation-estimat
 import { DEFAULT_OUTPUT_TOKENS } from "../../admission/settings.ts";
 import type { ChatRequest, Usage } from "../../core/chat.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
-import { countedTokens, withTier } from "../../core/record/usage.ts";
-import type { Json } from "../../core/json.ts";
+import { countedTokens } from "../../core/record/usage.ts";
 import type { StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder, AttemptUsage } from "../call/call-recorder.ts";
+import type { ReportedUsage } from "./reported-usage.ts";
 import { type AttemptEstimate, promptTokens } from "./attempt-estimate.ts";
 import { type CallPrices, type PricedTarget, sumOfCosts } from "./call-prices.ts";
 
@@ -231,10 +231,7 @@ export class AttemptMeter {
 
 /** What the meter reads of a stream that is under way or has ended. */
 export interface StreamFigures {
-  /** As the provider reported it so far; `null` when it has not. */
-  readonly reportedUsage: Usage | null;
-  /** The tier of service that it reported. */
-  readonly reportedTier: Json | undefined;
+  readonly reported: Pick<ReportedUsage, "usage" | "countsAnswer" | "estimate">;
   readonly hasGenerated: boolean;
   readonly generated: TokenTally;
   /** Whether the stream ended as it should. */
@@ -253,19 +250,19 @@ export function streamUsage(
 ): AttemptUsage | null {
   const tokens = streamedTokens(request, stream, decoder?.countsAnswer?.() !== false);
   const uses = decoder?.toolUses?.() ?? {};
-  if (stream.isComplete || Object.keys(uses).length === 0) return tokens;
+  if ((stream.isComplete && tokens?.isEstimated === false) || Object.keys(uses).length === 0) return tokens;
   const used = tokens ?? { usage: estimatedUsage(promptTokens(request), stream.generated), isEstimated: true };
   return { ...used, usage: { hosted_tools: uses, ...used.usage } };
 }
 
 /** Figures that came before the end of a stream need not contain all that was generated since. */
 function streamedTokens(request: ChatRequest, stream: StreamFigures, countsAnswer: boolean): AttemptUsage | null {
-  const { reportedUsage: reported } = stream;
-  const isWhole = stream.isComplete && countsAnswer;
+  const { usage: reported } = stream.reported;
+  const isWhole = stream.isComplete && countsAnswer && stream.reported.countsAnswer;
   if (reported !== null && (isWhole || !stream.hasGenerated)) return { usage: reported, isEstimated: false };
   if (!stream.hasGenerated) return null;
   const estimated = estimatedUsage(promptTokens(request), stream.generated);
-  if (reported === null) return { usage: withTier(estimated, stream.reportedTier), isEstimated: true };
+  if (reported === null) return { usage: stream.reported.estimate(estimated), isEstimated: true };
   return withUnseen(reported, estimated.completion_tokens);
 }
 

@@ -2,11 +2,10 @@
 // into one answer. This happens only where the capability table says that `n` is emulated. The answer's usage is the
 // sum, and `x-gateway-warnings: n_emulated` says that each choice was paid for as a request of its own.
 import { newTally, tokensOf } from "../../accounting/estimate.ts";
-import { type ChatChunk, type ChunkChoice, isFinishReason, type Usage } from "../../core/chat.ts";
-import { isObject, type Json } from "../../core/json.ts";
+import { type ChatChunk, type ChunkChoice, isFinishReason } from "../../core/chat.ts";
+import { isObject } from "../../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
-import { withTier } from "../../core/record/usage.ts";
-import { strictUsage } from "../../providers/answers/strict-usage.ts";
+import { ReportedUsage } from "../metering/reported-usage.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 
 /** One of the streams, as a choice of the merged stream. */
@@ -15,9 +14,8 @@ export class ChoiceWriter implements ChunkWriter {
   readonly #index: number;
   /** What was generated for this choice, for an estimate. */
   readonly generated = newTally();
+  readonly reported = new ReportedUsage();
   #finished = false;
-  #usage: Usage | null = null;
-  reportedTier: Json | undefined;
 
   constructor(normalizer: StreamNormalizer, index: number) {
     this.#normalizer = normalizer;
@@ -30,20 +28,16 @@ export class ChoiceWriter implements ChunkWriter {
   get hasGenerated(): boolean {
     return tokensOf(this.generated) > 0;
   }
-  /** The provider's latest figures for this choice; `null` when it reported none. */
-  get reportedUsage(): Usage | null {
-    return this.#usage === null ? null : withTier(this.#usage, this.reportedTier);
-  }
 
   repair(chunk: ChatChunk): ChatChunk {
-    if (chunk["service_tier"] !== undefined) this.reportedTier = chunk["service_tier"];
-    if (isObject(chunk.usage)) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
     const given: readonly ChunkChoice[] = Array.isArray(chunk.choices)
       ? chunk.choices.filter((choice) => isObject(choice))
       : [];
     const choices = given.map((choice) => ({ ...choice, index: this.#index }));
     if (choices.some(({ finish_reason: finish }) => isFinishReason(finish))) this.#finished = true;
-    return this.#counted(() => this.#normalizer.repair({ ...chunk, usage: null, choices }));
+    const repaired = this.#counted(() => this.#normalizer.repair({ ...chunk, usage: null, choices }));
+    this.reported.take(chunk, this.hasGenerated);
+    return repaired;
   }
 
   inferFinish(): boolean {

@@ -238,7 +238,7 @@ function fannedStream(
     streamOf(answer, (open) => attributed(openStream(open, writers[index]!), open, attempt, call)),
   );
   return mergedStream(streams, () => {
-    const summed = summedUsage(writers.map((writer) => writer.reportedUsage));
+    const summed = summedUsage(writers.map(({ reported }) => reported.usage));
     const text = summed === null ? "" : normalizer.write({ choices: [], usage: summed });
     return text + normalizer.finish(meter.usage!.usage);
   });

@@ -4,9 +4,10 @@
 // behind vendor repair (docs/design/stream-normalizer.md).
 import type { ChatChunk, FinishReason, Usage, ChunkChoice, ToolCallDelta } from "../../core/chat.ts";
 import type { TokenTally } from "../../accounting/estimate.ts";
-import type { Json, JsonObject } from "../../core/json.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import { type AnswerFrame, isNothing } from "../answer/non-streaming-answer.ts";
+import type { ReportedUsage } from "../metering/reported-usage.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { RoundStage } from "./round-stage.ts";
 import type { StreamStage } from "./stream-stage.ts";
@@ -140,7 +141,7 @@ export class StreamNormalizer {
   }
   /** Whether the answer is complete and nothing at all was generated (promise 7.1). */
   get isEmpty(): boolean {
-    return !this.#repair.hasGenerated && this.isComplete && isNothing(this.finishReasons, this.reportedUsage);
+    return !this.#repair.hasGenerated && this.isComplete && isNothing(this.finishReasons, this.reported.usage);
   }
   /** Whether the last events have been written. */
   get isFinished(): boolean {
@@ -150,13 +151,9 @@ export class StreamNormalizer {
   get isComplete(): boolean {
     return this.#repair.isComplete;
   }
-  /** The provider's latest figures; `null` when it reported none. */
-  get reportedUsage(): Usage | null {
-    return this.#repair.reportedUsage;
-  }
-  /** The tier of service, as the provider reports it. */
-  get reportedTier(): Json | undefined {
-    return this.#repair.reportedTier;
+  /** What the provider has told of its usage. */
+  get reported(): ReportedUsage {
+    return this.#repair.reported;
   }
   /** The model that answered, as the provider reports it; `null` when it has reported none. */
   get reportedModel(): string | null {

@@ -14,14 +14,12 @@ import {
   isFinishReason,
   type ReasoningDetail,
   type ToolCallDelta,
-  type Usage,
 } from "../../core/chat.ts";
 import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { withTier } from "../../core/record/usage.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs } from "../answer/strict-fields.ts";
-import { strictUsage } from "../../providers/answers/strict-usage.ts";
+import { ReportedUsage } from "../metering/reported-usage.ts";
 import type { StreamStage } from "./stream-stage.ts";
 import {
   addDelta,
@@ -52,6 +50,7 @@ const OPENING: ChunkDelta = { role: "assistant" };
 export class VendorRepair implements StreamStage {
   /** What was generated so far, for an estimate. */
   readonly generated = newTally();
+  readonly reported = new ReportedUsage();
   readonly #frame: AnswerFrame;
   /** A round has one choice, and the ids of its calls are made unique among all rounds in a later stage. */
   readonly #isRound: boolean;
@@ -62,8 +61,6 @@ export class VendorRepair implements StreamStage {
   #isFinishInferred = false;
   #model: string | null = null;
   #heldArguments = 0;
-  #usage: Usage | null = null;
-  #tier: Json | undefined;
 
   constructor(frame: AnswerFrame, isRound: boolean) {
     this.#frame = frame;
@@ -92,22 +89,18 @@ export class VendorRepair implements StreamStage {
   get isFinishInferred(): boolean {
     return this.#isFinishInferred;
   }
-  /** The provider's latest figures; `null` when it reported none. */
-  get reportedUsage(): Usage | null {
-    return this.#usage === null ? null : withTier(this.#usage, this.#tier);
-  }
-  /** The tier of service, as the provider reports it. */
-  get reportedTier(): Json | undefined {
-    return this.#tier;
-  }
   /** The model that answered, as the provider reports it; `null` when it has reported none. */
   get reportedModel(): string | null {
     return this.#model;
   }
 
   write(chunk: ChatChunk): ChatChunk {
-    if (chunk["service_tier"] !== undefined) this.#tier = chunk["service_tier"];
-    if (chunk.usage !== null && chunk.usage !== undefined) this.#usage = strictUsage(chunk.usage) ?? this.#usage;
+    const repaired = this.#repairedChunk(chunk);
+    this.reported.take(chunk, this.#hasGenerated);
+    return repaired;
+  }
+
+  #repairedChunk(chunk: ChatChunk): ChatChunk {
     if (this.#model === null && isText(chunk["model"])) this.#model = chunk["model"];
     const given: unknown = chunk.choices;
     if (!Array.isArray(given)) return { ...chunk, choices: [] };

@@ -1,6 +1,6 @@
 // The usage of an answer as a client gets it and as it is charged, whatever the provider sent (promise 8.9).
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { withTier, withUnnamedOf } from "../../core/record/usage.ts";
 import { isCount } from "../../core/record/token-count.ts";
 
@@ -30,6 +30,24 @@ export function strictUsage(usage: JsonObject | null | undefined, tier?: Json): 
     whole[name] = isObject(value) ? withoutNulls(value) : value;
   }
   return withTier(withUnnamedOf(whole as Usage, usage), tier);
+}
+
+/** What says how a call was served and what it used beside tokens. */
+const BESIDE_TOKENS = [
+  "hosted_tools",
+  "inference_geo",
+  "speed",
+  "search_context_size",
+] as const satisfies readonly (keyof Usage)[];
+
+/**
+ * Returns an estimate of the tokens with what the provider told beside them: it is charged as well where the counts of
+ * tokens are missing or cannot be right.
+ */
+export function estimateWithTold(tokens: Usage, told: JsonObject | null | undefined, tier?: Json): Usage {
+  if (!isObject(told)) return withTier(tokens, tier);
+  const beside = BESIDE_TOKENS.flatMap((name) => (isSet(told[name]) ? [[name, told[name]] as const] : []));
+  return withTier(withUnnamedOf({ ...tokens, ...Object.fromEntries(beside) }, told), tier);
 }
 
 /** Returns the same object when it has none, as is usual. */

@@ -29,8 +29,7 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 export function decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer {
   const frame = readFrame(body, value ?? parseSentJson(body, "answer"));
   const identity = identityOf(frame);
-  const told = decodeUsage(frame["usageMetadata"]);
-  const usage = told === null ? null : withSearches(told, searchesOf(candidatesOf(frame), context.model));
+  const usage = withSearches(decodeUsage(frame["usageMetadata"]), searchesOf(candidatesOf(frame), context.model));
   const choices = withCounted(
     () => usage,
     () => choicesOf(frame, renamedOf(context.memo), identity.id),

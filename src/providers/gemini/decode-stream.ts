@@ -97,8 +97,7 @@ function pushEvent(stream: Stream, event: SseEvent): readonly ChatChunk[] {
   if (list.length === 0) refusePrompt(stream, frame);
   // each event may repeat what earlier ones had
   stream.searches = Math.max(stream.searches, searchesOf(list, stream.model));
-  const told = decodeUsage(frame["usageMetadata"]);
-  const usage = told === null ? null : withSearches(told, stream.searches);
+  const usage = withSearches(decodeUsage(frame["usageMetadata"]), stream.searches);
   if (usage !== null) stream.tier = decodeServiceTier(frame["usageMetadata"]) ?? stream.tier;
   if (choices.length === 0 && usage === null) return NO_CHUNKS;
   return [usage === null ? { ...stream.identity, choices } : { ...stream.identity, choices, usage }];

@@ -102,6 +102,8 @@ export function searchesOf(candidates: readonly JsonObject[], model: string): nu
 }
 const BILLED_BY_ANSWER = /gemini-(?:[12]\.|pro$|pro-vision|ultra)/;
 
-export function withSearches(usage: Usage, searches: number): Usage {
-  return searches === 0 ? usage : { ...usage, hosted_tools: { google_search: searches } };
+/** The usage may be unknown: the searches are billed all the same. */
+export function withSearches(usage: Usage | null, searches: number): Usage | null {
+  if (searches === 0) return usage;
+  return { ...(usage ?? usageOfText(Number.NaN, Number.NaN)), hosted_tools: { google_search: searches } };
 }

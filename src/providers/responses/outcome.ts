@@ -137,8 +137,11 @@ export function besideChoices(
   items: readonly JsonObject[],
 ): JsonObject & { readonly usage?: Usage } {
   const { usage, service_tier: tier } = response;
+  const tools = hostedTools(items);
   return {
-    ...(isObject(usage) && { usage: { ...usageOf(usage), ...hostedTools(items) } }),
+    ...((isObject(usage) || tools.hosted_tools !== undefined) && {
+      usage: { ...usageOf(isObject(usage) ? usage : {}), ...tools },
+    }),
     ...(typeof tier === "string" && { service_tier: tier }),
   };
 }

@@ -120,7 +120,7 @@ export function choicesOfStream(
     if (event.data !== "[DONE]") for (const chunk of decoder.push(event)) text += normalizer.write(chunk);
   for (const chunk of decoder.end()) text += normalizer.write(chunk);
   if (!normalizer.isComplete) throw new Error("the stream is not complete");
-  return assembled(readStream(text + normalizer.finish(normalizer.reportedUsage ?? NO_FIGURES())).events);
+  return assembled(readStream(text + normalizer.finish(normalizer.reported.usage ?? NO_FIGURES())).events);
 }
 
 function assembled(events: readonly Record<string, any>[]): readonly SeenChoice[] {

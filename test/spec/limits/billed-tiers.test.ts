@@ -78,6 +78,21 @@ describe.each([
     expect(record.usage!.service_tier).toBe(tier === "default" ? undefined : tier);
   });
 
+  test("[d4.2 d4.7] of an answer that does not tell its tokens, which are estimated", async () => {
+    const body = { model: "openai:gpt-5", messages: HELLO, stream };
+    const [usual, fast] = await Promise.all(
+      ["default", "priority"].map((tier) =>
+        asked(
+          CHAT_COMPLETIONS,
+          body,
+          openaiChat(stream, tier).replaceAll(`,"usage":${JSON.stringify(OPENAI_USAGE)}`, ""),
+        ),
+      ),
+    );
+    expect([usual!.usageSource, fast!.usageSource]).toEqual(["estimated", "estimated"]);
+    expect(fast!.cost!.nanoUsd).toBe(2 * usual!.cost!.nanoUsd);
+  });
+
   test("[d4.2 d12.7] of OpenAI's Responses, asked natively", async () => {
     const response = {
       id: "resp_1",

@@ -422,6 +422,26 @@ describe("usage of Claude whose stream tells nothing of its answer after it", ()
   });
 });
 
+test("[d4.2 d8.9] usage that a stream tells only before its answer: what was generated after it is estimated", async () => {
+  const TEXT = "word ".repeat(400);
+  const early = { prompt_tokens: 11, completion_tokens: 0, total_tokens: 11 };
+  const upstream = cannedUpstream({
+    headers: { "content-type": "text/event-stream" },
+    body: [
+      { choices: [{ index: 0, delta: { role: "assistant" } }], usage: early },
+      { choices: [{ index: 0, delta: { content: TEXT } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }] },
+    ]
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .concat("data: [DONE]\n\n")
+      .join(""),
+  });
+  const { usage, record } = await told(stubGateway({ upstream }), true, "openai:gpt-4o");
+  const figures = { prompt_tokens: 11, completion_tokens: 500, total_tokens: 511 };
+  expect(usage).toEqual(figures);
+  expect(record).toMatchObject({ usage: figures, usageSource: "estimated" });
+});
+
 describe.each([
   ["plain", false],
   ["streamed", true],
