@@ -5,6 +5,7 @@ import type { Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/configured/price.ts";
 import { isCount, tokenCount } from "../core/record/token-count.ts";
+import { wholeCounts } from "../core/record/usage.ts";
 import { MILLION, rateFor, rateOf } from "./price.ts";
 
 /** Tokens of a request by kind; each token is in one part. */
@@ -181,17 +182,15 @@ const MOST_MILLIONTHS = 1e15;
 
 /**
  * Details are parts of their figure, whatever a provider reports: no detail takes more than what is left. Where a
- * provider does not report whether cached tokens were text or audio, they count as text as far as there was text. What
- * the total has beyond prompt and answer was used as well: it is reasoning (xAI) or audio (Mistral) that the figures
- * leave out, and what no detail names was generated (Gemini's thinking in OpenAI's form).
+ * provider does not report whether cached tokens were text or audio, they count as text as far as there was text.
  */
 function partsOf(used: Usage): Parts {
   const usage = used.billed_units === undefined ? used : billedOf(used, used.billed_units);
-  const { prompt_tokens: prompt, completion_tokens: completion } = usage;
+  const { prompt_tokens: prompt } = usage;
+  const { prompt: whole, completion: generated } = wholeCounts(usage);
   const given = usage.prompt_tokens_details;
   const made = usage.completion_tokens_details;
-  const beside = Math.max(0, usage.total_tokens - prompt - completion);
-  if (given === undefined && made === undefined) return { ...NO_PARTS, text: prompt, completion: completion + beside };
+  if (given === undefined && made === undefined) return { ...NO_PARTS, text: prompt, completion: generated };
   const input: JsonObject = given ?? {};
   const output: JsonObject = made ?? {};
 
@@ -199,16 +198,13 @@ function partsOf(used: Usage): Parts {
   const written = part(input["cache_write_tokens"], prompt - cached);
   const writtenHour = part(input["cache_write_1h_tokens"], written);
   const fresh = prompt - cached - written;
-  const reasoning = tokenCount(output["reasoning_tokens"]);
-  const sound = tokenCount(input["audio_tokens"]);
-  const audioBeside = sound <= beside - Math.min(reasoning, beside) ? sound : 0;
-  const audio = sound - audioBeside;
+  const audioBeside = whole - prompt;
+  const audio = tokenCount(input["audio_tokens"]) - audioBeside;
   const audioCached = Math.max(cachedAudio(input, cached), Math.min(audio - Math.min(audio, fresh), cached));
   const audioPrompt = Math.min(Math.max(0, audio - audioCached), fresh);
   const imagePrompt = part(input["image_tokens"], fresh - audioPrompt);
 
-  const generated = completion + beside - audioBeside;
-  const reasoned = Math.min(reasoning, generated);
+  const reasoned = part(output["reasoning_tokens"], generated);
   const audioCompletion = part(output["audio_tokens"], generated - reasoned);
   const imageCompletion = part(output["image_tokens"], generated - reasoned - audioCompletion);
   return {

@@ -2,6 +2,7 @@
 // record and counted, so that a new figure that a vendor bills for is noticed (promise 8.9, docs/decisions/0029).
 import type { Usage } from "../chat.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
+import { tokenCount } from "./token-count.ts";
 
 /** The tokens that limits count: the sum of the parts where it exceeds the total (promise 8.9). */
 export function countedTokens({
@@ -10,6 +11,23 @@ export function countedTokens({
   total_tokens: total,
 }: Usage): number {
   return Math.max(total, prompt + completion);
+}
+
+/**
+ * Returns the tokens of the prompt and of the answer with those that only the total contains: reasoning (xAI) or audio of
+ * the prompt (Mistral). What no detail names was generated (Gemini's thinking in OpenAI's form).
+ */
+export function wholeCounts({
+  prompt_tokens: prompt,
+  completion_tokens: completion,
+  total_tokens: total,
+  prompt_tokens_details: given,
+  completion_tokens_details: made,
+}: Usage): { readonly prompt: number; readonly completion: number } {
+  const beside = Math.max(0, total - prompt - completion);
+  const sound = tokenCount(given?.["audio_tokens"]);
+  const audio = sound <= beside - Math.min(tokenCount(made?.reasoning_tokens), beside) ? sound : 0;
+  return { prompt: prompt + audio, completion: completion + beside - audio };
 }
 
 /** Tiers of service that no request has to ask for. */

@@ -3,6 +3,7 @@
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { isCount } from "../../core/record/token-count.ts";
+import { wholeCounts } from "../../core/record/usage.ts";
 import { isThinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { toolInput } from "../../providers/conversation/tool-calls.ts";
 import { clientCallId } from "./call-names.ts";
@@ -32,15 +33,16 @@ export function inputOf(text: string): JsonObject {
   return text.trim() === "null" ? {} : toolInput(text);
 }
 
-/** `input_tokens` excludes what was read from a cache or written to it. What is not known is left out. */
+/** `input_tokens` excludes what was read from a cache or written to it. `output_tokens` includes the reasoning. What is not known is left out. */
 export function messageUsage(usage: Usage): JsonObject {
   const details: JsonObject = usage.prompt_tokens_details ?? {};
   const read = countOf(details["cached_tokens"]);
   const written = countOf(details["cache_write_tokens"]);
   const hour = countOf(details["cache_write_1h_tokens"]);
   const thought = countOf(usage.completion_tokens_details?.reasoning_tokens);
+  const { prompt, completion } = wholeCounts(usage);
   return {
-    input_tokens: Math.max(0, usage.prompt_tokens - (read ?? 0) - (written ?? 0)),
+    input_tokens: Math.max(0, prompt - (read ?? 0) - (written ?? 0)),
     ...(written !== undefined && { cache_creation_input_tokens: written }),
     ...(read !== undefined && { cache_read_input_tokens: read }),
     ...(hour !== undefined && {
@@ -49,7 +51,7 @@ export function messageUsage(usage: Usage): JsonObject {
         ephemeral_1h_input_tokens: hour,
       },
     }),
-    output_tokens: usage.completion_tokens,
+    output_tokens: completion,
     ...(thought !== undefined && { output_tokens_details: { thinking_tokens: thought } }),
     ...(typeof usage["inference_geo"] === "string" && { inference_geo: usage["inference_geo"] }),
   };

@@ -1,9 +1,10 @@
 // The response object: the answer of the Responses API, and the object within its events.
-import type { FinishReason } from "../../core/chat.ts";
+import type { FinishReason, Usage } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { newRandomId } from "../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { tokenCount } from "../../core/record/token-count.ts";
+import { wholeCounts } from "../../core/record/usage.ts";
 import type { RequestMemo } from "./request-memo.ts";
 
 /** What stays the same from the first event of an answer to its last. `now` tells Unix seconds. */
@@ -59,7 +60,7 @@ export function endedState(
   usage: Json | undefined,
 ): ResponseState {
   const reason = incompleteReason(finish);
-  const figures = isObject(usage) ? usageOf(usage) : null;
+  const figures = isObject(usage) ? usageOf(usage as Usage) : null;
   return reason === null
     ? { status: "completed", output, usage: figures }
     : { status: "incomplete", output, usage: figures, reason };
@@ -70,17 +71,17 @@ export function incompleteReason(finish: Json | undefined): "max_output_tokens" 
   return finish === "length" ? "max_output_tokens" : finish === "content_filter" ? "content_filter" : null;
 }
 
-/** Cached tokens and those that were written to a cache are parts of the input, as in chat completions. */
-function usageOf(usage: JsonObject): JsonObject {
-  const { prompt_tokens: input, completion_tokens: output, total_tokens: total } = usage;
+/** Cached tokens and those that were written to a cache are parts of the input, and reasoning is one of the output. */
+function usageOf(usage: Usage): JsonObject {
+  const { prompt, completion } = wholeCounts(usage);
   const { cached_tokens: cached, cache_write_tokens: written } = objectIn(usage, "prompt_tokens_details");
   const { reasoning_tokens: reasoning } = objectIn(usage, "completion_tokens_details");
   return {
-    input_tokens: input ?? 0,
+    input_tokens: prompt,
     input_tokens_details: { cached_tokens: tokenCount(cached), cache_write_tokens: tokenCount(written) },
-    output_tokens: output ?? 0,
+    output_tokens: completion,
     output_tokens_details: { reasoning_tokens: tokenCount(reasoning) },
-    total_tokens: total ?? 0,
+    total_tokens: usage.total_tokens,
   };
 }
 

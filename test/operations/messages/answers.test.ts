@@ -92,6 +92,21 @@ test("[d12.2 d12.7] a plain answer has the client's own model, blocks in order, 
   });
 });
 
+test("[d12.7] what the provider counts in the total alone is in the counter that this form has for it", async () => {
+  const used = async (figures: object) => (await message({ ...openaiAnswer("Hi"), usage: figures }))["usage"];
+  const reasoning = { completion_tokens_details: { reasoning_tokens: 300 } };
+  expect(await used({ prompt_tokens: 10, completion_tokens: 9, total_tokens: 319, ...reasoning })).toEqual({
+    input_tokens: 10,
+    output_tokens: 309,
+    output_tokens_details: { thinking_tokens: 300 },
+  });
+  const audio = { prompt_tokens_details: { audio_tokens: 200 } };
+  expect(await used({ prompt_tokens: 10, completion_tokens: 9, total_tokens: 219, ...audio })).toEqual({
+    input_tokens: 210,
+    output_tokens: 9,
+  });
+});
+
 test("[d12.4 d12.7] reasons for the end have their counterparts, and unknown counters are left out", async () => {
   const ended = async (finish: string, content: string | null, more: object = {}) =>
     (await message(openaiAnswer(content, { finish_reason: finish, message: more })))["stop_reason"] as string;

@@ -90,6 +90,22 @@ describe("an answer", () => {
     });
   });
 
+  test("[d12.7] counts reasoning as output where the provider counts it in the total alone", async () => {
+    const beside = {
+      prompt_tokens: 10,
+      completion_tokens: 9,
+      total_tokens: 319,
+      completion_tokens_details: { reasoning_tokens: 300 },
+    };
+    const { response } = await streamed([openaiChunk({ content: "a" }), openaiChunk({}, "stop", { usage: beside })]);
+    expect(response["usage"]).toMatchObject({
+      input_tokens: 10,
+      output_tokens: 309,
+      output_tokens_details: { reasoning_tokens: 300 },
+      total_tokens: 319,
+    });
+  });
+
   test("[d12.5] has reasoning, text, refusal and calls as items in this order", async () => {
     const message = {
       reasoning_content: "Hm.",
