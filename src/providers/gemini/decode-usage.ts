@@ -2,7 +2,7 @@
 // server's own tools read counts as prompt tokens. https://ai.google.dev/api/generate-content#UsageMetadata
 import type { Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
+import { type KnownFigures, withTier, withUnnamed } from "../../core/record/usage.ts";
 import { isCount, mainTokenCount, tokenCount, usageOfText } from "../../core/record/token-count.ts";
 
 /** `null` as long as there are no counts: Vertex sends only `trafficType` on all events but the last. */
@@ -37,7 +37,9 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   const { trafficType: traffic } = metadata;
   // the others are said by the service tier
   const isUnsaid = typeof traffic === "string" && !TIERS.has(traffic);
-  return withUnnamed(isUnsaid ? { ...usage, traffic_type: traffic } : usage, metadata, KNOWN);
+  // a stream that breaks off has told its tier only here
+  const served = withTier(usage, decodeServiceTier(metadata) ?? undefined);
+  return withUnnamed(isUnsaid ? { ...served, traffic_type: traffic } : served, metadata, KNOWN);
 }
 
 const BY_MODALITY: KnownFigures = { modality: "figure", tokenCount: "figure" };

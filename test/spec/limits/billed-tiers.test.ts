@@ -143,6 +143,18 @@ describe.each([
     expect(record.cost!.nanoUsd).toBe(openaiCost(prompt, cached, completion));
   });
 
+  test("[d4.2] of Gemini, also where a stream breaks off", async () => {
+    const cost = async (serviceTier: string) => {
+      const frame = {
+        candidates: [{ content: { role: "model", parts: [{ text: "Hello" }] }, index: 0 }],
+        usageMetadata: { promptTokenCount: 1_000, candidatesTokenCount: 100, totalTokenCount: 1_100, serviceTier },
+      };
+      const body = { model: "gemini:gemini-2.5-flash", messages: HELLO, stream };
+      return (await asked(CHAT_COMPLETIONS, body, stream ? data(frame) : JSON.stringify(frame))).cost!.nanoUsd;
+    };
+    expect(await cost("priority")).toBe(1.8 * (await cost("standard")));
+  });
+
   test.each([
     [{}, 5, 25],
     [{ inference_geo: "global", speed: "standard" }, 5, 25],
