@@ -81,12 +81,11 @@ async function tryAnswers(
   call: Call,
   isRound: boolean,
 ): Promise<WholeAnswer> {
-  const open = await Promise.all(sent);
-  const { answers, length } = await allRead(open, attempt, call);
+  const { answers, length } = await allRead(sent, attempt, call);
   try {
     return await madeOf(answers, length, attempt, call, isRound);
   } catch (thrown) {
-    throw closed(open[0]!, thrown, attempt, call);
+    throw closed(await sent[0]!, thrown, attempt, call);
   }
 }
 
@@ -135,29 +134,30 @@ function noteMade(
   call.signal.throwIfAborted();
 }
 
-/** Reads all answers. When one fails, the usage of those that were read before it is known. */
+/** Reads all answers. When one request fails, the usage of those whose answers were read before it is known. */
 async function allRead(
-  open: readonly OpenAnswer[],
+  sent: readonly Promise<OpenAnswer>[],
   attempt: OpenAttempt,
   call: Call,
 ): Promise<{ readonly answers: readonly ChatAnswer[]; readonly length: number }> {
   const usages = new Map<number, AttemptUsage | null>();
   attempt.meter.readFrom((index) => usages.get(index) ?? null);
   let length = 0;
-  const read = async (one: OpenAnswer): Promise<ChatAnswer> => {
+  const read = async (opening: Promise<OpenAnswer>): Promise<ChatAnswer> => {
+    const one = await opening;
     try {
       const bytes = await answerBytes(one, attempt, call);
       if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
       const { answer } = await readAnswer(bytes, one, attempt.resolved);
       length += bytes.length;
       usages.set(attempt.requests.indexOf(one.request), toldUsage(answer));
-      requireChoices(answer, attempt.fitted.request, open.length);
+      requireChoices(answer, attempt.fitted.request, sent.length);
       return answer;
     } catch (thrown) {
       throw closed(one, thrown, attempt, call);
     }
   };
-  const answers = await Promise.all(open.map(read));
+  const answers = await Promise.all(sent.map(read));
   return { answers, length };
 }
 

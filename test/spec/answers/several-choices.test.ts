@@ -284,6 +284,36 @@ describe("the usage of several upstream requests for one answer", () => {
     }
   });
 
+  test("[d4.2] is that of the answers that came before another request is refused", async () => {
+    const parts = partsUpstream([
+      { pieces: [line("alpha", told(0))] },
+      { pieces: [line("beta", told(1))] },
+      { status: 400, pieces: [JSON.stringify({ error: "the sum is odd" })] },
+    ]);
+    let readWhole = 0;
+    const bothRead = Promise.withResolvers<void>();
+    const gateway = limited({
+      async send(request, call) {
+        const response = await parts.send(request, call);
+        if (response.status === 400) {
+          await bothRead.promise;
+          return response;
+        }
+        const { body } = response;
+        const read = async (): Promise<Uint8Array | null> => {
+          const piece = await body.read();
+          if (piece === null && ++readWhole === 2) bothRead.resolve();
+          return piece;
+        };
+        return { ...response, body: { ...body, read, bytes: (max) => readBytes({ read }, max, () => {}) } };
+      },
+    });
+    expect((await gateway.chat(ASK)).status).toBe(400);
+    const [record] = gateway.records;
+    expect(record!.attempts.map(({ usage }) => usage?.total_tokens ?? null)).toEqual([31, 32, null]);
+    expect(record!.limits[0]!.settled).toBe(31 + 32);
+  });
+
   test("[d4.2] [d8.9] is the prompt of each of them, where no figures came", async () => {
     for (const stream of [false, true]) {
       const parts = WORDS.map((word): Part => ({
