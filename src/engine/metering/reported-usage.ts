@@ -1,7 +1,7 @@
 // What the provider has told of its usage in a stream so far.
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
-import { withTier } from "../../core/record/usage.ts";
+import { countedTokens, withTier } from "../../core/record/usage.ts";
 import { estimateWithTold, strictUsage } from "../../providers/answers/strict-usage.ts";
 
 export class ReportedUsage {
@@ -16,7 +16,8 @@ export class ReportedUsage {
     if (!isObject(usage)) return;
     this.#told = { ...this.#told, ...usage };
     const strict = strictUsage(usage);
-    if (strict === null) return;
+    // zeros after other figures say nothing
+    if (strict === null || (this.#usage !== null && countedTokens(strict) === 0)) return;
     this.#usage = strict;
     this.#countsAnswer = hasGenerated;
   }

@@ -422,6 +422,23 @@ describe("usage of Claude whose stream tells nothing of its answer after it", ()
   });
 });
 
+test("[d4.2 d8.9] zeros at the end of a stream do not replace the figures that came before them", async () => {
+  const figures = { prompt_tokens: 11, completion_tokens: 7, total_tokens: 18 };
+  const upstream = cannedUpstream({
+    headers: { "content-type": "text/event-stream" },
+    body: [
+      { choices: [{ index: 0, delta: { content: "Hello" } }] },
+      { choices: [{ index: 0, delta: {}, finish_reason: "stop" }], usage: figures },
+      { choices: [], usage: { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 } },
+    ]
+      .map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`)
+      .concat("data: [DONE]\n\n")
+      .join(""),
+  });
+  const { usage, record } = await told(stubGateway({ upstream }), true, "openai:gpt-4o");
+  expect([usage, record.usageSource]).toEqual([figures, "provider"]);
+});
+
 test("[d4.2 d8.9] usage that a stream tells only before its answer: what was generated after it is estimated", async () => {
   const TEXT = "word ".repeat(400);
   const early = { prompt_tokens: 11, completion_tokens: 0, total_tokens: 11 };
