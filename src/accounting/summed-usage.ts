@@ -3,7 +3,7 @@ import type { Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { withUnnamedOf } from "../core/record/usage.ts";
 
-/** Returns `null` when one of them has no usage. */
+/** No figure becomes larger than an exact integer can be. Returns `null` when one of them has no usage. */
 export function summedUsage(parts: readonly (Usage | null)[]): Usage | null {
   const reported = parts.filter((part) => part !== null);
   if (reported.length < parts.length) return null;
@@ -21,7 +21,8 @@ function sumOf(one: JsonObject, other: JsonObject): JsonObject {
   const sum: Record<string, JsonObject[string]> = { ...one };
   for (const name in other) {
     const [mine, theirs] = [one[name], other[name]];
-    if (typeof mine === "number" && typeof theirs === "number") sum[name] = mine + theirs;
+    if (typeof mine === "number" && typeof theirs === "number")
+      sum[name] = Math.min(mine + theirs, Number.MAX_SAFE_INTEGER);
     else if (isObject(mine) && isObject(theirs)) sum[name] = sumOf(mine, theirs);
     else if (mine === undefined || mine === null) sum[name] = theirs!;
   }

@@ -284,6 +284,16 @@ describe("the usage of several upstream requests for one answer", () => {
     }
   });
 
+  test("[d4.2] [d8.9] stays the provider's where the sum is larger than an exact integer can be", async () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    const gateway = wordsInOrder((index) => ({
+      body: line(WORDS[index]!, { ...end(index), prompt_eval_count: most }),
+    }));
+    const body = (await (await gateway.chat(ASK)).json()) as Record<string, any>;
+    expect(body["usage"]).toMatchObject({ prompt_tokens: most, completion_tokens: 6 });
+    expect(gateway.records[0]!.usage).toEqual(body["usage"]);
+  });
+
   test("[d4.2] is that of the answers that came before another request is refused", async () => {
     const parts = partsUpstream([
       { pieces: [line("alpha", told(0))] },
