@@ -19,7 +19,7 @@ export class ReportedUsage {
     // zeros after other figures say nothing
     if (strict === null || (this.#usage !== null && countedTokens(strict) === 0)) return;
     this.#usage = strict;
-    this.#countsAnswer = hasGenerated;
+    this.#countsAnswer = hasGenerated || countedTokens(strict) > strict.prompt_tokens;
   }
 
   /** The latest figures; `null` while there are none that can be right. */
@@ -27,7 +27,7 @@ export class ReportedUsage {
     return this.#usage === null ? null : withTier(this.#usage, this.#tier);
   }
 
-  /** Whether the figures can include the answer: those that come before anything was generated do not. */
+  /** Whether the figures can include the answer: those that come before it, and of the prompt alone, do not. */
   get countsAnswer(): boolean {
     return this.#countsAnswer;
   }
