@@ -18,7 +18,7 @@ const CONVERSATION: readonly Piece[] = [
 /** Targets that speak the form themselves and targets that do not, in turns. */
 const TARGETS: Readonly<Record<string, readonly string[]>> = {
   Responses: ["openai:gpt-9", "anthropic:claude-sonnet-4-6", "groq:m", "gemini:gemini-3-flash-preview"],
-  Messages: ["anthropic:claude-sonnet-4-6", "groq:m", "gemini:gemini-3-flash-preview", "openai:gpt-9"],
+  Messages: ["anthropic:claude-sonnet-4-6", "groq:m", "gemini:gemini-3-flash-preview", "openai:gpt-4.1"],
 };
 const NATIVE: Readonly<Record<string, RegExp>> = { Responses: /^(?:openai|groq):/, Messages: /^anthropic:/ };
 
