@@ -70,7 +70,10 @@ describe("a long request", () => {
         return threads.encode(...asked);
       },
     };
-    const { sent } = await seen(REQUESTS["several choices in several calls"]!, longRequests);
+    const message = { role: "assistant", content: "Hello." };
+    const answer = { message, done: true, done_reason: "stop", prompt_eval_count: 1, eval_count: 1 };
+    const upstream = cannedUpstream({ body: JSON.stringify(answer) });
+    const { sent } = await seen(REQUESTS["several choices in several calls"]!, longRequests, { upstream });
     expect([sent.length, written]).toEqual([3, 1]);
   });
 
