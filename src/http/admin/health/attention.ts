@@ -62,12 +62,10 @@ const MOST_ROUTES = 20;
 
 type World = LimitWorld & HealthWorld;
 
-async function budgets(
-  world: World,
-  snapshot: Snapshot,
-  at: TenantOrProject,
-  nowMs: number,
-): Promise<readonly Matter[]> {
+/** Finds matters of one kind in a place. */
+type Look = (world: World, snapshot: Snapshot, at: TenantOrProject, nowMs: number) => Promise<readonly Matter[]>;
+
+const budgets: Look = async (world, snapshot, at, nowMs) => {
   const rules = rulesAt(snapshot, at).filter(({ kind, mode }) => kind === "budget" && mode === "enforce");
   const states = await statesOf(world, rules, at, nowMs);
   return states.flatMap(({ rule, accounts: [first] }): readonly Matter[] => {
@@ -79,14 +77,9 @@ async function budgets(
       ? matter("budget", rule.id, `${name} is used up.`)
       : matter("budget", rule.id, `${name} will be used up at the present rate.`, first.hitsAtMs);
   });
-}
+};
 
-async function providers(
-  world: World,
-  snapshot: Snapshot,
-  at: TenantOrProject,
-  nowMs: number,
-): Promise<readonly Matter[]> {
+const providers: Look = async (world, snapshot, at, nowMs) => {
   const all = await providersAt(world, snapshot, at, nowMs);
   return all.flatMap(({ id, status, routes: dependants }): readonly Matter[] => {
     if (status !== "down" && status !== "degraded") return [];
@@ -98,15 +91,10 @@ async function providers(
       `The provider ${JSON.stringify(id)} ${how}.${sentenceOf("It is a target of", names)}`,
     );
   });
-}
+};
 
 /** Limits and budgets that refuse a notable part of all calls, with the routes of these calls. */
-async function refusals(
-  { calls }: World,
-  snapshot: Snapshot,
-  at: TenantOrProject,
-  nowMs: number,
-): Promise<readonly Matter[]> {
+const refusals: Look = async ({ calls }, snapshot, at, nowMs) => {
   const fromMs = recentFrom(nowMs);
   const { totals } = await calls.usage({ limit: 1 }, { ...scopeOf(at), fromMs, by: [], order: "group" });
   if (totals === null || !isFailing(Number(totals.calls), Number(totals.errors))) return [];
@@ -133,7 +121,7 @@ async function refusals(
     },
   );
   return found.flat();
-}
+};
 
 const MOST_NAMED = 3;
 
@@ -145,7 +133,7 @@ function sentenceOf(begin: string, names: readonly string[]): string {
   return ` ${begin} ${names.length === 1 ? "the route" : "the routes"} ${named.join(", ")}${more > 0 ? ` and ${more} more` : ""}.`;
 }
 
-async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
+const routes: Look = async ({ calls }, _snapshot, at, nowMs) => {
   const { data } = await calls.usage(
     { limit: MOST_ROUTES },
     { ...scopeOf(at), fromMs: recentFrom(nowMs), by: ["route"], order: "calls" },
@@ -159,18 +147,13 @@ async function routes({ calls }: World, at: TenantOrProject, nowMs: number): Pro
     return matter("route", route, `${failures.calls} of ${of} of the route ${JSON.stringify(route)} failed lately.`);
   });
   return found.flat();
-}
+};
 
 /**
  * Guards whose service gives no verdict, because it fails or because its breaker is open. A few failures, or a notable
  * share of all calls, are enough: what passes unchecked, or is refused without a reason, is never usual.
  */
-async function guards(
-  { calls }: World,
-  snapshot: Snapshot,
-  at: TenantOrProject,
-  nowMs: number,
-): Promise<readonly Matter[]> {
+const guards: Look = async ({ calls }, snapshot, at, nowMs) => {
   // the set was compiled from documents of this type
   const all = snapshot.policies.sourcesOf(at.tenantId) as readonly Configured<PolicyDocument>[];
   const asking = all.filter(
@@ -199,13 +182,13 @@ async function guards(
     },
   );
   return found.flat();
-}
+};
 
 /** A guard service that fails as often is not asked for a while. */
 const FEWEST_FAILURES = 5;
 const NOTABLE_SHARE = 0.2;
 
-async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Promise<readonly Matter[]> {
+const prices: Look = async ({ calls }, _snapshot, at, nowMs) => {
   const fromMs = recentFrom(nowMs) - DAY_MS;
   const { data } = await calls.usage(
     { limit: 1000 },
@@ -217,7 +200,7 @@ async function prices({ calls }: World, at: TenantOrProject, nowMs: number): Pro
     const those = counted(sums.unpriced, "call of the last day has", "calls of the last day have");
     return matter("price", target, `${those} no cost, because no price of ${target} is known.`);
   });
-}
+};
 
 /** Only for those who may list the tokens. */
 function tokens(
@@ -237,6 +220,9 @@ function tokens(
   return matters;
 }
 
+/** In the order in which matters of the same time are listed. */
+const LOOKS: readonly Look[] = [budgets, refusals, providers, routes, guards, prices];
+
 export function attentionOperations(world: World): readonly AdminOperation[] {
   return PLACES_BELOW.map(({ name: place, base, scopeText }) =>
     reading({
@@ -246,14 +232,7 @@ export function attentionOperations(world: World): readonly AdminOperation[] {
       summary: `List what needs somebody in ${scopeText}: budgets, limits that refuse many calls, failing providers and routes, guard services that give no verdicts, models without a price, and, for those who may list them, access tokens that expire within two weeks`,
       answer,
       run: async ({ place: at, role, snapshot, nowMs }) => {
-        const all = await Promise.all([
-          budgets(world, snapshot, at!, nowMs),
-          refusals(world, snapshot, at!, nowMs),
-          providers(world, snapshot, at!, nowMs),
-          routes(world, at!, nowMs),
-          guards(world, snapshot, at!, nowMs),
-          prices(world, at!, nowMs),
-        ]);
+        const all = await Promise.all(LOOKS.map((look) => look(world, snapshot, at!, nowMs)));
         const expiring = tokens(snapshot, at!, role, nowMs);
         const matters = [...all.flat(), ...expiring].toSorted((a, b) => (a.atMs ?? 0) - (b.atMs ?? 0));
         return { body: shownAs(answer, { data: matters.slice(0, MOST_MATTERS), asOfMs: nowMs }) };
