@@ -28,23 +28,13 @@ import {
   readFirst,
   readPage,
 } from "./database/pages.ts";
-import type {
-  MembershipFilter,
-  Page,
-  PageRequest,
-  ProjectFilter,
-  Reader,
-  ResourceFilter,
-  TenantFilter,
-  TokenFilter,
-  UserFilter,
-} from "./reader.ts";
+import type { Page, PageRequest, Reader, TokenFilter } from "./reader.ts";
 import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
 import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
 import { fromInteger, keptIn, toInteger } from "./database/columns.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
-import { CLAIM, type ClaimFilter } from "./identity/claims.ts";
+import { CLAIM } from "./identity/claims.ts";
 
 export type Db = Kysely<Schema>;
 
@@ -75,17 +65,47 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
       const named = exactly<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name });
       return readFirst(db.selectFrom("resources").selectAll().where(named), maskedOf);
     },
-    listClaims: (page, filter) => listClaims(db, page, filter),
+    listClaims(page, { tenantId, projectId }) {
+      const inPlace = having<Schema["token_claims"]>({ tenant_id: tenantId, project_id: projectId });
+      return readPage(db.selectFrom("token_claims").selectAll().where(inPlace), page, CLAIMS, (row) =>
+        keptIn(CLAIM, row),
+      );
+    },
     listViews: (page, filter) => listViews(db, page, filter),
     listDefaultViews: (tenantId, userId) => listDefaultViews(db, tenantId, userId),
     listSessions: (page, filter = {}) => listSessions(db, page, filter),
-    listTenants: (page, filter = {}) => listTenants(db, page, filter),
-    listProjects: (page, filter = {}) => listProjects(db, page, filter),
-    listUsers: (page, filter = {}) => listUsers(db, page, filter),
-    listMemberships: (page, filter = {}) => listMemberships(db, page, filter),
+    listTenants(page, { id, search } = {}) {
+      const of = having<Schema["tenants"]>({ id });
+      const query = db.selectFrom("tenants").selectAll().where(of).where(containing(NAMED, search));
+      return readPage(query, page, TENANTS, tenantOf);
+    },
+    listProjects(page, { tenantId, id, search } = {}) {
+      const of = having<Schema["projects"]>({ tenant_id: tenantId, id });
+      const query = db.selectFrom("projects").selectAll().where(of).where(containing(NAMED, search));
+      return readPage(query, page, PROJECTS, projectOf);
+    },
+    listUsers(page, { tenantId, id, email, isOperator, search } = {}) {
+      const operator = isOperator === undefined ? undefined : isOperator ? 1n : 0n;
+      const of = having<Schema["users"]>({ tenant_id: tenantId, id, email, is_operator: operator });
+      const query = db
+        .selectFrom("users")
+        .selectAll()
+        .where(of)
+        .where(containing([...NAMED, "email"], search));
+      return readPage(query, page, USERS, userOf);
+    },
+    listMemberships(page, { tenantId, userId, projectId, role } = {}) {
+      const of = having<Schema["memberships"]>({ tenant_id: tenantId, user_id: userId, project_id: projectId, role });
+      return readPage(db.selectFrom("memberships").selectAll().where(of), page, MEMBERSHIPS, membershipOf);
+    },
     listTokens: (page, filter = {}) => listTokens(db, page, filter, clock.now()),
     hasLiveTokens: (of, count) => hasLiveTokens(db, of, count, clock.now()),
-    listResources: (page, filter = {}) => listResources(db, page, filter),
+    listResources(page, { kind, tenantId, projectId, name, setBy, search } = {}) {
+      const at = { kind, tenant_id: tenantId, project_id: projectId, name, set_by: setBy };
+      const of = having<Schema["resources"]>(at);
+      const query = db.selectFrom("resources").selectAll().where(of).where(containing(NAMED, search));
+      return readPage(query, page, RESOURCES, maskedOf);
+    },
     versionAt: (ms) => versionAt(db, ms),
     listVersions: (page, scope) => listVersions(db, page, scope),
     findVersion: (number, scope) => findVersion(db, number, scope),
@@ -138,42 +158,6 @@ const RESOURCES: ListKey = {
   newestFirst: false,
 };
 const NAMED = ["id", "name"];
-
-async function listTenants(db: Db, page: PageRequest, { id, search }: TenantFilter) {
-  const query = db
-    .selectFrom("tenants")
-    .selectAll()
-    .where(having<Schema["tenants"]>({ id }))
-    .where(containing(NAMED, search));
-  return await readPage(query, page, TENANTS, tenantOf);
-}
-
-async function listProjects(db: Db, page: PageRequest, { tenantId, id, search }: ProjectFilter) {
-  const query = db
-    .selectFrom("projects")
-    .selectAll()
-    .where(having<Schema["projects"]>({ tenant_id: tenantId, id }))
-    .where(containing(NAMED, search));
-  return await readPage(query, page, PROJECTS, projectOf);
-}
-
-async function listUsers(db: Db, page: PageRequest, { tenantId, id, email, isOperator, search }: UserFilter) {
-  const operator = isOperator === undefined ? undefined : isOperator ? 1n : 0n;
-  const query = db
-    .selectFrom("users")
-    .selectAll()
-    .where(having<Schema["users"]>({ tenant_id: tenantId, id, email, is_operator: operator }))
-    .where(containing([...NAMED, "email"], search));
-  return await readPage(query, page, USERS, userOf);
-}
-
-async function listMemberships(db: Db, page: PageRequest, { tenantId, userId, projectId, role }: MembershipFilter) {
-  const query = db
-    .selectFrom("memberships")
-    .selectAll()
-    .where(having<Schema["memberships"]>({ tenant_id: tenantId, user_id: userId, project_id: projectId, role }));
-  return await readPage(query, page, MEMBERSHIPS, membershipOf);
-}
 
 async function listTokens(
   db: Db,
@@ -232,27 +216,6 @@ export async function secretsOf(
       .execute(),
     (secret) => secret.token_id,
   );
-}
-
-async function listClaims(db: Db, page: PageRequest, { tenantId, projectId }: ClaimFilter) {
-  const query = db
-    .selectFrom("token_claims")
-    .selectAll()
-    .where(having<Schema["token_claims"]>({ tenant_id: tenantId, project_id: projectId }));
-  return await readPage(query, page, CLAIMS, (row) => keptIn(CLAIM, row));
-}
-
-async function listResources(
-  db: Db,
-  page: PageRequest,
-  { kind, tenantId, projectId, name, setBy, search }: ResourceFilter,
-): Promise<Page<Resource>> {
-  const query = db
-    .selectFrom("resources")
-    .selectAll()
-    .where(having<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name, set_by: setBy }))
-    .where(containing(NAMED, search));
-  return await readPage(query, page, RESOURCES, maskedOf);
 }
 
 async function findAnswer(
