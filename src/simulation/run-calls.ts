@@ -91,8 +91,7 @@ interface Live {
   isGivenUp: boolean;
 }
 
-interface Running {
-  readonly world: World;
+interface Running extends World {
   readonly call: SimulatedCall;
   readonly prepared: Prepared;
   readonly plan: Plan<RouteCandidate>;
@@ -136,7 +135,7 @@ function startCall(world: World, call: SimulatedCall, random: () => number, done
   const { queue, health } = world;
   const { prepared } = call;
   const running: Running = {
-    world,
+    ...world,
     call,
     prepared,
     plan: createPlan<RouteCandidate>({ ...prepared, health, random }),
@@ -160,10 +159,7 @@ function startCall(world: World, call: SimulatedCall, random: () => number, done
 }
 
 function goOn(running: Running, failure: Failure | null): void {
-  const {
-    world: { queue },
-    plan,
-  } = running;
+  const { queue, plan } = running;
   const step = plan.next(failure, queue.nowMs(), running.endsMs - queue.nowMs());
   running.failure = null;
   if (step.kind === "give_up")
@@ -181,11 +177,7 @@ function goOn(running: Running, failure: Failure | null): void {
 
 /** As in the engine: a route to which the call falls back has its own time limit and its own share of hedges. */
 function serve(running: Running, route: Route): void {
-  const {
-    world: { queue, hedging },
-    call,
-    serving,
-  } = running;
+  const { queue, hedging, call, serving } = running;
   if (serving?.name === route.name) return;
   running.serving = route;
   if (route.hedge !== null) hedging.called(route.name, queue.nowMs());
@@ -197,12 +189,7 @@ function serve(running: Running, route: Route): void {
 }
 
 function attempt(running: Running, step: TryStep<RouteCandidate>, isHedge: boolean): void {
-  const {
-    world: { queue, concurrency },
-    call,
-    attempts,
-    live,
-  } = running;
+  const { queue, concurrency, call, attempts, live } = running;
   const { candidate, isLastResort } = step;
   const nowMs = queue.nowMs();
   const trace: AttemptTrace = {
@@ -274,27 +261,24 @@ function takeBack(one: Live): void {
 /** Records a target that was not called. */
 function passOver(running: Running, one: Live, ending: "refused" | "shed", code: ErrorCode): void {
   takeBack(one);
-  Object.assign(one.trace, { ending, code, endedMs: running.world.queue.nowMs() });
+  Object.assign(one.trace, { ending, code, endedMs: running.queue.nowMs() });
   over(running, one, { kind: "refused", retryAfterMs: null }, code);
 }
 
 /** Takes back an attempt whose target became unable while it waited for a slot. */
 function blocked(running: Running, one: Live): void {
-  const { attempts, live, world } = running;
+  const { attempts, live, concurrency } = running;
   const { key, target } = one.candidate;
   takeBack(one);
   live.delete(one);
   attempts.splice(attempts.indexOf(one.trace), 1);
-  if (target.maxConcurrency !== null) world.concurrency.leave(key);
+  if (target.maxConcurrency !== null) concurrency.leave(key);
   if (!one.trace.isHedge) running.failure = { kind: "blocked", retryAfterMs: null };
   if (live.size === 0 && !running.isOver) goOn(running, running.failure);
 }
 
 function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
-  const {
-    world: { queue, health, watch, courses, limits },
-    call,
-  } = running;
+  const { queue, health, watch, courses, limits, call } = running;
   const {
     candidate: { key, upstream, route, target },
     trace,
@@ -331,7 +315,7 @@ function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
 /** As in the engine: an attempt whose head is late is given up where another target could answer instead. */
 function awaitHead(running: Running, one: Live, headAtMs: number): void {
   const {
-    world: { queue },
+    queue,
     call: { isStream },
     plan,
     endsMs,
@@ -350,10 +334,7 @@ function awaitHead(running: Running, one: Live, headAtMs: number): void {
 const TIMED_OUT = { code: "upstream_timeout", status: null, retryAfterMs: null } as const;
 
 function armHedge(running: Running, one: Live): void {
-  const {
-    world: { queue, hedging },
-    plan,
-  } = running;
+  const { queue, hedging, plan } = running;
   const { route, key } = one.candidate;
   const { hedge } = route;
   const delayMs = hedge === null ? null : hedging.delayMs(hedge, key);
@@ -369,10 +350,7 @@ function armHedge(running: Running, one: Live): void {
 }
 
 function content(running: Running, one: Live): void {
-  const {
-    world: { queue, health, watch },
-    live,
-  } = running;
+  const { queue, health, watch, live } = running;
   const {
     candidate: { key, route },
     trace,
@@ -413,11 +391,7 @@ function over(running: Running, one: Live, failure: Failure, code: ErrorCode): v
 }
 
 function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | null): void {
-  const {
-    world: { queue, health, watch, concurrency },
-    call,
-    live,
-  } = running;
+  const { queue, health, watch, concurrency, call, live } = running;
   const {
     candidate: { key, route, target },
     trace,
