@@ -2,7 +2,7 @@
 // is always a parameter, never SQL.
 import type { Kysely, Selectable } from "kysely";
 import type { ConfiguredKind } from "../core/configured/configured.ts";
-import type { Kept, KeptAnswer, Resource, StoredToken } from "./records.ts";
+import type { Kept, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
 import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./configuration/kept-answers.ts";
@@ -28,7 +28,7 @@ import {
   readFirst,
   readPage,
 } from "./database/pages.ts";
-import type { Page, PageRequest, Reader, TokenFilter } from "./reader.ts";
+import type { Reader } from "./reader.ts";
 import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
 import { maskedResource, resourceOf, type StoredResource } from "./configuration/resource-rows.ts";
 import { fromInteger, keptIn, toInteger } from "./database/columns.ts";
@@ -98,8 +98,37 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
       const of = having<Schema["memberships"]>({ tenant_id: tenantId, user_id: userId, project_id: projectId, role });
       return readPage(db.selectFrom("memberships").selectAll().where(of), page, MEMBERSHIPS, membershipOf);
     },
-    listTokens: (page, filter = {}) => listTokens(db, page, filter, clock.now()),
-    hasLiveTokens: (of, count) => hasLiveTokens(db, of, count, clock.now()),
+    async listTokens(page, { tenantId, projectId, userId, kind, state, search } = {}) {
+      const nowMs = clock.now();
+      let query = db
+        .selectFrom("access_tokens")
+        .selectAll()
+        .where(having<Schema["access_tokens"]>({ tenant_id: tenantId, project_id: projectId, user_id: userId, kind }))
+        .where(containing(NAMED, search))
+        .$call(onPage(page, TOKENS));
+      if (state !== undefined) query = query.where("revoked_at_ms", state === "revoked" ? "is not" : "is", null);
+      if (state === "live") query = query.where("expires_at_ms", ">", toInteger(nowMs));
+      if (state === "expired") query = query.where("expires_at_ms", "<=", toInteger(nowMs));
+      const rows = await query.execute();
+      const secrets = await secretsOf(
+        db,
+        rows.map(({ id }) => id),
+      );
+      return pageOf(rows, page, TOKENS, (row) => tokenOf(row, secrets.get(row.id) ?? []));
+    },
+    async hasLiveTokens({ tenantId, projectId, userId }, count) {
+      const last = await db
+        .selectFrom("access_tokens")
+        .select("id")
+        .where("tenant_id", "=", tenantId)
+        .where(projectId === null ? "user_id" : "project_id", "=", projectId ?? userId)
+        .where("revoked_at_ms", "is", null)
+        .where("expires_at_ms", ">", toInteger(clock.now()))
+        .limit(1)
+        .offset(count - 1)
+        .executeTakeFirst();
+      return last !== undefined;
+    },
     listResources(page, { kind, tenantId, projectId, name, setBy, search } = {}) {
       const at = { kind, tenant_id: tenantId, project_id: projectId, name, set_by: setBy };
       const of = having<Schema["resources"]>(at);
@@ -111,7 +140,21 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
     findVersion: (number, scope) => findVersion(db, number, scope),
     listObjectVersions: (resourceId, scope, most) => listObjectVersions(db, resourceId, scope, most),
     diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),
-    findAnswer: (tokenId, key) => findAnswer(db, tokenId, key, { clock, cipher }),
+    async findAnswer(tokenId, key) {
+      const query = db
+        .selectFrom("kept_answers")
+        .selectAll()
+        .where("token_id", "=", tokenId)
+        .where("answer_key", "=", key)
+        .where("at_ms", ">", toInteger(clock.now() - KEPT_ANSWER_MS));
+      return await readFirst(query, (row) => ({
+        tokenId,
+        key,
+        requestHash: row.request_hash,
+        status: fromInteger(row.status),
+        body: cipher === null ? row.body : openedAnswer(cipher, row.body, tokenId, key),
+      }));
+    },
   };
 }
 
@@ -159,48 +202,6 @@ const RESOURCES: ListKey = {
 };
 const NAMED = ["id", "name"];
 
-async function listTokens(
-  db: Db,
-  page: PageRequest,
-  { tenantId, projectId, userId, kind, state, search }: TokenFilter,
-  nowMs: number,
-): Promise<Page<Kept<StoredToken>>> {
-  let query = db
-    .selectFrom("access_tokens")
-    .selectAll()
-    .where(having<Schema["access_tokens"]>({ tenant_id: tenantId, project_id: projectId, user_id: userId, kind }))
-    .where(containing(NAMED, search))
-    .$call(onPage(page, TOKENS));
-  if (state !== undefined) query = query.where("revoked_at_ms", state === "revoked" ? "is not" : "is", null);
-  if (state === "live") query = query.where("expires_at_ms", ">", toInteger(nowMs));
-  if (state === "expired") query = query.where("expires_at_ms", "<=", toInteger(nowMs));
-  const rows = await query.execute();
-  const secrets = await secretsOf(
-    db,
-    rows.map(({ id }) => id),
-  );
-  return pageOf(rows, page, TOKENS, (row) => tokenOf(row, secrets.get(row.id) ?? []));
-}
-
-async function hasLiveTokens(
-  db: Db,
-  { tenantId, projectId, userId }: Pick<StoredToken, "tenantId" | "projectId" | "userId">,
-  count: number,
-  nowMs: number,
-): Promise<boolean> {
-  const last = await db
-    .selectFrom("access_tokens")
-    .select("id")
-    .where("tenant_id", "=", tenantId)
-    .where(projectId === null ? "user_id" : "project_id", "=", projectId ?? userId)
-    .where("revoked_at_ms", "is", null)
-    .where("expires_at_ms", ">", toInteger(nowMs))
-    .limit(1)
-    .offset(count - 1)
-    .executeTakeFirst();
-  return last !== undefined;
-}
-
 /** The secrets of these tokens, by the id of the token. */
 export async function secretsOf(
   db: Db,
@@ -216,30 +217,6 @@ export async function secretsOf(
       .execute(),
     (secret) => secret.token_id,
   );
-}
-
-async function findAnswer(
-  db: Db,
-  tokenId: string,
-  key: string,
-  { clock, cipher }: ReaderContext,
-): Promise<KeptAnswer | null> {
-  const oldestMs = toInteger(clock.now() - KEPT_ANSWER_MS);
-  const row = await db
-    .selectFrom("kept_answers")
-    .selectAll()
-    .where("token_id", "=", tokenId)
-    .where("answer_key", "=", key)
-    .where("at_ms", ">", oldestMs)
-    .executeTakeFirst();
-  if (row === undefined) return null;
-  return {
-    tokenId,
-    key,
-    requestHash: row.request_hash,
-    status: fromInteger(row.status),
-    body: cipher === null ? row.body : openedAnswer(cipher, row.body, tokenId, key),
-  };
 }
 
 function openedAnswer(cipher: SecretCipher, body: string, tokenId: string, key: string): string {
