@@ -5,37 +5,14 @@ import { HeldBytes } from "../engine/call/held-bytes.ts";
 import { changeCount } from "../core/concurrency/open-count.ts";
 import { GatewayError, retryLater } from "../core/errors.ts";
 
-export interface OpenTraffic extends Traffic {
-  readonly count: () => number;
-  /**
-   * Counts a call that waits for a person: it takes no place, and a drain waits for it as for calls in flight. `cut` is
-   * told why the call has to end. Throws `shutting_down`.
-   */
-  suspend(cut: (reason: GatewayError) => void): SuspendedCall;
-  /**
-   * Takes no new calls from now on; resolves when the last call in flight has ended, or with false when `over` settles
-   * earlier.
-   */
-  drain(over: Promise<unknown>): Promise<boolean>;
-  /**
-   * Ends the calls that are still in flight: their clients receive an error that the gateway is shutting down. Returns
-   * their number.
-   */
-  cut(): number;
-}
-
-export interface SuspendedCall {
-  /** Takes what the call goes on with also during a drain. */
-  readonly traffic: Traffic;
-  end(): void;
-}
+export type OpenTraffic = ReturnType<typeof openTraffic>;
 
 function noRoom(maxHeldBytes: number): string {
   return `The bodies that are still arriving and the answers that are being collected would hold more than ${maxHeldBytes} bytes, or those of this tenant more than half of that. Try again shortly; the operator can raise server.max_held_bytes.`;
 }
 
 /** `refusal` returns a message while the snapshot is too old to serve calls, otherwise null. */
-export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null): OpenTraffic {
+export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => string | null) {
   const calls = new Set<InFlightCall>();
   const suspended = new Set<(reason: GatewayError) => void>();
   const ofTenant = new Map<string, number>();
@@ -73,14 +50,19 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
   return {
     ...admitted,
     count: () => calls.size,
-    enter(call, bounds) {
+    enter(...asked: Parameters<Traffic["enter"]>): void {
       requireOpen();
-      admitted.enter(call, bounds);
+      admitted.enter(...asked);
     },
-    suspend(cut) {
+    /**
+     * Counts a call that waits for a person: it takes no place, and a drain waits for it as for calls in flight. `cut` is
+     * told why the call has to end. Throws `shutting_down`.
+     */
+    suspend(cut: (reason: GatewayError) => void) {
       requireOpen();
       suspended.add(cut);
       return {
+        /** Takes what the call goes on with also during a drain. */
         traffic: admitted,
         end() {
           suspended.delete(cut);
@@ -88,13 +70,21 @@ export function openTraffic(gauge: { inc(): void; dec(): void }, refusal: () => 
         },
       };
     },
-    async drain(over) {
+    /**
+     * Takes no new calls from now on; resolves when the last call in flight has ended, or with false when `over` settles
+     * earlier.
+     */
+    async drain(over: Promise<unknown>): Promise<boolean> {
       draining = true;
       if (isEmpty()) return true;
       const empty = new Promise<boolean>((resolve) => (emptied = () => resolve(true)));
       return await Promise.race([empty, over.then(() => false)]);
     },
-    cut() {
+    /**
+     * Ends the calls that are still in flight: their clients receive an error that the gateway is shutting down. Returns
+     * their number.
+     */
+    cut(): number {
       const cut = [...calls];
       const reason = (): GatewayError =>
         shuttingDown("The gateway is shutting down, and the call did not end within the drain time.");

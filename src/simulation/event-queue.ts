@@ -1,12 +1,6 @@
 // Virtual time: events in the order of their times, and of their insertion when times are equal. A binary heap.
 
-export interface EventQueue {
-  nowMs(): number;
-  /** Schedules an event; a time in the past means now. Returns the function that cancels it. */
-  at(timeMs: number, happen: () => void): () => void;
-  /** Runs until no event is left. */
-  run(): void;
-}
+export type EventQueue = ReturnType<typeof openEventQueue>;
 
 interface Entry {
   readonly timeMs: number;
@@ -14,18 +8,20 @@ interface Entry {
   happen: (() => void) | null;
 }
 
-export function openEventQueue(): EventQueue {
+export function openEventQueue() {
   const heap: Entry[] = [];
   let nowMs = 0;
   let numbers = 0;
   return {
     nowMs: () => nowMs,
-    at(timeMs, happen) {
+    /** Schedules an event; a time in the past means now. Returns the function that cancels it. */
+    at(timeMs: number, happen: () => void): () => void {
       const entry: Entry = { timeMs: Math.max(nowMs, timeMs), number: numbers++, happen };
       push(heap, entry);
       return () => void (entry.happen = null);
     },
-    run() {
+    /** Runs until no event is left. */
+    run(): void {
       for (let next = pop(heap); next !== undefined; next = pop(heap)) {
         // A cancelled event does not advance the time: the run ends with the last event that took place.
         if (next.happen === null) continue;

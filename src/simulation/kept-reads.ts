@@ -13,21 +13,19 @@ export interface Dated {
   readonly asOfMs: number;
 }
 
-export interface KeptReads extends Pick<RecordedReads, "tokens"> {
-  /** A query contains the scope of its reader, so that readers of different scopes share nothing. */
-  calls(query: RecordedQuery): Promise<RecordedCalls & Dated>;
-}
+export type KeptReads = ReturnType<typeof openKeptReads>;
 
 interface Kept {
   readonly endsMs: number;
   readonly found: RecordedCalls & Dated;
 }
 
-export function openKeptReads(reads: Pick<RecordedReads, "calls" | "tokens">, clock: Clock): KeptReads {
+export function openKeptReads(reads: Pick<RecordedReads, "calls" | "tokens">, clock: Clock) {
   const kept = new BoundedCache<string, Kept>(MOST_KEPT);
   return {
-    tokens: (ids) => reads.tokens(ids),
-    async calls(query) {
+    tokens: (ids: readonly string[]) => reads.tokens(ids),
+    /** A query contains the scope of its reader, so that readers of different scopes share nothing. */
+    async calls(query: RecordedQuery): Promise<RecordedCalls & Dated> {
       const key = JSON.stringify(query);
       const known = kept.get(key);
       if (known !== undefined && known.endsMs > clock.monotonic()) return known.found;
