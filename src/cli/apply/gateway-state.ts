@@ -1,6 +1,6 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
 import { type ConfiguredKind, nounOf, UNSTORED_ETAG } from "../../core/configured/configured.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { AdminClient } from "../admin/client.ts";
 import type { Kind, DesiredState } from "./documents.ts";
 import type { Step, ActualState } from "./plan.ts";
@@ -63,7 +63,6 @@ export async function readActualState(client: AdminClient, kind: Kind, place: Pl
 
 function actualStateOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): ActualState {
   const { id, name, user_id: user, etag, origin } = shown;
-  const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const base = {
     kind,
     tenant: kind === "tenant" || project !== null ? null : tenant,
@@ -71,18 +70,19 @@ function actualStateOf(kind: Kind, { tenant, project }: Place, shown: JsonObject
     etag: typeof etag === "string" ? etag : null,
     origin: origin === "file" && kind !== "settings" ? ("file" as const) : ("store" as const),
   };
-  if (kind === "member") return { ...base, name: text(user), id: text(user), spec: { role: shown["role"] } };
+  if (kind === "member")
+    return { ...base, name: textOrEmpty(user), id: textOrEmpty(user), spec: { role: shown["role"] } };
   if (kind === "tenant" || kind === "project" || kind === "user")
     return {
       ...base,
-      name: text(id),
-      id: text(id),
+      name: textOrEmpty(id),
+      id: textOrEmpty(id),
       spec: withoutNulls(shown, new Set([...HEAD].filter((field) => field !== "name"))),
     };
   return {
     ...base,
-    name: kind === "settings" ? "settings" : text(name) === "" ? text(id) : text(name),
-    id: text(id),
+    name: kind === "settings" ? "settings" : textOrEmpty(name) === "" ? textOrEmpty(id) : textOrEmpty(name),
+    id: textOrEmpty(id),
     spec: withoutNulls(shown, HEAD),
   };
 }

@@ -1,7 +1,6 @@
 // What `dragoman top` shows, computed from two readings of a gateway: rates, shares and quantiles of the time between
 // them, and the state of the later one.
-import type { Json, JsonObject } from "../../core/json.ts";
-import { isObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { Exposition, Sample } from "./exposition.ts";
 
 export interface Reading {
@@ -91,7 +90,7 @@ export function figuresOf(before: Reading, after: Reading) {
   const { standing } = after;
   const status = standing["status"];
   return {
-    version: text(standing["version"]),
+    version: textOrEmpty(standing["version"]),
     status: typeof status === "string" ? status : "unknown",
     reason: typeof standing["reason"] === "string" ? standing["reason"] : null,
     uptime_s: of.now("process_uptime_seconds"),
@@ -163,7 +162,7 @@ function targetsOf(of: Between, standing: JsonObject) {
   const byName = new Map(
     (Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : [])
       .filter(isObject)
-      .map((target) => [text(target["target"]), target]),
+      .map((target) => [textOrEmpty(target["target"]), target]),
   );
   const names = new Map(
     of
@@ -184,7 +183,7 @@ function targetsOf(of: Between, standing: JsonObject) {
       return {
         target,
         /** `unknown` when only the calls of the target are known. */
-        state: known === undefined ? "unknown" : text(known["state"]),
+        state: known === undefined ? "unknown" : textOrEmpty(known["state"]),
         calls: of.rate("dragoman_calls_total", own),
         failed: of.rate("dragoman_calls_total", (labels) => own(labels) && (labels["status"] ?? "") >= "500"),
         tokens: of.rate("dragoman_tokens_total", own),
@@ -223,8 +222,4 @@ function integrationsOf(of: Between) {
       shed_in_all: of.now("dragoman_integration_shed_total", own),
     };
   });
-}
-
-function text(value: Json | undefined): string {
-  return typeof value === "string" ? value : "";
 }

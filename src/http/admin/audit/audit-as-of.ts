@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
 import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
-import type { Json, JsonObject } from "../../../core/json.ts";
+import { type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
 import { conflict, invalidRequest } from "../../../core/refusals.ts";
 import { normalizedName } from "../../../core/target.ts";
 import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
@@ -102,7 +102,7 @@ function accessIn({ users, memberships, tokens }: EarlierIdentities, wanted: Wan
     users: users
       .map(({ id, value }) => ({
         id,
-        name: textOf(value["name"]),
+        name: textOrEmpty(value["name"]),
         operator: value["operator"] === true,
         companyLogin: value["login"] != null,
         roles: rolesOf(id),
@@ -150,7 +150,7 @@ function tokenOf(
   const isPersonal = value["kind"] === "personal";
   return {
     id,
-    name: textOf(value["name"]),
+    name: textOrEmpty(value["name"]),
     kind: isPersonal ? "personal" : "project",
     projectId,
     userId,
@@ -160,10 +160,9 @@ function tokenOf(
     routes: textsOf(value["routes"]),
     tools: textsOf(value["tools"]),
     ip: textsOf(value["ip"]),
-    expiresAtMs: Date.parse(textOf(value["expires_at"])),
+    expiresAtMs: Date.parse(textOrEmpty(value["expires_at"])),
   };
 }
 
-const textOf = (value: Json | undefined): string => (typeof value === "string" ? value : "");
 const textsOf = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter((one): one is string => typeof one === "string") : [];
