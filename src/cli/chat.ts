@@ -1,6 +1,6 @@
 // `dragoman chat`: one chat call to a running gateway, as any client makes it, with its answer as text, as JSON, or part by part.
 import type { Environment } from "../config/environment.ts";
-import { isObject, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn } from "../core/json.ts";
 import { parseBoundedJson } from "../wire/json/json.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { type GatewayFlags, openAdminClient } from "./admin/client.ts";
@@ -37,7 +37,7 @@ export async function chat(message: string | undefined, flags: ChatFlags, enviro
 }
 
 function withMessage(given: JsonObject, message: string | undefined, model: string | undefined): JsonObject {
-  const before = Array.isArray(given["messages"]) ? (given["messages"] as readonly Json[]) : [];
+  const before = listIn(given["messages"]);
   return {
     ...given,
     ...(model !== undefined && { model }),

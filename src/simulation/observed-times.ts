@@ -27,9 +27,7 @@ export function observedTimes(calls: readonly RecordedCall[]) {
     for (const attempt of attempts) {
       const times = attempt.code === null ? timesOf(attempt) : null;
       if (times === null) continue;
-      const target = targetOf(attempt);
-      const lists = byTarget.get(target) ?? { streamed: [], whole: [] };
-      byTarget.set(target, lists);
+      const lists = byTarget.getOrInsertComputed(targetOf(attempt), () => ({ streamed: [], whole: [] }));
       lists[stream ? "streamed" : "whole"].push(times);
     }
   return {

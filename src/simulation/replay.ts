@@ -119,9 +119,7 @@ export function replay(input: ReplayInput): Replay {
   const results: ReplayedCall[] = [];
   const startMs = calls[0]?.timeMs ?? 0;
   calls.forEach((recorded, number) => {
-    const key = kindKey(recorded);
-    const kind = kinds.get(key) ?? kindOf(recorded, input);
-    kinds.set(key, kind);
+    const kind = kinds.getOrInsertComputed(kindKey(recorded), () => kindOf(recorded, input));
     const call = "code" in kind ? kind : playableCall(recorded, { number, kind, startMs, ...input });
     if ("code" in call) results[number] = refusedCall(call);
     else playable.push(call);

@@ -50,11 +50,8 @@ export interface CourseInput {
 export function createCourses({ timesOf, isTooLong = () => false, faults, random }: CourseInput) {
   const numbered = faults.map((fault, number) => ({ ...fault, number }));
   const faultsByTarget = new Map<string, readonly NumberedFault[]>();
-  const faultsOf = (name: string): readonly NumberedFault[] => {
-    const known = faultsByTarget.get(name) ?? numbered.filter(({ target }) => concerns(target, name));
-    faultsByTarget.set(name, known);
-    return known;
-  };
+  const faultsOf = (name: string): readonly NumberedFault[] =>
+    faultsByTarget.getOrInsertComputed(name, () => numbered.filter(({ target }) => concerns(target, name)));
   return {
     of(resolved: Resolved, name: string, call: SimulatedCall, startMs: number): Course {
       const { isStream } = call;

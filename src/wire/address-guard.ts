@@ -13,6 +13,7 @@ import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { GatewayError } from "../core/errors.ts";
+import { messageOf } from "../core/thrown.ts";
 import { parseIpAddress, rangesOf } from "./ip-range.ts";
 
 /**
@@ -127,7 +128,7 @@ async function resolveHost(host: string, options: AddressOptions): Promise<reado
   try {
     return await withTimeout((options.resolve ?? systemLookup)(host), timeoutMs, late);
   } catch (thrown) {
-    throw unresolved(options, `${host}: ${thrown instanceof Error ? thrown.message : String(thrown)}`, thrown);
+    throw unresolved(options, `${host}: ${messageOf(thrown)}`, thrown);
   }
 }
 

@@ -1,6 +1,7 @@
 // A worker thread that answers requests sent as messages. It starts with the first request, and starts again with the
 // next request after it has ended by itself. Its program is a separate file (core/concurrency/thread-file.ts), which receives
 // ThreadRequest and sends ThreadReply. The owner of the thread chooses the errors that requests fail with.
+import { messageOf } from "../core/thrown.ts";
 import { type Transferable, Worker } from "node:worker_threads";
 
 export interface ThreadRequest {
@@ -118,7 +119,7 @@ export class RequestThread<Method extends string> {
       this.#pending.clear();
       for (const { reject } of lost) reject(this.#options.ended(why));
     };
-    worker.on("error", (error) => ended(`: ${error instanceof Error ? error.message : String(error)}`));
+    worker.on("error", (error) => ended(`: ${messageOf(error)}`));
     worker.on("exit", () => ended(""));
     return worker;
   }

@@ -1,6 +1,6 @@
 // What `dragoman top` shows, computed from two readings of a gateway: rates, shares and quantiles of the time between
 // them, and the state of the later one.
-import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
+import { type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { Exposition, Sample } from "./exposition.ts";
 
 export interface Reading {
@@ -159,11 +159,7 @@ function routesOf(of: Between) {
 }
 
 function targetsOf(of: Between, standing: JsonObject) {
-  const byName = new Map(
-    (Array.isArray(standing["targets"]) ? (standing["targets"] as readonly Json[]) : [])
-      .filter(isObject)
-      .map((target) => [textOrEmpty(target["target"]), target]),
-  );
+  const byName = new Map(objectsIn(standing["targets"]).map((target) => [textOrEmpty(target["target"]), target]));
   const names = new Map(
     of
       .samples("dragoman_calls_total")

@@ -37,8 +37,7 @@ export function webhookSlots() {
     },
     /** Returns the function that ends the delivery. `isDelivered` says whether the receiver accepted it. */
     take({ id, tenantId }: Webhook): (isDelivered: boolean) => void {
-      const receiver = receivers.get(id) ?? { inFlight: 0, isFailing: false, turn: 0 };
-      receivers.set(id, receiver);
+      const receiver = receivers.getOrInsertComputed(id, () => ({ inFlight: 0, isFailing: false, turn: 0 }));
       receiver.inFlight += 1;
       receiver.turn = ++turns;
       changeCount(tenants, tenantId, 1);

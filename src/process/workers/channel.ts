@@ -3,6 +3,7 @@
 // The messages that each side takes are in messages.ts.
 import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
+import { messageOf } from "../../core/thrown.ts";
 import { FrameReader, frameOf, type Message } from "./frames.ts";
 
 /**
@@ -274,7 +275,7 @@ function errorBody(fault: unknown): { readonly message: string; readonly code: s
   const { kind, code } = (fault ?? {}) as { readonly kind?: unknown; readonly code?: unknown };
   const named = kind ?? code;
   return {
-    message: fault instanceof Error ? fault.message : String(fault),
+    message: messageOf(fault),
     code: typeof named === "string" ? named : null,
   };
 }

@@ -2,7 +2,7 @@
 // Blocks come one after another, each with a start, deltas and a stop; then message_delta gives the stop reason.
 // Unknown events, blocks and deltas are ignored, as the vendor asks.
 import type { ChatAnswer, ChatChunk } from "../../core/chat.ts";
-import { isObject, isSet, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { answerToolOf } from "../claude/json-output.ts";
 import { redactedDetail, thinkingDetail } from "../conversation/signed-thinking.ts";
@@ -191,12 +191,7 @@ class MessageStream implements StreamDecoder {
   #openBlock(start: JsonObject): readonly ChatChunk[] {
     switch (start["type"]) {
       case "text": {
-        const { citations } = start;
-        this.#block = {
-          kind: "text",
-          start: this.#chunks.textLength,
-          citations: Array.isArray(citations) ? [...(citations as readonly Json[])] : [],
-        };
+        this.#block = { kind: "text", start: this.#chunks.textLength, citations: [...listIn(start["citations"])] };
         return this.#chunks.text(textOrEmpty(start["text"]));
       }
       case "thinking":

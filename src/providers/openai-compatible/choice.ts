@@ -1,7 +1,7 @@
 // Corrects in place what OpenAI-compatible servers write differently inside a choice. Non-streaming answers and chunks
 // share all of it. The nulls, ids, indexes and roles that the schema of an answer requires are not added here, but when
 // the client's answer is written.
-import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { StreamError } from "../interface/upstream-failure.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { finishReasonOf, type FinishReasonTable } from "./finish-reasons.ts";
@@ -169,13 +169,10 @@ export function patchLogprobs(choice: OwnObject): void {
 
 function entries(list: Json | undefined): Json {
   if (!Array.isArray(list)) return null;
-  return (list as readonly Json[]).filter(isObject).map((entry) => {
-    const alternatives = entry["top_logprobs"];
-    return {
-      ...tokenOf(entry),
-      top_logprobs: Array.isArray(alternatives) ? (alternatives as readonly Json[]).filter(isObject).map(tokenOf) : [],
-    };
-  });
+  return objectsIn(list).map((entry) => ({
+    ...tokenOf(entry),
+    top_logprobs: objectsIn(entry["top_logprobs"]).map(tokenOf),
+  }));
 }
 
 function tokenOf(entry: JsonObject): JsonObject {

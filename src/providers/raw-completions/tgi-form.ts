@@ -179,7 +179,7 @@ function logprobsOf(tokens: Json | undefined, tops: Json | undefined, most: numb
   return {
     content: entries.map(([token, others]) => ({
       ...tokenOf(token),
-      top_logprobs: Array.isArray(others) ? (others as readonly Json[]).slice(0, most).map(tokenOf) : [],
+      top_logprobs: listIn(others).slice(0, most).map(tokenOf),
     })),
     refusal: null,
   };

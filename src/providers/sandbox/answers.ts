@@ -72,11 +72,8 @@ function planned({ calls, called, results }: Plan, request: SandboxRequest): San
   const said = bounded(`I call ${calls.map(({ name }) => name).join(" and ")}.`, request);
   if (said.finish === "length") return said;
   const samples = new Map<string, string>();
-  const sampleFor = (name: string): string => {
-    const made = samples.get(name) ?? sampleOfTool(offeredIn(request).find((tool) => tool["name"] === name)!);
-    samples.set(name, made);
-    return made;
-  };
+  const sampleFor = (name: string): string =>
+    samples.getOrInsertComputed(name, () => sampleOfTool(offeredIn(request).find((tool) => tool["name"] === name)!));
   let room = roomIn(request);
   const made = calls.map(({ name, args }, index) => {
     const fitting = withinRoom(args ?? sampleFor(name), room);

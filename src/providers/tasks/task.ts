@@ -1,7 +1,7 @@
 // What encoders and decoders of tasks have in common: a request has one message for each input, and what the operation
 // remembers of the inputs.
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, mergeObjects, textOrEmpty } from "../../core/json.ts";
+import { isObject, type Json, jsonIn, type JsonObject, mergeObjects, textOrEmpty } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
@@ -66,11 +66,9 @@ export function taskRequest(
  * Infinity are no JSON.
  */
 export function parseNumbers(body: string): Json {
-  try {
-    return JSON.parse(body) as Json;
-  } catch {
-    throw new MalformedAnswer(`The provider's answer is ${describeText(body)}, not JSON.`);
-  }
+  const value = jsonIn(body);
+  if (value === undefined) throw new MalformedAnswer(`The provider's answer is ${describeText(body)}, not JSON.`);
+  return value;
 }
 
 /**

@@ -1,7 +1,7 @@
 // A chain of the audit log as a file: JSON Lines with a head, the links, and an end that is signed. The file can be checked
 // without the gateway; docs/audit.md describes it for other programs.
 import { createHash } from "node:crypto";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, jsonIn, type JsonObject } from "../../core/json.ts";
 import { CHAIN_START, ChainCheck, type ChainHead, type ChainLink } from "./audit-chain.ts";
 import { type AuditSigner, isSignedBy } from "./audit-signature.ts";
 import type { ChainReader } from "../reader.ts";
@@ -140,12 +140,8 @@ export async function checkedExport(lines: AsyncIterable<string>) {
 }
 
 function objectIn(text: string, line: number | "last"): JsonObject {
-  try {
-    const value = JSON.parse(text) as Json;
-    if (isObject(value)) return value;
-  } catch {
-    // said below
-  }
+  const value = jsonIn(text);
+  if (isObject(value)) return value;
   throw new Error(`The ${line === "last" ? "last line" : `line ${line}`} of the export is no JSON object.`);
 }
 

@@ -1,6 +1,7 @@
 // Pages by a stable key: the cursor is the key of the last returned row, so rows that are added or removed meanwhile do
 // not shift the pages.
 import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
+import { jsonIn } from "../../core/json.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { toInteger } from "./columns.ts";
 import { StoreError } from "../store-error.ts";
@@ -115,12 +116,7 @@ export async function readFirst<Row, T>(
 function parsedCursor(cursor: string, key: ListKey): readonly KeyPart[] {
   const refused = new StoreError("invalid", "The cursor is not from this list.");
   if (cursor.length > 4096) throw refused;
-  let parts: unknown;
-  try {
-    parts = JSON.parse(Buffer.from(cursor, "base64url").toString("utf8"));
-  } catch {
-    throw refused;
-  }
+  const parts = jsonIn(Buffer.from(cursor, "base64url").toString("utf8"));
   if (!Array.isArray(parts) || parts[0] !== key.list || parts.length !== key.columns.length + 1) throw refused;
   return key.columns.map(([, type], index) => {
     const part: unknown = parts[index + 1];

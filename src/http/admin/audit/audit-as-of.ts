@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
 import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
-import { type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
+import { isText, type Json, type JsonObject, listIn, textOrEmpty } from "../../../core/json.ts";
 import { conflict, invalidRequest } from "../../../core/refusals.ts";
 import { normalizedName } from "../../../core/target.ts";
 import type { EarlierIdentities, EarlierIdentity } from "../../../store/audit/audit-as-of.ts";
@@ -164,5 +164,4 @@ function tokenOf(
   };
 }
 
-const textsOf = (value: Json | undefined): readonly string[] =>
-  Array.isArray(value) ? (value as readonly Json[]).filter((one): one is string => typeof one === "string") : [];
+const textsOf = (value: Json | undefined): readonly string[] => listIn(value).filter(isText);

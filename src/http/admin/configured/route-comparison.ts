@@ -137,7 +137,6 @@ function countedBy(
   calls: readonly CallSummary[],
   nameOf: (call: CallSummary) => string,
 ): Readonly<Record<string, number>> {
-  const counted = new Map<string, number>();
-  for (const call of calls) counted.set(nameOf(call), (counted.get(nameOf(call)) ?? 0) + 1);
-  return Object.fromEntries([...counted].toSorted(([, a], [, b]) => b - a));
+  const counted = Array.from(Map.groupBy(calls, nameOf), ([name, list]) => [name, list.length] as const);
+  return Object.fromEntries(counted.toSorted(([, a], [, b]) => b - a));
 }

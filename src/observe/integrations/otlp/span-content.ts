@@ -3,7 +3,7 @@
 // https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-input-messages.json
 import type { Message, ToolCall } from "../../../core/chat.ts";
 import type { CallContent, AnswerContent } from "../../../core/configured/content.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, jsonIn, type JsonObject } from "../../../core/json.ts";
 import type { Attributes } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 
@@ -80,9 +80,6 @@ function toolCallPart({ id, function: called }: ToolCall): JsonObject {
 
 /** The model wrote the arguments as text; the convention requires the parsed value. */
 function parsed(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
+  const value = jsonIn(text);
+  return value === undefined ? text : value;
 }
