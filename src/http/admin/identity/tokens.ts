@@ -157,39 +157,9 @@ function wrong(param: string, message: string): GatewayError {
   return invalidRequest(param, `${param}: ${message}`);
 }
 
-/** The tokens that a path concerns. */
-interface TokenPath {
-  readonly reach: "tenant" | "project";
-  readonly word: string;
-  readonly kind: TokenKind;
-  readonly base: string;
-}
-const ABOUT = { tag: "tokens" };
 const tokenFilters = { search, state: z.enum(STATES).optional() };
 
 const FILTERS = { project: tokenFilters, tenant: { ...tokenFilters, user_id: chosenId.optional() } } as const;
-
-function listOfTokens({ reach, word, kind, base }: TokenPath, calls: AdminCalls | null): AdminOperation {
-  const filters = FILTERS[reach];
-  return reading({
-    ...ABOUT,
-    id: `list${word}Tokens`,
-    path: base,
-    summary:
-      reach === "tenant"
-        ? "List the personal tokens of the tenant's users, the newest first"
-        : "List the tokens of a project, the newest first",
-    query: z.strictObject({ ...pageQuery, ...filters }),
-    answer: listOf(listedToken, `${word}TokenList`),
-    run: async ({ place, query, nowMs }, store) => {
-      const filter = { kind, ...scopeOf(place!), ...askedBy(filters, query) };
-      const page = await store.listTokens(pageOf(query), filter);
-      const ids = page.data.map(({ id }) => id);
-      const lastUse = await lastUses(place!.tenantId, ids, calls);
-      return { body: listed(page, (one) => ({ ...shownToken(one, nowMs), ...lastUse(one.id) })) };
-    },
-  });
-}
 
 /** What is known of the last use of tokens, from the calls that are kept: no call writes it down. */
 async function lastUses(
@@ -200,22 +170,6 @@ async function lastUses(
   const uses = (await calls?.lastUses(tenantId, ids)) ?? [];
   const lastMs = new Map(uses.map(({ tokenId, timeMs }) => [tokenId, timeMs]));
   return (id) => ({ last_used_at: isoOrNull(lastMs.get(id) ?? null) });
-}
-
-function creation({ reach, word, base, kind }: TokenPath): AdminOperation {
-  return writing({
-    ...ABOUT,
-    method: "post",
-    id: `create${word}Token`,
-    path: base,
-    summary: `Create a ${kind} token; the response shows it this once`,
-    body: reach === "tenant" ? newPersonalToken : newProjectToken,
-    answer: issuedToken,
-    run: async (call, writer) => {
-      const request = await permittedRequest(call, writer);
-      return await issued(call, writer, 201, () => createToken(writer, request, call.nowMs));
-    },
-  });
 }
 
 /** The body of a request for a new token. */
@@ -242,106 +196,122 @@ export async function permittedRequest(
   };
 }
 
-function oneToken({ word, base, kind }: TokenPath, calls: AdminCalls | null): AdminOperation {
-  return reading({
-    ...ABOUT,
-    id: `read${word}Token`,
-    path: `${base}/{id}`,
-    summary: `One ${kind} token`,
-    answer: listedToken,
-    run: async (call, store) => {
-      const one = await requireToken(call, store);
-      const shown = answer(one, call);
-      const lastUse = await lastUses(one.tenantId, [one.id], calls);
-      return { ...shown, body: { ...(shown.body as JsonObject), ...lastUse(one.id) } };
-    },
-  });
-}
-
-function changeOfToken({ word, base, kind }: TokenPath): AdminOperation {
-  return writing({
-    ...ABOUT,
-    method: "patch",
-    id: `update${word}Token`,
-    path: `${base}/{id}`,
-    summary: `Change the name and the restrictions of a ${kind} token`,
-    body: tokenChange,
-    answer: token,
-    run: async (call, writer) => {
-      const current = await requireToken(call, writer);
-      await requireWithin(call, writer, current);
-      requireEtag(call.ifMatch, current);
-      const { body } = call;
-      const changed = { name: body.name ?? current.name, ...rightsIn(body, current) };
-      await requireWithin(call, writer, { ...current, ...changed });
-      return answer(await writer.changeToken(current.id, (now) => ({ ...now, ...changed })), call);
-    },
-  });
-}
-
-function rotationOfToken({ word, base, kind }: TokenPath): AdminOperation {
-  return writing({
-    ...ABOUT,
-    method: "post",
-    id: `rotate${word}Token`,
-    path: `${base}/{id}/rotate`,
-    summary: `Rotate a ${kind} token: a new secret and expiry; the old secret stays valid for a while`,
-    body: rotation,
-    bodyOptional: true,
-    answer: issuedToken,
-    run: async (call, writer) => {
-      const current = await requireToken(call, writer);
-      await requireWithin(call, writer, current);
-      // the secret gives the permissions, as when the token was made
-      if (current.permissions.length > 0) requireRecentLogin(call.session, call.nowMs);
-      requireEtag(call.ifMatch, current);
-      if (current.revokedAtMs !== null)
-        throw conflict("The access token is revoked, which cannot be undone. Create a new one.");
-      const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
-      requireLifetimeWithin(call, expires);
-      const options = {
-        overlapMs: minutes == null ? null : minutes * 60_000,
-        expiresInDays: expires ?? null,
-        endsByMs: endOfTokensMadeBy(call.caller),
-        mostLive: call.snapshot.limits.maxLiveTokens,
-      };
-      return await issued(call, writer, 200, () => rotateToken(writer, current.id, options, call.nowMs));
-    },
-  });
-}
-
-function revocation({ word, base, kind }: TokenPath): AdminOperation {
-  return writing({
-    ...ABOUT,
-    method: "post",
-    id: `revoke${word}Token`,
-    path: `${base}/{id}/revoke`,
-    summary: `Revoke a ${kind} token at once; this cannot be undone`,
-    answer: token,
-    run: async (call, writer) => {
-      const current = await requireToken(call, writer);
-      if (current.userId !== null) await requireWithin(call, writer, { ...current, permissions: [] });
-      requireEtag(call.ifMatch, current);
-      if (current.id === call.caller.token.id)
-        throw conflict("An access token cannot revoke itself. Rotate it, or revoke it with another token.");
-      return answer(
-        await writer.changeToken(current.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
-        call,
-      );
-    },
-  });
-}
-
 function operationsOf(reach: "tenant" | "project", calls: AdminCalls | null): readonly AdminOperation[] {
-  const { name: word, base } = PLACES[reach];
-  const of: TokenPath = { reach, word, kind: reach === "tenant" ? "personal" : "project", base: `${base}/tokens` };
+  const { name: word, base: placeBase } = PLACES[reach];
+  const base = `${placeBase}/tokens`;
+  const kind: TokenKind = reach === "tenant" ? "personal" : "project";
+  const tag = "tokens";
+  const filters = FILTERS[reach];
   return [
-    listOfTokens(of, calls),
-    creation(of),
-    oneToken(of, calls),
-    changeOfToken(of),
-    rotationOfToken(of),
-    revocation(of),
+    reading({
+      tag,
+      id: `list${word}Tokens`,
+      path: base,
+      summary:
+        reach === "tenant"
+          ? "List the personal tokens of the tenant's users, the newest first"
+          : "List the tokens of a project, the newest first",
+      query: z.strictObject({ ...pageQuery, ...filters }),
+      answer: listOf(listedToken, `${word}TokenList`),
+      run: async ({ place, query, nowMs }, store) => {
+        const filter = { kind, ...scopeOf(place!), ...askedBy(filters, query) };
+        const page = await store.listTokens(pageOf(query), filter);
+        const ids = page.data.map(({ id }) => id);
+        const lastUse = await lastUses(place!.tenantId, ids, calls);
+        return { body: listed(page, (one) => ({ ...shownToken(one, nowMs), ...lastUse(one.id) })) };
+      },
+    }),
+    writing({
+      tag,
+      method: "post",
+      id: `create${word}Token`,
+      path: base,
+      summary: `Create a ${kind} token; the response shows it this once`,
+      body: reach === "tenant" ? newPersonalToken : newProjectToken,
+      answer: issuedToken,
+      run: async (call, writer) => {
+        const request = await permittedRequest(call, writer);
+        return await issued(call, writer, 201, () => createToken(writer, request, call.nowMs));
+      },
+    }),
+    reading({
+      tag,
+      id: `read${word}Token`,
+      path: `${base}/{id}`,
+      summary: `One ${kind} token`,
+      answer: listedToken,
+      run: async (call, store) => {
+        const one = await requireToken(call, store);
+        const shown = answer(one, call);
+        const lastUse = await lastUses(one.tenantId, [one.id], calls);
+        return { ...shown, body: { ...(shown.body as JsonObject), ...lastUse(one.id) } };
+      },
+    }),
+    writing({
+      tag,
+      method: "patch",
+      id: `update${word}Token`,
+      path: `${base}/{id}`,
+      summary: `Change the name and the restrictions of a ${kind} token`,
+      body: tokenChange,
+      answer: token,
+      run: async (call, writer) => {
+        const current = await requireToken(call, writer);
+        await requireWithin(call, writer, current);
+        requireEtag(call.ifMatch, current);
+        const { body } = call;
+        const changed = { name: body.name ?? current.name, ...rightsIn(body, current) };
+        await requireWithin(call, writer, { ...current, ...changed });
+        return answer(await writer.changeToken(current.id, (now) => ({ ...now, ...changed })), call);
+      },
+    }),
+    writing({
+      tag,
+      method: "post",
+      id: `rotate${word}Token`,
+      path: `${base}/{id}/rotate`,
+      summary: `Rotate a ${kind} token: a new secret and expiry; the old secret stays valid for a while`,
+      body: rotation,
+      bodyOptional: true,
+      answer: issuedToken,
+      run: async (call, writer) => {
+        const current = await requireToken(call, writer);
+        await requireWithin(call, writer, current);
+        // the secret gives the permissions, as when the token was made
+        if (current.permissions.length > 0) requireRecentLogin(call.session, call.nowMs);
+        requireEtag(call.ifMatch, current);
+        if (current.revokedAtMs !== null)
+          throw conflict("The access token is revoked, which cannot be undone. Create a new one.");
+        const { overlap_minutes: minutes, expires_in_days: expires } = call.body;
+        requireLifetimeWithin(call, expires);
+        const options = {
+          overlapMs: minutes == null ? null : minutes * 60_000,
+          expiresInDays: expires ?? null,
+          endsByMs: endOfTokensMadeBy(call.caller),
+          mostLive: call.snapshot.limits.maxLiveTokens,
+        };
+        return await issued(call, writer, 200, () => rotateToken(writer, current.id, options, call.nowMs));
+      },
+    }),
+    writing({
+      tag,
+      method: "post",
+      id: `revoke${word}Token`,
+      path: `${base}/{id}/revoke`,
+      summary: `Revoke a ${kind} token at once; this cannot be undone`,
+      answer: token,
+      run: async (call, writer) => {
+        const current = await requireToken(call, writer);
+        if (current.userId !== null) await requireWithin(call, writer, { ...current, permissions: [] });
+        requireEtag(call.ifMatch, current);
+        if (current.id === call.caller.token.id)
+          throw conflict("An access token cannot revoke itself. Rotate it, or revoke it with another token.");
+        return answer(
+          await writer.changeToken(current.id, (now) => ({ ...now, revokedAtMs: now.revokedAtMs ?? call.nowMs })),
+          call,
+        );
+      },
+    }),
   ];
 }
 
