@@ -205,7 +205,8 @@ function orRefusal<T>(route: string, { snapshot, principal }: Kind["place"], pre
     if (!(thrown instanceof GatewayError)) throw thrown;
     // a route with one target refuses what that target does not take
     const targets = routesFor(snapshot, principal).get(route)?.targets ?? [];
-    return refusalOf(targets.length === 1 ? targets[0]!.name : null, thrown);
+    const { code, param, message } = thrown;
+    return { target: targets.length === 1 ? targets[0]!.name : null, code, param, message };
   }
 }
 
@@ -255,13 +256,6 @@ function preparedAlone(
     principal: recordedPrincipal(call, tenantId, tokens, unknown),
   };
   return preparedCall(own, { ...place, facts: { ...factsOf(call), recorded } });
-}
-
-function refusalOf(
-  target: string | null,
-  { code, param, message }: Pick<Refusal, "code" | "param" | "message">,
-): Refusal {
-  return { target, code, param, message };
 }
 
 const UNANSWERED = { target: null, attempts: 0, tooLongAt: [], firstContentMs: null, totalMs: null, cost: null };
@@ -321,8 +315,10 @@ function replayedCall(
   { attempts, winner, code, endedMs, call }: CallTrace,
   { kind, shared, recorded }: Playable,
 ): ReplayedCall {
-  const refusals = attempts.flatMap(({ target, ending, code: why, refusal }) =>
-    ending === "refused" && refusal !== null ? [refusalOf(target, { code: why!, ...messageOf(refusal) })] : [],
+  const refusals = attempts.flatMap(({ target, ending, code: why, refusal }): readonly Refusal[] =>
+    ending === "refused" && refusal !== null
+      ? [{ target, code: why!, param: refusal.param, message: refusal.message }]
+      : [],
   );
   const sent = attempts.filter(({ ending }) => ending !== "refused" && ending !== "shed");
   const answered = code === null ? winner : null;
@@ -338,8 +334,6 @@ function replayedCall(
     cost: candidate === null ? null : costAt(candidate, kind, recorded),
   };
 }
-
-const messageOf = ({ message, param }: Pick<Refusal, "message" | "param">) => ({ message, param });
 
 /** What the recorded usage costs at this target. */
 function costAt(candidate: RouteCandidate, { prices }: Kind, { usage }: RecordedCall): CallCost | null {

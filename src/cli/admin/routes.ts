@@ -202,11 +202,8 @@ function print(answer: JsonObject): void {
   );
   for (const { reason, calls: left } of rowsOf(answer["left_out"]))
     printLine(`left out: ${text(left)}. ${text(reason)}`);
-  for (const [title, key] of [
-    ["now", "now"],
-    ["proposed", "proposed"],
-  ] as const) {
-    const outcome = answer[key];
+  for (const title of ["now", "proposed"]) {
+    const outcome = answer[title];
     if (isObject(outcome)) printOutcome(title, outcome);
   }
   for (const { name, passed, fault } of rowsOf(answer["tests"]))

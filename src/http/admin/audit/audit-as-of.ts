@@ -52,21 +52,12 @@ const asOf = z
   })
   .meta({ id: "AccessAsOf" });
 
+const name = z.string().min(1).max(256).optional();
 const query = z.strictObject({
   at: instant.meta({ description: "The time, or a day for its beginning in UTC." }),
   project_id: chosenId.optional().meta({ description: "Only who had a role in this project, or in the whole tenant." }),
-  model: z
-    .string()
-    .min(1)
-    .max(256)
-    .optional()
-    .meta({ description: "Only tokens that were not restricted to other models." }),
-  route: z
-    .string()
-    .min(1)
-    .max(256)
-    .optional()
-    .meta({ description: "Only tokens that were not restricted to other routes." }),
+  model: name.meta({ description: "Only tokens that were not restricted to other models." }),
+  route: name.meta({ description: "Only tokens that were not restricted to other routes." }),
 });
 type Wanted = z.output<typeof query>;
 
