@@ -119,6 +119,7 @@ function facts(provider: Provider): string {
   const {
     label,
     baseUrl,
+    otherOrigins,
     docs,
     keyVariables,
     capabilities: { verified },
@@ -141,7 +142,7 @@ function facts(provider: Provider): string {
   return [
     `${label}. [The vendor's page](${docs}).`,
     "",
-    `- Address: ${inside ? "answers inside the gateway" : baseUrl === null ? "none by default; configure `base_url`" : code(baseUrl)}`,
+    `- Address: ${inside ? "answers inside the gateway" : baseUrl === null ? "none by default; configure `base_url`" : code(baseUrl)}${otherOrigins === undefined ? "" : `; a \`base_url\` whose origin matches ${code(String(otherOrigins))} is the vendor's own too`}`,
     `- Key: ${keyVariables.length === 0 ? (inside ? "none needed" : "none needed; set `api_key` in the configuration if the server requires one") : keyVariables.map(code).join(" or ")}`,
     `- Checked: ${verified === "unverified" ? "no; taken from the wire format" : `${verified.date}, [source](${verified.source})`}`,
     ...(models === undefined ? [] : [`- Models: ${codeList(models.map(({ id }) => id))}`]),

@@ -23,6 +23,7 @@ export type ProviderFamily = Pick<
   | "id"
   | "label"
   | "baseUrl"
+  | "otherOrigins"
   | "baseUrlVariables"
   | "keyVariables"
   | "credentials"

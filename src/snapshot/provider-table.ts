@@ -180,11 +180,11 @@ function entryCredentials(
   else if (isOwnAddress(entry.baseUrl, family)) return [found.value];
   else if (found.value.kind === "key")
     notices.push(
-      `${place}: the key of the environment is only sent to ${family.label}'s default address; set api_key: "\${${variable}}" to send it to this one`,
+      `${place}: the key of the environment is only sent to ${family.label}'s own addresses; set api_key: "\${${variable}}" to send it to this one`,
     );
   else
     notices.push(
-      `${place}: the credential of the environment is only sent to ${family.label}'s default address; set it in the file to send it to this one`,
+      `${place}: the credential of the environment is only sent to ${family.label}'s own addresses; set it in the file to send it to this one`,
     );
   return [];
 }
@@ -214,5 +214,6 @@ function isOwnAddress(baseUrl: string | null, family: ProviderFamily): boolean {
   // A setting in the host stands for one label of it: the address of any region belongs to the provider.
   const [origin] = /^https?:\/\/[^/]+/i.exec(family.baseUrl) ?? [""];
   const labels = origin.split(/\{\w+\}/).map((part) => RegExp.escape(part));
-  return new RegExp(`^${labels.join("[a-z0-9-]+")}$`, "i").test(new URL(baseUrl).origin);
+  const given = new URL(baseUrl).origin;
+  return new RegExp(`^${labels.join("[a-z0-9-]+")}$`, "i").test(given) || family.otherOrigins?.test(given) === true;
 }

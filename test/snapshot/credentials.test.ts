@@ -416,7 +416,7 @@ describe("the destination of credentials", () => {
       expect([address, kindOf(`{base_url: '${address}'}`, AWS)]).toEqual([address, undefined]);
     expect(kindOf("{type: hills}", AWS, "mine")).toBeUndefined();
     expect(tableOf("hills: {base_url: 'https://a.example'}", AWS).notices).toEqual([
-      "providers.hills: the credential of the environment is only sent to Hills's default address; set it in the file to send it to this one",
+      "providers.hills: the credential of the environment is only sent to Hills's own addresses; set it in the file to send it to this one",
     ]);
   });
 

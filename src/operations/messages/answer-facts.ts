@@ -33,7 +33,10 @@ export function inputOf(text: string): JsonObject {
   return text.trim() === "null" ? {} : toolInput(text);
 }
 
-/** `input_tokens` excludes what was read from a cache or written to it. `output_tokens` includes the reasoning. What is not known is left out. */
+/**
+ * `input_tokens` excludes what was read from a cache or written to it. `output_tokens` includes the reasoning. What is not
+ * known is left out.
+ */
 export function messageUsage(usage: Usage): JsonObject {
   const details: JsonObject = usage.prompt_tokens_details ?? {};
   const read = countOf(details["cached_tokens"]);

@@ -65,7 +65,7 @@ export const CREDENTIAL_KEYS = {
   api_key: z.string().regex(API_KEY, PRINTABLE).optional().meta({
     title: "API key",
     description:
-      'Credential; in a configuration file best as `"${NAME}"` or `"${file:/run/secrets/name}"`. If it is not set or empty, the provider\'s environment variable is used, but only for the provider\'s own id at its default address.',
+      'Credential; in a configuration file best as `"${NAME}"` or `"${file:/run/secrets/name}"`. If it is not set or empty, the provider\'s environment variable is used, but only for the provider\'s own id at an address of the vendor.',
   }),
   api_keys: z
     .array(z.union([secret("Key", "One of the keys."), weighted]))

@@ -82,6 +82,11 @@ export interface ProviderDeclaration extends KnowledgeSource {
    * (promise 16.2); null where it takes none. Absent where no model of the provider does.
    */
   cacheMarks?(target: Target): CacheMarks | null;
+  /**
+   * Origins beside that of `baseUrl` at which the vendor serves the same API, such as those of regions. Absent where there are
+   * none.
+   */
+  readonly otherOrigins?: RegExp;
   /** True when the wire form is OpenAI's own: the provider then determines the finish reasons (promise 8.6). */
   readonly sameShape: boolean;
   /**
@@ -127,6 +132,7 @@ const DECLARED_BY_ROWS = [
   "vendor",
   "docs",
   "baseUrl",
+  "otherOrigins",
   "baseUrlVariables",
   "keyVariables",
   "credentials",

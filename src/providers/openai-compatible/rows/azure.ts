@@ -13,6 +13,13 @@ import type { OpenAICompatibleRow, ParameterRewrite, ResponsesModels } from "../
 import { openai, OPENAI_MEMBERS, OPENAI_REASONING, OPENAI_RESPONSES, FOREIGN_TO_OPENAI } from "./model-makers.ts";
 import { MISTRAL_CALL_IDS } from "./mistral.ts";
 
+/**
+ * A resource has a name in each of these domains:
+ * https://learn.microsoft.com/en-us/azure/ai-services/cognitive-services-custom-subdomains,
+ * https://learn.microsoft.com/en-us/azure/azure-government/compare-azure-government-global-azure
+ */
+const AZURE_ORIGINS = /^https:\/\/[a-z0-9-]+\.(openai|cognitiveservices|services\.ai)\.azure\.(com|us)$/;
+
 const DEPLOYMENTS = "/openai/deployments/";
 /** A version of the address form that names a deployment. The other form has `v1`, `preview`, or no version. */
 const DATED = /^\d{4}-/;
@@ -95,6 +102,7 @@ export const azure: OpenAICompatibleRow = {
   label: "Azure OpenAI",
   docs: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
   baseUrl: "https://{resource}.openai.azure.com",
+  otherOrigins: AZURE_ORIGINS,
   native: { responses: NATIVE_RESPONSES },
   baseUrlVariables: ["AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"],
   keyVariables: ["AZURE_OPENAI_API_KEY", "AZURE_API_KEY"],
@@ -173,6 +181,7 @@ export const azureAi: OpenAICompatibleRow = {
   label: "Azure AI Foundry",
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",
+  otherOrigins: AZURE_ORIGINS,
   native: {
     responses: NATIVE_RESPONSES,
     messages: {

@@ -75,6 +75,8 @@ const moonshot: OpenAICompatibleRow = {
   label: "Moonshot AI",
   docs: "https://platform.kimi.ai/docs/api/chat",
   baseUrl: "https://api.moonshot.ai/v1",
+  // https://platform.moonshot.cn/docs/guide/agent-support
+  otherOrigins: /^https:\/\/api\.moonshot\.cn$/,
   native: {
     messages: { path: "/anthropic/v1/messages", source: "https://platform.kimi.ai/docs/guide/agent-support" },
   },
@@ -165,6 +167,8 @@ const zai: OpenAICompatibleRow = {
   label: "Z.ai",
   docs: "https://docs.z.ai/api-reference/llm/chat-completion",
   baseUrl: "https://api.z.ai/api/paas/v4",
+  // https://docs.bigmodel.cn/cn/guide/develop/claude
+  otherOrigins: /^https:\/\/open\.bigmodel\.cn$/,
   native: {
     messages: { path: "/api/anthropic/v1/messages", source: "https://docs.z.ai/devpack/tool/claude" },
   },
@@ -243,6 +247,8 @@ const dashscope: OpenAICompatibleRow = {
   label: "Alibaba Cloud Model Studio (Qwen)",
   docs: "https://help.aliyun.com/zh/model-studio/qwen-api-via-openai-chat-completions",
   baseUrl: "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
+  // https://www.alibabacloud.com/help/en/model-studio/base-url
+  otherOrigins: /^https:\/\/(dashscope(-us)?|cn-hongkong\.dashscope|[a-z0-9-]+\.[a-z0-9-]+\.maas)\.aliyuncs\.com$/,
   native: {
     responses: {
       path: "responses",
@@ -348,6 +354,8 @@ const minimax: OpenAICompatibleRow = {
   label: "MiniMax",
   docs: "https://platform.minimax.io/docs/api-reference/text-chat-openai",
   baseUrl: "https://api.minimax.io/v1",
+  // https://platform.minimaxi.com/docs/api-reference/text-anthropic-api
+  otherOrigins: /^https:\/\/api\.minimaxi\.com$/,
   native: {
     messages: {
       path: "/anthropic/v1/messages",

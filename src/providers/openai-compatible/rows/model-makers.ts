@@ -126,6 +126,8 @@ export const openai: OpenAICompatibleRow = {
   label: "OpenAI",
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
+  // https://platform.openai.com/docs/guides/your-data: data residency
+  otherOrigins: /^https:\/\/[a-z]{2}\.api\.openai\.com$/,
   native: {
     responses: {
       path: "responses",
