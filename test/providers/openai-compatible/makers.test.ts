@@ -306,6 +306,10 @@ describe("what vendors refuse of a conversation", () => {
     const alternate = [user("a"), { role: "assistant", content: "b" }, user("c")];
     expect(messagesOf("perplexity", alternate)).toEqual(alternate);
   });
+  test("Moonshot gets pictures as data, because it refuses addresses", () => {
+    for (const model of ["kimi-k3", "kimi-k2.6", "moonshot-v1-8k-vision-preview"])
+      expect([...provider("moonshot").inlines(model)]).toEqual(["image_url"]);
+  });
   test("Moonshot gets no answer that says nothing, and no empty part", () => {
     const text = (words: string) => ({ type: "text", text: words });
     const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };

@@ -100,7 +100,10 @@ const moonshot: OpenAICompatibleRow = {
     reasoning_effort: native("low, high, max; cannot be combined with thinking", ["low", "high", "max"]),
     parallel_tool_calls: native("not in the vendor's schema"),
     text: native("empty parts beside others are not sent"),
+    image_url: native("base64 data or ms:// only; the gateway fetches URLs"),
   },
+  // "unsupported image url: https://...": https://platform.kimi.ai/docs/guide/use-kimi-vision-model
+  inlines: ["image_url"],
   models: [
     // a named function is refused, and required is accepted: https://github.com/UKGovernmentBEIS/inspect_ai/pull/5152
     { models: /^kimi-k3/, rewrites: { tool_choice: namedToolAlone } },
