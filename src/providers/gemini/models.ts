@@ -75,6 +75,7 @@ export function thinkingFor(
 function effortsOf(name: string): Efforts {
   if (/^gemini-(2\.5|robotics-er-1\.5)/.test(name)) return BUDGETS;
   if (name.startsWith("gemini-3-pro")) return LOW_OR_HIGH;
-  if (/^gemini-(3\.\d+-pro|pro-latest|3\.7-flash)/.test(name)) return LEVELS_FROM_LOW;
+  // Flash refuses `minimal` from 3.7 on: https://github.com/BerriAI/litellm-docs/pull/1505
+  if (/^gemini-(3\.\d+-pro|pro-latest|3\.([7-9]|\d\d)-flash(?!-lite))/.test(name)) return LEVELS_FROM_LOW;
   return LEVELS;
 }

@@ -174,6 +174,9 @@ describe("parameters", () => {
     expect(thinking("medium", "gemini-2.5-flash")).toEqual({ thinkingBudget: 8192, includeThoughts: true });
     expect(thinking("none", "gemini-2.5-flash-lite")).toEqual({ thinkingBudget: 0 });
     expect(thinking("minimal", "gemini-3-flash-preview")).toEqual({ thinkingLevel: "minimal", includeThoughts: true });
+    expect(thinking("minimal", "gemini-3.6-flash")).toEqual({ thinkingLevel: "minimal", includeThoughts: true });
+    for (const model of ["gemini-3.7-flash", "gemini-3.8-flash"])
+      expect(thinking("minimal", model)).toEqual({ thinkingLevel: "low", includeThoughts: true });
     expect(thinking("medium", "gemini-3-pro-preview")).toEqual({ thinkingLevel: "high", includeThoughts: true });
     expect(thinking("minimal", "models/gemini-3.1-pro-preview")).toEqual({
       thinkingLevel: "low",
