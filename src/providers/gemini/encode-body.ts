@@ -34,7 +34,10 @@ const RESERVED_INSIDE: Readonly<Record<string, string>> = {
   "toolConfig.functionCallingConfig.streamFunctionCallArguments": "stream",
 };
 /** Values that the gateway adds by itself, which a caller's pass-through replaces. */
-const GIVES_WAY: ReadonlySet<string> = new Set(["generationConfig.thinkingConfig.includeThoughts"]);
+const GIVES_WAY: ReadonlySet<string> = new Set([
+  "generationConfig.thinkingConfig.includeThoughts",
+  "toolConfig.includeServerSideToolInvocations",
+]);
 /** Objects that the gateway encodes too, so that a pass-through is merged into them. */
 const MERGED: ReadonlySet<string> = new Set(["generationConfig", "toolConfig"]);
 
@@ -42,14 +45,14 @@ const MERGED: ReadonlySet<string> = new Set(["generationConfig", "toolConfig"]);
 export function encodeBody(request: ChatRequest, model: string, platform: GeminiPlatform): JsonObject {
   const { params } = request;
   const { systemInstruction, contents } = encodeConversation(request.messages, { model, platform, wireName });
-  const { tools, functionCallingConfig } = encodeTools(params, model, platform);
+  const { tools, toolConfig } = encodeTools(params, model, platform);
   const generationConfig = encodeGenerationConfig(params, model);
   const serviceTier = platform.serviceTier.place === "member" ? encodeServiceTier(params.service_tier) : null;
   const body: JsonObject = {
     ...(systemInstruction !== null && { systemInstruction }),
     contents,
     ...(tools.length > 0 && { tools }),
-    ...(functionCallingConfig !== null && { toolConfig: { functionCallingConfig } }),
+    ...(toolConfig !== null && { toolConfig }),
     ...(Object.keys(generationConfig).length > 0 && { generationConfig }),
     ...(serviceTier !== null && { [platform.serviceTier.name]: serviceTier }),
   };

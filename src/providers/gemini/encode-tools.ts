@@ -3,13 +3,14 @@
 import type { ChatParams, FunctionTool } from "../../core/chat.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, unsupportedValue } from "../../core/refusals.ts";
-import { takesJsonSchema, validatesFunctionCalls } from "./models.ts";
+import { isGemini3OrLater, takesJsonSchema, validatesFunctionCalls } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
 
 export interface EncodedTools {
   readonly tools: readonly JsonObject[];
-  readonly functionCallingConfig: JsonObject | null;
+  /** `null` when there is nothing to send. */
+  readonly toolConfig: JsonObject | null;
 }
 
 /** A function's name on the wire, which has to begin with a letter or an underscore. */
@@ -34,10 +35,28 @@ export function encodeTools(params: ChatParams, model: string, platform: GeminiP
   );
   const served = (params.tools ?? []).filter((tool) => !isFunctionTool(tool)).map((tool) => googleTool(tool, platform));
   const search = params.web_search_options === undefined ? [] : [searchTool(params.web_search_options)];
+  const others = [...served, ...search];
+  const config = callingConfig(params.tool_choice, functions, model);
+  const combined = platform.combinesOnRequest && declarations.length > 0 && combines(others, model);
   return {
-    tools: [...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []), ...served, ...search],
-    functionCallingConfig: callingConfig(params.tool_choice, functions, model),
+    tools: [...(declarations.length > 0 ? [{ functionDeclarations: declarations }] : []), ...others],
+    toolConfig:
+      config === null && !combined
+        ? null
+        : {
+            ...(config !== null && { functionCallingConfig: config }),
+            ...(combined && { includeServerSideToolInvocations: true }),
+          },
   };
+}
+
+/**
+ * "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools with Function calling." Only the
+ * client acts on computer use. https://ai.google.dev/gemini-api/docs/tool-combination,
+ * https://github.com/ag2ai/ag2/pull/3145
+ */
+function combines(others: readonly JsonObject[], model: string): boolean {
+  return isGemini3OrLater(model) && others.some((tool) => tool["computerUse"] === undefined);
 }
 
 function isFunctionTool(tool: JsonObject): tool is FunctionTool {

@@ -13,6 +13,11 @@ export interface GeminiPlatform {
   readonly filesApi: string | null;
   /** Whether the platform refuses `fileData` without a media type. */
   readonly demandsMediaType: boolean;
+  /**
+   * Whether the platform has `includeServerSideToolInvocations`, without which it refuses functions beside tools that
+   * Google runs.
+   */
+  readonly combinesOnRequest: boolean;
   /** Where the tier is sent: in a member of the body or in a header. */
   readonly serviceTier: { readonly place: "member" | "header"; readonly name: string };
 }
@@ -31,6 +36,7 @@ export const AI_STUDIO: GeminiPlatform = {
   },
   filesApi: "https://generativelanguage.googleapis.com/v1beta/",
   demandsMediaType: false,
+  combinesOnRequest: true,
   serviceTier: { place: "member", name: "serviceTier" },
 };
 

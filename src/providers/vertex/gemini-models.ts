@@ -34,6 +34,8 @@ const VERTEX: GeminiPlatform = {
   },
   filesApi: null,
   demandsMediaType: true,
+  // "Cannot find field": https://github.com/vercel/ai/issues/14655
+  combinesOnRequest: false,
   serviceTier: { place: "header", name: "x-vertex-ai-llm-shared-request-type" },
 };
 

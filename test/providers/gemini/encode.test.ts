@@ -273,6 +273,21 @@ describe("tools", () => {
     ]);
     expect(gemini.dialect.tools).toContain("google_search");
   });
+  test("from Gemini 3 on, the vendor is asked to combine functions with tools that it runs", () => {
+    const config = (fields: JsonObject, model = "gemini-3-flash-preview"): unknown => bodyOf(fields, model).toolConfig;
+    const combined = { includeServerSideToolInvocations: true };
+    const both = { tools: [cityTool], web_search_options: {} };
+    expect(config(both)).toEqual(combined);
+    expect(config({ tools: [cityTool, { type: "url_context" }], tool_choice: "required" })).toEqual({
+      functionCallingConfig: { mode: "ANY" },
+      ...combined,
+    });
+    const refusing = { includeServerSideToolInvocations: false };
+    expect(config({ ...both, toolConfig: refusing })).toEqual(refusing);
+    for (const alone of [{ tools: [cityTool] }, { web_search_options: {} }]) expect(config(alone)).toBeUndefined();
+    expect(config({ tools: [cityTool, { type: "computer_use" }] })).toBeUndefined();
+    expect(config(both, "gemini-2.5-flash")).toBeUndefined();
+  });
   test("tool_choice becomes a mode", () => {
     const mode = (tool_choice: unknown, tools = [cityTool]): unknown =>
       bodyOf({ tools, tool_choice: tool_choice as string }).toolConfig?.["functionCallingConfig"];

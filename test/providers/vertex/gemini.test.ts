@@ -58,6 +58,9 @@ describe("files", () => {
 });
 
 describe("tools and parameters", () => {
+  test("functions stand beside Google's own tools without the member that only AI Studio has", () => {
+    expect(bodyOf(MODEL, { tools: [WEATHER], web_search_options: {} })["toolConfig"]).toBeUndefined();
+  });
   test("Google's own tools are those of Vertex", () => {
     expect(bodyOf(MODEL, { tools: [WEATHER, { type: "enterprise_web_search" }] })["tools"]).toEqual([
       { functionDeclarations: [{ name: "weather", parametersJsonSchema: WEATHER.function.parameters }] },
