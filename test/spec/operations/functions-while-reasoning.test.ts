@@ -69,6 +69,13 @@ describe("[d12.13] which conversations", () => {
     const response = await stub.chat({ model: `openai:${model}`, messages: [ASK], tools: TOOLS, ...more });
     expect([response.status, pathsOf(stub)]).toEqual([200, [path]]);
   });
+  test("the effort max is asked for by the Responses API without tools too", async () => {
+    const stub = gateway();
+    for (const model of ["gpt-5.6", "gpt-6-astra", "gpt-5.2"])
+      await stub.chat({ model: `openai:${model}`, messages: [ASK], ...effort("max") });
+    expect(pathsOf(stub)).toEqual([BY_RESPONSES, BY_RESPONSES, CHAT]);
+    expect(bodyOf(stub)["reasoning"]).toEqual({ effort: "max" });
+  });
   test("without tools, chat completions are asked", async () => {
     const stub = gateway();
     await stub.chat({ model: "openai:gpt-5.6", messages: [ASK], reasoning_effort: "high" });

@@ -80,14 +80,16 @@ const REASONS_WHEN_ASKED = /^(ft:)?gpt-5\.4(?!\d)(?!.*-(chat|pro|codex))/;
  * "Function tools with reasoning_effort are not supported for gpt-5.6-sol in /v1/chat/completions. To use function tools, use
  * /v1/responses or set reasoning_effort to 'none'." GPT-5.4 is refused only with an effort
  * (https://developers.openai.com/api/docs/guides/latest-model: its default is `none`), later models also without one:
- * https://github.com/BerriAI/litellm/pull/34569
+ * https://github.com/BerriAI/litellm/pull/34569. Of the efforts, `max` is for the Responses API alone:
+ * https://github.com/BerriAI/litellm-docs/pull/1173, https://github.com/mnfst/modelparams.dev/pull/236
  */
-const FUNCTIONS_WHILE_REASONING: ResponsesModels["needed"] = {
-  note: "From GPT-5.4 on, chat completions refuse tools while the model reasons. Such a conversation is asked for by the Responses API, unless `reasoning_effort` is `none`, which is the default of GPT-5.4 but not of later models. It takes the parameters of models that speak the Responses API alone. At an address that is not the vendor's, the Responses API is asked only where `native` of the provider's entry names `responses`.",
+const CHAT_REFUSES: ResponsesModels["needed"] = {
+  note: "From GPT-5.4 on, chat completions refuse tools while the model reasons. Such a conversation is asked for by the Responses API, unless `reasoning_effort` is `none`, which is the default of GPT-5.4 but not of later models. They also refuse the effort `max`, with which models from GPT-5.5 on are asked in the same way. Such a conversation takes the parameters of models that speak the Responses API alone. At an address that is not the vendor's, the Responses API is asked only where `native` of the provider's entry names `responses`.",
   source: "https://github.com/openai/openai-openapi/issues/541",
   isNeeded(params, model) {
-    if ((params.tools ?? []).length === 0) return false;
     const unasked = REASONS_UNASKED.test(model);
+    if (unasked && params.reasoning_effort === "max") return true;
+    if ((params.tools ?? []).length === 0) return false;
     return (unasked || REASONS_WHEN_ASKED.test(model)) && reasons(params, unasked);
   },
 };
@@ -98,7 +100,7 @@ const FUNCTIONS_WHILE_REASONING: ResponsesModels["needed"] = {
  */
 export const OPENAI_RESPONSES: ResponsesModels = {
   only: /^(ft:)?(gpt-\d+(\.\d+)?-(pro|codex)|codex-mini|o\d-pro|o\d(-mini)?-deep-research|computer-use-preview)(-|:|$)/,
-  needed: FUNCTIONS_WHILE_REASONING,
+  needed: CHAT_REFUSES,
   source: "https://platform.openai.com/docs/models",
   reasoningFormat: "openai-responses-v1",
 };
