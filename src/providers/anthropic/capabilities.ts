@@ -84,7 +84,7 @@ const COMMON_CELLS = {
   web_search_options: mapped("the tool web_search_20250305; search_context_size must be medium"),
   deployment_id: unsupported("Azure only"),
   ...NOT_IN_MESSAGES,
-  text: native("empty parts are not sent"),
+  text: native("empty parts, and white space alone beside calls, are not sent"),
   image_url: mapped("a URL is sent as source url, a data URI as source base64; detail has no equivalent"),
   input_audio: unsupported("no audio input"),
   video_url: unsupported("no video input"),

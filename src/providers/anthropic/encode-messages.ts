@@ -5,7 +5,7 @@ import type { Message, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
-import { addContent, type Run } from "../content-blocks/turns.ts";
+import { addContent, type Run, withoutBlankTexts } from "../content-blocks/turns.ts";
 import { asBlocks } from "../conversation/text-block.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
 import { encodeParts, namesUploadedFile } from "./encode-content.ts";
@@ -104,6 +104,11 @@ function encodeTurn(message: Message, path: string): Turn {
 }
 
 function encodeAssistant(message: Message, path: string): Turn["content"] {
+  const content = encodeAnswer(message, path);
+  return typeof content === "string" ? content : withoutBlankTexts(content);
+}
+
+function encodeAnswer(message: Message, path: string): Turn["content"] {
   const carried = turnContent(message);
   if (carried !== null) return withCacheControl(carried, message["cache_control"]);
   const pieces = turnPieces(message);

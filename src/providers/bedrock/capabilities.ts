@@ -60,7 +60,7 @@ function familyCells(facts: FamilyFacts) {
     reasoning_effort: reasoningEffort(facts),
     text: mapped(
       facts.system
-        ? "text; empty parts are not sent"
+        ? "text; empty parts, and white space alone beside calls, are not sent"
         : "text; this model has no system prompt, so it is put at the start of the first user turn",
     ),
     image_url: here(

@@ -6,7 +6,7 @@ import type { Message, ToolCall } from "../../core/chat.ts";
 import { type JsonObject } from "../../core/json.ts";
 import { unsupportedBlock } from "../../core/refusals.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
-import { addContent, type Run } from "../content-blocks/turns.ts";
+import { addContent, type Run, withoutBlankTexts } from "../content-blocks/turns.ts";
 import { calledFunction, type CallIdForm, fittingCallId, toolInput } from "../conversation/tool-calls.ts";
 import { cachePoint, encodeParts, type DocumentNaming } from "./encode-content.ts";
 import { documentNames } from "./media.ts";
@@ -84,10 +84,13 @@ function encodeTurn(message: Message, path: string, naming: DocumentNaming): Tur
   return { role: "user", content: encodeContent(message, path, naming) };
 }
 
-function encodeAssistant(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
+function encodeAssistant(message: Message, path: string, naming: DocumentNaming): readonly JsonObject[] {
   const carried = turnContent(message);
-  if (carried !== null) return withCachePoint(carried, message);
-  return turnPieces(message).flatMap((piece) => encodePiece(piece, path, naming));
+  return withoutBlankTexts(
+    carried === null
+      ? turnPieces(message).flatMap((piece) => encodePiece(piece, path, naming))
+      : withCachePoint(carried, message),
+  );
 }
 
 function encodePiece(message: Message, path: string, naming: DocumentNaming): JsonObject[] {

@@ -101,6 +101,19 @@ describe("turns", () => {
       },
     ]);
   });
+  test("white space before a call is left out, unless it is marked or stands beside a text", () => {
+    const text = (words: string, more: object = {}) => ({ type: "text", text: words, ...more });
+    const marked = text(" ", { cache_control: { type: "ephemeral" } });
+    const blocks = (content: unknown) =>
+      (
+        turns([...ASK, { role: "assistant", content, tool_calls: [call("t1", "f", "{}")] }]) as { content: unknown }[]
+      )[1]!.content;
+    const made = { type: "tool_use", id: "t1", name: "f", input: {} };
+    for (const blank of ["\n\n", [text(" "), text("\n")]]) expect(blocks(blank)).toEqual([made]);
+    for (const kept of [[marked], [text("\n"), text("Hm.")]]) expect(blocks(kept)).toEqual([...kept, made]);
+    // alone, it is the vendor's to judge
+    expect(turns([...ASK, { role: "assistant", content: " " }])).toEqual([...ASK, { role: "assistant", content: " " }]);
+  });
   test("empty messages and parts leave no turn and no block behind", () => {
     expect(
       turns([

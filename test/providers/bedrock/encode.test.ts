@@ -66,6 +66,18 @@ describe("the conversation", () => {
       { role: "assistant", content: [{ text: "C" }] },
     ]);
   });
+  test("white space before a call is left out, unless it is marked", () => {
+    const tool_calls = [{ id: "t1", type: "function", function: { name: "f", arguments: "{}" } }];
+    const answer = (content: unknown) =>
+      (sent({ messages: [...ASK, { role: "assistant", content, tool_calls }] }) as any).messages[1].content;
+    const toolUse = { toolUseId: "t1", name: "f", input: {} };
+    expect(answer("\n\n")).toEqual([{ toolUse }]);
+    expect(answer([{ type: "text", text: " ", cache_control: { type: "ephemeral" } }])).toEqual([
+      { text: " " },
+      { cachePoint: { type: "default" } },
+      { toolUse },
+    ]);
+  });
   test.each(["amazon.titan-text-express-v1", "mistral.mistral-7b-instruct-v0:2"])(
     "%s has no system prompt: it is put at the start of the first user turn",
     (model) => {
