@@ -189,6 +189,16 @@ function joinedRun(run: readonly Message[], joins: Joins): Message {
   return { ...run[0]!, content: texts.length === run.length ? joinTexts(texts, "\n\n", joins) : parts };
 }
 
+/** Puts what the system says first, as one message, for vendors and templates that refuse it anywhere else. */
+export function systemFirst(messages: readonly Message[], joins: Joins): readonly Message[] {
+  const isSystem = ({ role }: Message): boolean => role === "system" || role === "developer";
+  const said = messages.filter(isSystem);
+  if (said.length === 0 || (said.length === 1 && messages[0]!.role === "system")) return messages;
+  const first = said.map((message): Message => ({ ...message, role: "system" }));
+  return joinedRuns([...first, ...messages.filter((message) => !isSystem(message))], SYSTEM, joins);
+}
+const SYSTEM: ReadonlySet<MessageRole> = new Set(["system"]);
+
 /** A message whose only text is empty stays as it is, and the vendor decides about it. */
 export function withoutEmptyTexts(messages: readonly Message[]): readonly Message[] {
   return mappedList(messages, (message) => {

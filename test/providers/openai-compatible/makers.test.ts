@@ -468,6 +468,20 @@ describe("single exceptions on the wire", () => {
       ...HELLO,
     ]);
     expect(messagesOf("minimax", [brief, ...HELLO])).toEqual([brief, ...HELLO]);
+    expect(messagesOf("minimax", [brief, ...HELLO, kind, ...HELLO])).toEqual([
+      { role: "system", content: "Be brief.\n\nBe kind." },
+      ...HELLO,
+      ...HELLO,
+    ]);
+  });
+  test("Qwen 3.5 and later get system messages as one in front from servers with the model's own template", () => {
+    const messages = [{ role: "developer", content: "Be brief." }, ...HELLO, { role: "system", content: "Be kind." }];
+    const sent = (id: string, model: string) => wireBody(provider(id), { messages: [...messages] }, model)["messages"];
+    for (const id of ["vllm", "sglang", "llamacpp", "lmstudio"]) {
+      for (const model of ["Qwen/Qwen3.6-27B", "qwen3.8:27b"])
+        expect(sent(id, model)).toEqual([{ role: "system", content: "Be brief.\n\nBe kind." }, ...HELLO]);
+      for (const other of ["Qwen/Qwen3-8B", "gpt-oss-20b"]) expect(sent(id, other)).toEqual(messages);
+    }
   });
   test("audio has the vendors' own forms", () => {
     for (const id of ["siliconflow", "friendli"])

@@ -1,11 +1,26 @@
 // Servers that users run themselves, and `custom` for any address with OpenAI's API.
 import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { native } from "../../../core/capability.ts";
+import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import { openTable } from "../../conversation/conversation-members.ts";
-import { jsonObjectAsSchema, namedToolAlone, stopAsList, VENDOR_CHOICES } from "../quirks.ts";
-import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+import type { Joins } from "../../conversation/join-texts.ts";
+import { jsonObjectAsSchema, namedToolAlone, stopAsList, systemFirst, VENDOR_CHOICES } from "../quirks.ts";
+import type { ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { BEYOND_IMAGES, FILES, LOGPROBS, OPENAI_ONLY, without } from "../features.ts";
+
+/**
+ * The template in the model's own files refuses the rest: "System message must be at the beginning."
+ * https://huggingface.co/Qwen/Qwen3.5-27B/blob/main/chat_template.jinja, https://github.com/vllm-project/vllm/issues/41114,
+ * https://github.com/QwenLM/Qwen3.8/issues/164
+ */
+const SYSTEM_FIRST: ModelDifferences = {
+  models: /qwen-?3\.[5-9]/i,
+  cells: { text: native("system messages are sent as one, in front") },
+};
+function templateMessages(messages: readonly Message[], model: string, joins: Joins): readonly Message[] {
+  return SYSTEM_FIRST.models.test(model) ? systemFirst(messages, joins) : messages;
+}
 
 const llamacpp: OpenAICompatibleRow = {
   id: "llamacpp",
@@ -37,8 +52,10 @@ const llamacpp: OpenAICompatibleRow = {
   },
   // it reads a named function as auto, without an error: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
   rewrites: { tool_choice: namedToolAlone },
+  models: [SYSTEM_FIRST],
   dialect: { blocks: ["input_video"] },
   reserved: ["n_predict"],
+  hooks: { messages: templateMessages },
   takesDeveloper: true,
 };
 
@@ -65,7 +82,9 @@ const vllm: OpenAICompatibleRow = {
     tool_choice: native("auto requires --enable-auto-tool-choice"),
     service_tier: native("accepted, but has no effect"),
   },
+  models: [SYSTEM_FIRST],
   dialect: { blocks: ["*"] },
+  hooks: { messages: templateMessages },
   takesDeveloper: true,
 };
 
@@ -92,7 +111,9 @@ const lmstudio: OpenAICompatibleRow = {
   inlines: ["image_url"],
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { response_format: jsonObjectAsSchema },
+  models: [SYSTEM_FIRST],
   privileged: ["draft_model"],
+  hooks: { messages: templateMessages },
   takesDeveloper: true,
 };
 
@@ -117,7 +138,9 @@ const sglang: OpenAICompatibleRow = {
     reasoning_effort: native("depends on the model's template"),
     user: native("accepted, but has no effect"),
   },
+  models: [SYSTEM_FIRST],
   dialect: { blocks: ["audio_url"] },
+  hooks: { messages: templateMessages },
   takesDeveloper: true,
 };
 

@@ -1,7 +1,7 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
 import { type Capability, mapped, NATIVE, native, same } from "../../../core/capability.ts";
-import type { Message, MessageRole } from "../../../core/chat.ts";
+import type { Message } from "../../../core/chat.ts";
 import { isObject, type JsonObject, objectsIn } from "../../../core/json.ts";
 import type { Joins } from "../../conversation/join-texts.ts";
 import { LEFT_OVERS, withNames } from "../conversation.ts";
@@ -10,9 +10,9 @@ import {
   audioAsUrl,
   CHOICE_BY_OFFER,
   enableThinking,
-  joinedRuns,
   namedToolAlone,
   stopAsList,
+  systemFirst,
   textDocument,
   thinkingSwitch,
   toolChoiceByOffer,
@@ -304,11 +304,13 @@ const minimaxThinking: ParameterRewrite = {
   write: (effort) => ({ thinking: { type: effort === "none" ? "disabled" : "adaptive" } }),
 };
 
-/** The vendor refuses a second system message, so adjacent ones are joined. */
+/**
+ * The vendor takes one system message, which stands first: "chat content has invalid message role: system (2013)",
+ * https://github.com/MiniMax-AI/MiniMax-M2/issues/27, https://github.com/BigPizzaV3/CodexPlusPlus/issues/267
+ */
 function oneSystemMessage(messages: readonly Message[], _model: string, joins: Joins): readonly Message[] {
-  return joinedRuns(messages, SYSTEM, joins);
+  return systemFirst(messages, joins);
 }
-const SYSTEM: ReadonlySet<MessageRole> = new Set(["system"]);
 
 /**
  * Without parameters, the vendor answers "invalid params, function parameters is empty (2013)", and it takes the empty
@@ -383,6 +385,7 @@ const minimax: OpenAICompatibleRow = {
     "input_audio",
   ],
   cells: {
+    text: native("system messages are sent as one, in front"),
     tools: native(minimaxTools.note),
     tool_choice: CHOICE_BY_OFFER,
     service_tier: native("standard, priority"),
