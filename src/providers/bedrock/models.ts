@@ -117,7 +117,9 @@ export const FAMILIES: readonly Family[] = [
   { models: /voxtral/, facts: { ...OPEN_WEIGHTS, audio: true } },
   { models: /mistral\.(?:mistral-large-3|magistral-small|ministral-3)/, facts: { ...OPEN_WEIGHTS, toolChoice: "any" } },
   { models: /deepseek\.r1/, facts: { ...TEXT_AND_DOCUMENTS, reasoning: "always" } },
-  { models: /deepseek\.v3|gemma-3-(?:12|27)b|minimax-m2/, facts: OPEN_WEIGHTS },
+  // It takes a named tool too, without obeying: https://github.com/langchain-ai/langchain-aws/pull/1261
+  { models: /deepseek\.v3/, facts: { ...OPEN_WEIGHTS, toolChoice: "any" } },
+  { models: /gemma-3-(?:12|27)b|minimax-m2/, facts: OPEN_WEIGHTS },
   { models: /moonshot.*thinking|kimi.*thinking/, facts: { ...OPEN_WEIGHTS, toolChoice: "all", reasoning: "always" } },
   { models: /moonshot|kimi|zai\.glm/, facts: { ...OPEN_WEIGHTS, toolChoice: "all" } },
   { models: /qwen\.?3/, facts: { ...OPEN_WEIGHTS, reasoning: "qwen" } },

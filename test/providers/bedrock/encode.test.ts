@@ -401,6 +401,17 @@ describe("tools", () => {
   ])("tool_choice %j", (tool_choice, toolChoice) => {
     expect(sent({ tools: [weather], tool_choice })["toolConfig"]).toEqual({ tools: [spec], toolChoice });
   });
+  test("DeepSeek V3 takes required, but no name of a function", () => {
+    for (const model of ["deepseek.v3-v1:0", "deepseek.v3.2"]) {
+      expect(sent({ tools: [weather], tool_choice: "required" }, model)["toolConfig"].toolChoice).toEqual({ any: {} });
+      expect(capabilityOf(bedrock.capabilities, "tool_choice", model).values).toEqual([
+        "none",
+        "auto",
+        "required",
+        "any",
+      ]);
+    }
+  });
   test("tool_choice none leaves them out, which is refused for a conversation with calls", () => {
     expect(sent({ tools: [weather], tool_choice: "none" })).toEqual(sent({}));
     const called = [
