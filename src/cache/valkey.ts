@@ -1,7 +1,7 @@
 // Answers kept in Valkey or Redis 7, which several gateways share. All names of one tenant have one hash tag, so that a
 // script may use them together on a cluster. Two sets by time of expiry, of the tenant and of each route, say what a purge
 // has to remove; the server removes what has expired, and what has no room (`maxmemory-policy`).
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient, REFUSED_WHEN_FULL } from "../admission/valkey/valkey-connection.ts";
 import type { AnswerCache, CacheEntry, CachePlace } from "./answer-cache.ts";
@@ -162,7 +162,7 @@ class ValkeyCache implements AnswerCache {
 }
 
 function tagOf(tenantId: string): string {
-  return createHash("sha256").update(tenantId).digest("hex").slice(0, 32);
+  return hash("sha256", tenantId, "hex").slice(0, 32);
 }
 
 const answersOf = (tenantId: string): string => `dragoman:cache:{${tagOf(tenantId)}}:answer:`;

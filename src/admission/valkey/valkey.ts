@@ -17,6 +17,7 @@ import { openOutageReport } from "./outage-report.ts";
 import { Replica, type ReplicaCounts, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 import type { Keys } from "./accounts-of-rules.ts";
+import { messageOf } from "../../core/thrown.ts";
 
 export interface ValkeyLimitsOptions extends ConnectionOptions {
   readonly clock: Clock;
@@ -114,7 +115,7 @@ export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<Va
         ? null
         : {
             forMs: clock.monotonic() - away.sinceMs,
-            reason: away.error instanceof Error ? away.error.message : String(away.error),
+            reason: messageOf(away.error),
           };
     },
     figures: () => ({ ...replica.counts(), isAway: outages.outage() !== null }),

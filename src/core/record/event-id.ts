@@ -1,9 +1,9 @@
 // Ids of events. An id is random, or it is derived from what happened, so that several processes that see the same
 // thing happen report it only once.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 export function eventIdOf(onceKey: string): string {
-  return `evt_${createHash("sha256").update(onceKey).digest("hex").slice(0, 32)}`;
+  return `evt_${hash("sha256", onceKey, "hex").slice(0, 32)}`;
 }
 
 export function newEventId(): string {

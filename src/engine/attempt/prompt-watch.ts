@@ -1,8 +1,8 @@
 // What an attempt learns of its provider's prompt cache: it notes the prompt as it was sent, and tells in the record why the
 // provider found less of it than it had kept (promise 16.2). Only the calls of conversations that are kept together for the
 // cache have one.
-import { createHash } from "node:crypto";
 import type { NumberedPrompt } from "../../core/configured/prompt-cache.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -45,9 +45,7 @@ export function watchPrompt(candidate: RouteCandidate, { target }: Resolved, cal
   if (key === null) return null;
   const { tenantId, projectId } = call.record;
   // a key may hold text of the conversation
-  const session = createHash("sha256")
-    .update(JSON.stringify([tenantId, projectId, key]))
-    .digest("base64");
+  const session = digestOf([tenantId, projectId, key]);
   const credential = target.credential === null ? null : call.context.credentials.identityOf(target.credential);
   return new PromptWatch(session, candidate.target.name, credential, call);
 }

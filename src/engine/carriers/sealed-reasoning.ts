@@ -1,7 +1,7 @@
 // Which parts of an answer are sealed, and what the sealed ones are put back as. The reasoning of an answer stays where
 // its form shows it; its signatures and encrypted parts become carriers.
 import type { Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { withDetailCounts } from "../../core/request/turn-order.ts";
 import { isCarrier } from "./reasoning-carrier.ts";
 
@@ -45,8 +45,7 @@ export function isOfExtras(detail: Json | undefined): boolean {
 
 /** What a message has beside its texts that only its vendor can read: `{extra?, calls?}`. */
 export function extrasOf(extra: Json | undefined, calls: Json | undefined): JsonObject {
-  const byId = (Array.isArray(calls) ? (calls as readonly Json[]) : [])
-    .filter(isObject)
+  const byId = objectsIn(calls)
     .filter(({ id, extra_content: own }) => typeof id === "string" && isObject(own))
     .map(({ id, extra_content: own }) => [id as string, own] as const);
   return {

@@ -1,6 +1,6 @@
 // The request that would be sent to a provider, as an explanation shows it: exact except for secrets, and readable,
 // because long base64 is replaced by its length and digest.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
 import type { Target } from "../../core/target.ts";
@@ -54,7 +54,7 @@ export async function explainedRequest({
     body_text: shown,
     body_text_masked: shown !== body,
     body_bytes: Buffer.byteLength(body),
-    body_sha256: sha256(body),
+    body_sha256: hash("sha256", body, "hex"),
   };
 }
 
@@ -89,15 +89,11 @@ function abbreviate(value: Json, around: string, step: string | number, into: Ab
   const head = DATA_URI.exec(value)?.[0] ?? "";
   const data = value.slice(head.length);
   if (!BASE64.test(data)) return value;
-  into.push({ path, bytes: data.length, sha256: sha256(data) });
+  into.push({ path, bytes: data.length, sha256: hash("sha256", data, "hex") });
   return `${head}<${size(data.length)} of base64>`;
 }
 
 function size(bytes: number): string {
   if (bytes < 1000) return `${bytes} B`;
   return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
-}
-
-function sha256(text: string): string {
-  return createHash("sha256").update(text).digest("hex");
 }

@@ -11,6 +11,7 @@ import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { GuardedStream } from "./guarded-stream.ts";
+import { messageOf } from "../../core/thrown.ts";
 
 /** What the thread receives at its start. */
 export interface GuardSetup {
@@ -96,7 +97,7 @@ function serve(port: NonNullable<typeof parentPort>, { searchMs }: GuardSetup): 
       id,
       error: {
         kind: thrown instanceof MalformedAnswer ? "malformed" : null,
-        message: thrown instanceof Error ? thrown.message : String(thrown),
+        message: messageOf(thrown),
       },
     } satisfies ThreadReply);
   };

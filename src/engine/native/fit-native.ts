@@ -4,7 +4,7 @@
 import type { ChatRequest, Untranslated, WrittenRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import { type Json, isSet } from "../../core/json.ts";
+import { isSet, listIn } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { mayRunHosted } from "../../core/configured/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
@@ -74,9 +74,7 @@ function askedReasoning(
   model: string,
 ): readonly JsonEdit[] {
   if (keepsReasoning !== true || member === undefined || encryptedReasoning?.test(model) !== true) return [];
-  const named = body[member.name];
-  const others = Array.isArray(named) ? (named as readonly Json[]) : [];
-  return [{ path: [member.name], value: [...others, member.item] }];
+  return [{ path: [member.name], value: [...listIn(body[member.name]), member.item] }];
 }
 
 /** Throws the error of the translation for a member of which only the gateway, or the form's own vendor, does what it asks for. */

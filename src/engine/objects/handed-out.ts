@@ -1,7 +1,7 @@
 // Finds the ids of things that live at a vendor in what the vendor answers. Only members that the vendor's own forms
 // define count, because a model can be made to write any other: a tool's input, an echo of metadata.
 // https://platform.openai.com/docs/api-reference/responses/object, https://platform.claude.com/docs/en/api/messages
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn } from "../../core/json.ts";
 import { parseJson } from "../../wire/json/json.ts";
 
 /** Members with ids, by the type of the object in which they stand. */
@@ -81,8 +81,7 @@ function collectStored(value: JsonObject, into: HandedOut): void {
     return add(message["id"], into.itemIds);
   const event = isObject(value["response"]) ? value["response"] : value;
   if (event["object"] === "response" && typeof event["id"] === "string") into.responseId ??= event["id"];
-  const items = Array.isArray(event["output"]) ? (event["output"] as readonly Json[]) : [];
-  for (const item of [...items, value["item"]])
+  for (const item of [...listIn(event["output"]), value["item"]])
     if (isObject(item) && into.itemIds.size < MAX_IDS) add(item["id"], into.itemIds);
 }
 

@@ -5,7 +5,7 @@
 // `call-objects.ts` (`CallObjects`); which members are such ids: `vendor-references.ts`, `handed-out.ts`. Rule: Those whose
 // ids the project received within thirty days, at the provider and with the credential that made them; any with the
 // permission `vendor_objects`, or with a key of the caller.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Clock } from "../../core/clock.ts";
 import { within, withTimeout } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -58,6 +58,4 @@ async function answered<Answer>(asking: Promise<Answer>): Promise<Answer> {
   }
 }
 
-function hashOf(id: string): string {
-  return createHash("sha256").update(id).digest("hex");
-}
+const hashOf = (id: string): string => hash("sha256", id, "hex");

@@ -1,7 +1,7 @@
 // Finds the ids of things that live at a vendor in what a client wrote: files, containers, vector stores, responses,
 // conversations, stored prompts, items of stored answers (promise 12.15).
 import type { ChatRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, isFilled } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, isFilled, isSet, textOrEmpty } from "../../core/json.ts";
 import type { VendorReference } from "../../core/request/vendor-reference.ts";
 import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../../providers/native-forms.ts";
 import {
@@ -104,7 +104,7 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
   if (!isObject(value)) return;
   const { type } = value;
   if (REFERENCE_TYPES.has(type) || isEmpty(value))
-    found.push({ path: `${path}.id`, name: type as string, id: textOf(value["id"]) });
+    found.push({ path: `${path}.id`, name: type as string, id: textOrEmpty(value["id"]) });
   // the input of a tool call is the model's own
   const isCall = typeof type === "string" && type.endsWith("tool_use");
   for (const [name, member] of Object.entries(value)) {
@@ -128,14 +128,12 @@ function addStoredFile(member: Json | undefined, at: string, found: VendorRefere
   if (typeof address === "string" && namesStoredFile(address)) found.push({ path, name: STORED_FILE, id: address });
 }
 
-/** Where chat completions take an address in place of an id, the content is fetched like any other. */
+/**
+ * An id that is no text is bound to nobody. Where chat completions take an address in place of an id, the content is fetched like any
+ * other.
+ */
 function idsIn(member: Json | undefined): readonly string[] {
   if (typeof member === "string") return member === "" || isAddress(member) ? [] : [member];
-  if (Array.isArray(member)) return (member as readonly Json[]).map(textOf);
-  return isObject(member) && member["id"] !== undefined && member["id"] !== null ? [textOf(member["id"])] : [];
-}
-
-/** An id that is no text is bound to nobody. */
-function textOf(id: Json | undefined): string {
-  return typeof id === "string" ? id : "";
+  if (Array.isArray(member)) return (member as readonly Json[]).map(textOrEmpty);
+  return isObject(member) && isSet(member["id"]) ? [textOrEmpty(member["id"])] : [];
 }

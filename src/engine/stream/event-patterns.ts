@@ -3,7 +3,7 @@
 // kept as a pattern: the provider's event and the client's, both without the text. An event that fits a pattern to the
 // last character is written as the pattern says, with its own text. Every other event is parsed.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn, listIn } from "../../core/json.ts";
 import type { EventPasses, StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
@@ -212,7 +212,7 @@ function literalsOf(text: string, marks: readonly string[]): readonly string[] |
 /** Whether the mark of the text is a member of the delta of a chat completion's chunk. */
 function isPieceOfDelta(chunk: Json): boolean {
   if (!isObject(chunk)) return false;
-  const [choice] = Array.isArray(chunk["choices"]) ? (chunk["choices"] as readonly Json[]) : [];
+  const [choice] = listIn(chunk["choices"]);
   if (!isObject(choice) || !isObject(choice["delta"])) return false;
   const { role: _role, ...members }: JsonObject = choice["delta"];
   return Object.values(members).includes(TEXT);

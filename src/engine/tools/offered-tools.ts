@@ -2,7 +2,7 @@
 // provider accepts.
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { ChatParams, ChatRequest, FunctionTool, OfferedTools } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
@@ -50,11 +50,11 @@ export function offeredNames(
 
 /** Returns a name for a function whose plain name is not valid or not unique: it ends in a hash of `key`. */
 export function shortenedName(plain: string, key: string, used: ReadonlySet<string>): string {
-  const hash = createHash("sha256").update(key).digest("hex");
+  const digest = hash("sha256", key, "hex");
   const names = HASH_LENGTHS.map(
-    (length) => `${inFunctionName(plain).slice(0, MAX_NAME - 1 - length)}_${hash.slice(0, length)}`,
+    (length) => `${inFunctionName(plain).slice(0, MAX_NAME - 1 - length)}_${digest.slice(0, length)}`,
   );
-  return names.find((name) => !used.has(name)) ?? hash;
+  return names.find((name) => !used.has(name)) ?? digest;
 }
 
 function inFunctionName(text: string): string {

@@ -12,7 +12,7 @@ import {
   quotedIn,
   wholeText,
 } from "../../providers/interface/judging-form.ts";
-import { isObject, type Json, objectsIn } from "../../core/json.ts";
+import { isObject, type Json, objectsIn, listIn } from "../../core/json.ts";
 
 /**
  * Lakera Guard, which judges a message by the policy of a project: attacks on the prompt, personal data, harmful content,
@@ -67,14 +67,13 @@ const CONTENT_SAFETY: ServiceForm<ServiceAddress> = {
     const { categoriesAnalysis, blocklistsMatch } = isObject(answer) ? answer : {};
     if (!Array.isArray(categoriesAnalysis)) throw new NonsenseAnswer("has no list `categoriesAnalysis`");
     const findingsOf = quotedIn(texts[0]!);
-    const matches = Array.isArray(blocklistsMatch) ? (blocklistsMatch as readonly Json[]) : [];
     return [
       ...(categoriesAnalysis as readonly Json[]).flatMap((one) => {
         const { category, severity } = isObject(one) ? one : {};
         if (typeof severity !== "number") throw new NonsenseAnswer("has a category without a severity");
         return severity >= leastSeverity ? [wholeText(labelOf(category))] : [];
       }),
-      ...matches.flatMap((match) => {
+      ...listIn(blocklistsMatch).flatMap((match) => {
         const { blocklistName, blocklistItemText } = isObject(match) ? match : {};
         return findingsOf(blocklistItemText, labelOf(blocklistName));
       }),

@@ -1,5 +1,5 @@
 // The section `service` of a guard: which service judges the texts, and how long and how often it may be asked.
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { z } from "zod";
 import { httpAddress } from "../../config/http-address.ts";
 import { sentHeaders } from "../../config/sent-headers.ts";
@@ -200,9 +200,7 @@ export function compileService(document: ServiceDocument, owner: ServiceOwner): 
   };
   return {
     place,
-    key: createHash("sha256")
-      .update(JSON.stringify([owner.tenantId, place, options]))
-      .digest("hex"),
+    key: hash("sha256", JSON.stringify([owner.tenantId, place, options]), "hex"),
     timeoutMs: Math.ceil(document.timeout_s * 1000),
     maxConcurrent: document.max_concurrent,
     windowCharacters: document.window_characters,

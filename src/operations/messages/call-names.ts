@@ -1,7 +1,7 @@
 // Ids of tool calls and names of tools, as this form takes them. Both maps are reversible, so that a client sends back
 // what leads to the provider's own id, and no state has to be kept for the ids.
 // https://platform.claude.com/docs/en/api/messages (tool_use.id: ^[a-zA-Z0-9_-]+$)
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 const FITS = /^[a-zA-Z0-9_-]+$/;
 /** Begins every id that stands for another. An id of a provider that begins so is written in this way as well. */
@@ -26,6 +26,6 @@ const DIGEST = 16;
 /** Returns the name of a tool in a chat completion: a longer one keeps its beginning, and gets a digest of the whole. */
 export function chatToolName(name: string): string {
   if (name.length <= MAX_NAME) return name;
-  const digest = createHash("sha256").update(name).digest("hex").slice(0, DIGEST);
+  const digest = hash("sha256", name, "hex").slice(0, DIGEST);
   return `${name.slice(0, MAX_NAME - DIGEST - 1)}_${digest}`;
 }

@@ -1,5 +1,5 @@
 // The translation of a request to a chat completion (promise 12.4): https://platform.claude.com/docs/en/api/messages
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { invalid } from "../../core/refusals.ts";
 import { LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
@@ -186,7 +186,7 @@ function userOf(body: JsonObject, left: Untranslated[]): JsonObject {
   }
   return {
     metadata,
-    user: user.length <= MAX_USER ? user : createHash("sha256").update(user).digest("hex"),
+    user: user.length <= MAX_USER ? user : hash("sha256", user, "hex"),
   };
 }
 
