@@ -92,9 +92,9 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
       memo: encoded.memo,
       ...(attempt.fitted.request.form.rawPrompts !== undefined && { isRaw: true }),
     };
-    const response = await (cached === null
-      ? exchanged(encoded.request, decode, attempt, call, recorder, lifetime.signal)
-      : cached.respond((signal) => exchanged(encoded.request, decode, attempt, call, recorder, signal), recorder));
+    const exchangedBy = (signal: CancelSignal): Promise<UpstreamResponse> =>
+      exchanged(encoded.request, decode, { attempt, call, recorder, signal });
+    const response = await (cached === null ? exchangedBy(lifetime.signal) : cached.respond(exchangedBy, recorder));
     if (cached?.sends === false) lifetime.hasSharedHead = true;
     attempt.bodies.push(response.body);
     return { response, decode, request: recorder };
@@ -103,17 +103,19 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
   }
 }
 
+/** What an upstream request is sent for, with its follow-ups. */
+interface Sending {
+  readonly attempt: OpenAttempt;
+  readonly call: Call;
+  readonly recorder: AttemptRecorder;
+  readonly signal: CancelSignal;
+}
+
 /** Sends the request, and what has to follow it. Rejects with the error that a status other than success means. */
-function exchanged(
-  request: UpstreamRequest,
-  decode: DecodeContext,
-  attempt: OpenAttempt,
-  call: Call,
-  recorder: AttemptRecorder,
-  signal: CancelSignal,
-): Promise<UpstreamResponse> {
+function exchanged(request: UpstreamRequest, decode: DecodeContext, sending: Sending): Promise<UpstreamResponse> {
+  const { attempt, call, signal } = sending;
   const { resolved, cached } = attempt;
-  const send: SendChecked = (next) => sendChecked(next, attempt, call, recorder, signal);
+  const send: SendChecked = (next) => sendChecked(next, sending);
   const first = send(request);
   if (resolved.provider.followUp === undefined) return first;
   // nothing has been answered yet that would be read on after the client has left
@@ -122,18 +124,13 @@ function exchanged(
 }
 
 /** Throws the error that a status other than success means. */
-async function sendChecked(
-  request: UpstreamRequest,
-  attempt: OpenAttempt,
-  call: Call,
-  recorder: AttemptRecorder,
-  signal: CancelSignal,
-): Promise<UpstreamResponse> {
+async function sendChecked(request: UpstreamRequest, sending: Sending): Promise<UpstreamResponse> {
+  const { attempt, call, recorder } = sending;
   const { clock } = call;
   let response: UpstreamResponse;
   clock.waitBegins();
   try {
-    response = await signAndSend(request, attempt, call, recorder, signal);
+    response = await signAndSend(request, sending);
   } finally {
     clock.waitEnds();
   }
@@ -142,7 +139,7 @@ async function sendChecked(
   // a request that follows up an accepted one does not change that
   if (isFirst) recorder.accepted(isSuccess);
   if (isSuccess && attempt.fitted.native !== undefined) attempt.passedHeaders = passedHeaders(response, attempt);
-  if (!isSuccess) throw await refusal(response, attempt, call, recorder, signal);
+  if (!isSuccess) throw await refusal(response, sending);
   return response;
 }
 
@@ -162,13 +159,8 @@ export function reportedModel(model: unknown, { target }: Resolved): string | nu
 }
 const MODEL_NAME = /^[\x21-\x7e](?:[\x20-\x7e]{0,254}[\x21-\x7e])?$/;
 
-function signAndSend(
-  request: UpstreamRequest,
-  attempt: OpenAttempt,
-  call: Call,
-  recorder: AttemptRecorder,
-  signal: CancelSignal,
-): Promise<UpstreamResponse> {
+function signAndSend(request: UpstreamRequest, sending: Sending): Promise<UpstreamResponse> {
+  const { attempt, call } = sending;
   const { provider, target } = attempt.resolved;
   // a long request was signed where it was encoded
   const signing =
@@ -176,35 +168,31 @@ function signAndSend(
       ? request
       : provider.sign(request, target.credential, { nowMs: call.context.clock.now(), settings: target.settings });
   return isPending(signing) || target.guardedField !== null
-    ? sendGuarded(signing, attempt, call, recorder, signal)
-    : sendSigned(signing, undefined, attempt, call, recorder, signal);
+    ? sendGuarded(signing, sending)
+    : sendSigned(signing, undefined, sending);
 }
 
 /** Checks the address of the request, where that is needed, before it is sent. */
-async function sendGuarded(
-  signing: MaybePromise<UpstreamRequest>,
-  attempt: OpenAttempt,
-  call: Call,
-  recorder: AttemptRecorder,
-  signal: CancelSignal,
-): Promise<UpstreamResponse> {
+async function sendGuarded(signing: MaybePromise<UpstreamRequest>, sending: Sending): Promise<UpstreamResponse> {
+  const { attempt, call } = sending;
   const signed = await signing;
   const { guardedField: param } = attempt.resolved.target;
-  if (param === null) return sendSigned(signed, undefined, attempt, call, recorder, signal);
+  if (param === null) return sendSigned(signed, undefined, sending);
   const { allowPrivateAddresses: allowPrivate } = call.snapshot;
   const subject = param === CHOSEN_BY ? `the provider that \`${CHOSEN_BY}\` names` : undefined;
   const { pinnedAddress } = await checkAddress(signed.url, { allowPrivate, param, subject });
-  return sendSigned(signed, pinnedAddress, attempt, call, recorder, signal);
+  return sendSigned(signed, pinnedAddress, sending);
 }
 
 function sendSigned(
   signed: UpstreamRequest,
   pinnedAddress: string | undefined,
-  { resolved: { target }, lifetime }: OpenAttempt,
-  call: Call,
-  recorder: AttemptRecorder,
-  signal: CancelSignal,
+  { attempt, call, recorder, signal }: Sending,
 ): Promise<UpstreamResponse> {
+  const {
+    resolved: { target },
+    lifetime,
+  } = attempt;
   const { connectTimeoutMs, firstByteTimeoutMs, betweenBytesTimeoutMs } = lifetime.limits;
   const partition = connectionPartition(target.sharesConnections ? null : call.record.tenantId, target.credential);
   return call.context.upstream.send(traced(signed, call.traceHeaders(recorder.row.spanId)), {
@@ -230,10 +218,7 @@ function traced(request: UpstreamRequest, trace: TraceHeaders | null): UpstreamR
 
 async function refusal(
   response: UpstreamResponse,
-  attempt: OpenAttempt,
-  call: Call,
-  recorder: AttemptRecorder,
-  signal: CancelSignal,
+  { attempt, call, recorder, signal }: Sending,
 ): Promise<GatewayError> {
   const { resolved, fitted } = attempt;
   const { provider, target } = resolved;
