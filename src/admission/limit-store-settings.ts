@@ -1,6 +1,6 @@
 // The section `limit_store` of the configuration: where limits are counted. It is read at start-up only.
 import { z } from "zod";
-import { sectionSettings, type SectionSettings } from "../config/section-settings.ts";
+import { sectionOf, type SectionSettings } from "../config/section-settings.ts";
 import { clusterNodes, valkeyUrl } from "../config/valkey-address.ts";
 
 const SHAPE = {
@@ -25,12 +25,8 @@ const SHAPE = {
 /** Without a driver, it is `valkey` where an address is configured, else `memory`. */
 export type LimitStoreSettings = SectionSettings<typeof SHAPE>;
 
-export const limitStoreSection = z
-  .strictObject(SHAPE)
-  .transform((file) => sectionSettings(SHAPE, file))
-  .prefault({})
-  .meta({
-    title: "Limit store",
-    description:
-      "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). A change needs a restart.",
-  });
+export const limitStoreSection = sectionOf(SHAPE, {
+  title: "Limit store",
+  description:
+    "Where limits and budgets are counted; see [limits.md](limits.md#over-several-replicas). A change needs a restart.",
+});

@@ -1,6 +1,6 @@
 // The settings that a section of the file gives, by the shape of the section alone. They have the names of
 // core/text/property-name.ts: `max_bytes` is `maxBytes`, and `drain_s` is `drainMs`. What may be left out is `null` where it is.
-import type { z } from "zod";
+import { z } from "zod";
 import { memoizePerObject } from "../core/memoization.ts";
 import { type PropertyName, propertyName, unitOf } from "../core/text/property-name.ts";
 
@@ -23,6 +23,17 @@ export function sectionSettings<Of extends Shape>(
   });
   return Object.fromEntries(settings) as SectionSettings<Of>;
 }
+
+/** A section of the file that is its shape and nothing else, and that may be left out. */
+export const sectionOf = <Of extends Shape>(
+  shape: Of,
+  meta: { readonly title: string; readonly description: string },
+) =>
+  z
+    .strictObject(shape)
+    .transform((file) => sectionSettings(shape, file as { readonly [Name in keyof Of]?: z.output<Of[Name]> }))
+    .prefault({} as never)
+    .meta(meta);
 
 const membersOf = memoizePerObject((shape: Shape) =>
   Object.keys(shape).map((name) => ({ name, isSeconds: unitOf(name) === "seconds", setting: propertyName(name) })),

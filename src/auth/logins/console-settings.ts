@@ -1,7 +1,7 @@
 // The section `console` of the configuration: whether the gateway serves the web console, over which connections, and how
 // long its sessions last.
 import { z } from "zod";
-import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
+import { sectionOf, type SectionSettings } from "../../config/section-settings.ts";
 
 const DAY_S = 86_400;
 const HOUR_S = 3600;
@@ -57,8 +57,4 @@ const SHAPE = {
  */
 export type ConsoleSettings = SectionSettings<typeof SHAPE>;
 
-export const consoleSection = z
-  .strictObject(SHAPE)
-  .transform((file) => sectionSettings(SHAPE, file))
-  .prefault({})
-  .meta({ title: "Console", description: "The web console: docs/console.md." });
+export const consoleSection = sectionOf(SHAPE, { title: "Console", description: "The web console: docs/console.md." });

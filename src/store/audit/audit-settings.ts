@@ -2,7 +2,7 @@
 // was done are kept forever. Rows about what was refused are less useful with time, and external clients can cause many
 // of them.
 import { z } from "zod";
-import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
+import { sectionOf, type SectionSettings } from "../../config/section-settings.ts";
 import { signingKeyOf } from "./audit-signature.ts";
 import { DAY_MS, keptDays, pruneInRounds } from "../database/pruning.ts";
 import type { Store } from "../store.ts";
@@ -32,14 +32,10 @@ const SHAPE = {
 /** Days are `null` for forever. The key is in PEM, and `null` when it is derived from the master key. */
 export type AuditSettings = SectionSettings<typeof SHAPE>;
 
-export const auditSection = z
-  .strictObject(SHAPE)
-  .transform((file) => sectionSettings(SHAPE, file))
-  .prefault({})
-  .meta({
-    title: "Audit log",
-    description: "How long the audit log is kept, and who signs its exports. A change needs a restart.",
-  });
+export const auditSection = sectionOf(SHAPE, {
+  title: "Audit log",
+  description: "How long the audit log is kept, and who signs its exports. A change needs a restart.",
+});
 
 /** Removes rows that are too old. Returns how many were removed. */
 export async function pruneAudit(

@@ -1,7 +1,6 @@
 // The section `calls` of the configuration, and the removal of old rows that it asks for: old calls, their details, and
 // places that the ledger no longer needs are removed in batches. Sums are kept.
-import { z } from "zod";
-import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
+import { sectionOf, type SectionSettings } from "../../config/section-settings.ts";
 import type { CallStore } from "./calls.ts";
 import { DAY_MS, keptDays, pruneInRounds } from "../database/pruning.ts";
 
@@ -27,11 +26,10 @@ const SHAPE = {
 /** Days are `null` for forever. */
 export type CallSettings = SectionSettings<typeof SHAPE>;
 
-export const callsSection = z
-  .strictObject(SHAPE)
-  .transform((file) => sectionSettings(SHAPE, file))
-  .prefault({})
-  .meta({ title: "Calls", description: "How long calls are kept in the database. A change needs a restart." });
+export const callsSection = sectionOf(SHAPE, {
+  title: "Calls",
+  description: "How long calls are kept in the database. A change needs a restart.",
+});
 
 /** Removes what is too old, until nothing is left to remove. Returns how many rows were removed. */
 export async function pruneOld(

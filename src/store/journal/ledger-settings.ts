@@ -1,6 +1,6 @@
 // The section `ledger` of the configuration. It is read at start-up only.
 import { z } from "zod";
-import { sectionSettings, type SectionSettings } from "../../config/section-settings.ts";
+import { sectionOf, type SectionSettings } from "../../config/section-settings.ts";
 
 const SHAPE = {
   sync: z.enum(["background", "before_answer"]).default("background").meta({
@@ -23,11 +23,7 @@ const SHAPE = {
 /** Without a folder, it is `ledger` in the data folder. */
 export type LedgerSettings = SectionSettings<typeof SHAPE>;
 
-export const ledgerSection = z
-  .strictObject(SHAPE)
-  .transform((file) => sectionSettings(SHAPE, file))
-  .prefault({})
-  .meta({
-    title: "Ledger",
-    description: "The journal of calls on disk, from which rows are shipped to the database. A change needs a restart.",
-  });
+export const ledgerSection = sectionOf(SHAPE, {
+  title: "Ledger",
+  description: "The journal of calls on disk, from which rows are shipped to the database. A change needs a restart.",
+});
