@@ -294,6 +294,36 @@ describe("tools that the gateway runs", () => {
     }
   });
 
+  test("[d12.4 d10.3] that wait for an approval, and that the request neither lets run nor answers, are refused with their path", async () => {
+    const asking = { ...BODY, tools: [{ ...MCP, require_approval: "always" }] };
+    const { tools: _tools, ...alone } = asking;
+    const [first] = (await outputs([{ calls: [weather] }], asking)) as any;
+    const id = first[1].id as string;
+    const answer = (approve: boolean) => ({ type: "mcp_approval_response", approval_request_id: id, approve });
+    const refused = async (input: readonly object[], body: object = asking): Promise<string> => {
+      const stage = stageOf([{}]);
+      const response = await stage.call(RESPONSES, { ...body, input: [ASKED, ...input] });
+      expect([response.status, stage.sent.length]).toEqual([400, 0]);
+      const { error } = (await response.json()) as { error: { param: string; message: string } };
+      return `${error.param}: ${error.message}`;
+    };
+    const late = { role: "user", content: "Never mind." };
+    // without its server, and with something behind it, an approved call would not run
+    expect(await refused([...first, answer(true)], alone)).toMatch(
+      /^input\[3\]\.approval_request_id: .*Name the server/,
+    );
+    expect(await refused([...first, answer(true), late])).toMatch(/^input\[2\]\.call_id: .*mcp_approval_response/);
+    expect(await refused([...first, late])).toMatch(/^input\[2\]\.call_id: .*mcp_approval_response/);
+    expect(await refused([...first], alone)).toMatch(/^input\[2\]\.call_id: .*mcp_approval_response/);
+    expect(await refused([...first, answer(false), answer(true)])).toMatch(
+      /^input\[4\]\.approval_request_id: .*already/,
+    );
+    expect(await refused([answer(true)])).toMatch(/^input\[1\]\.approval_request_id: .*names no call/);
+    expect(await refused([answer(false)])).toMatch(/^input\[1\]\.approval_request_id: .*names no call/);
+    const denied = { ...alone, input: [ASKED, ...first, answer(false), late] };
+    expect((await stageOf([{}, { text: "Yes." }]).call(RESPONSES, denied)).status).toBe(200);
+  });
+
   test("[d12.4 d10.3] name the server and the tool as they are listed, also where labels and names run into each other, and run that tool", async () => {
     const both = {
       a: { b__c: { run: () => says("b__c of a") }, "odd name": { run: () => says("odd name of a") } },

@@ -34,7 +34,7 @@ interface Reasoning {
 interface Call {
   readonly turn: Turn;
   readonly path: string;
-  /** Whether the gateway runs the call, so that it needs no output. */
+  /** Whether a tool server of the request may run the call, so that it needs no output where it is the last. */
   readonly isServers: boolean;
   hasOutput: boolean;
 }
@@ -56,8 +56,7 @@ export interface TranslatedConversation {
 
 export class Conversation {
   readonly #left: UntranslatedParts;
-  /** The ids of calls that the client approves. */
-  readonly approved: string[] = [];
+  readonly #approved: string[] = [];
   /** The tools of tool servers, as `toolPlace`, by the ids of the requests for approval. */
   readonly asked = new Map<string, string>();
   readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
@@ -102,36 +101,36 @@ export class Conversation {
     this.#addCall({ id, name, text, path }, isServers, false);
   }
 
-  /** Adds a call of a tool server, which has its output at once. `isTogether`: made with the call of a server before it. */
-  addServersCall(call: SentCall, isTogether: boolean): void {
-    this.#addCall(call, true, isTogether && this.#turn !== null && this.#turn === this.#servers);
+  /** Adds a call of a tool server. `isTogether`: made with the call of a server before it. */
+  addServersCall(call: SentCall, isServers: boolean, isTogether: boolean): void {
+    this.#addCall(call, isServers, isTogether && this.#turn !== null && this.#turn === this.#servers);
     this.#servers = this.#turn;
   }
 
   #addCall({ id, name, text, path }: SentCall, isServers: boolean, isTogether: boolean): void {
     if (this.#calls.has(id))
-      this.#noteInvalid(path, `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`);
+      this.#noteInvalid(`${path}.call_id`, `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`);
     const turn = this.#currentTurn(path, false, isTogether);
     turn.calls.push({ id, type: "function", function: { name, arguments: text } });
     noteOrder(turn);
     this.#calls.set(id, { turn, path, isServers, hasOutput: false });
   }
 
-  /** `text` and `media` are what the output says. Notes an output without its call. */
-  addOutput(id: string, text: Json, media: readonly JsonObject[], path: string, isOpen: boolean): void {
+  /**
+   * `text` and `media` are what the output says, and `member` is the member of its item that names the call. Notes an
+   * output without its call.
+   */
+  addOutput(
+    id: string,
+    text: Json,
+    media: readonly JsonObject[],
+    path: string,
+    isOpen: boolean,
+    member = "call_id",
+  ): void {
     this.#leaveReasoning();
-    const call = this.#calls.get(id);
-    if (call === undefined) {
-      // what came before this input may have the call
-      if (isOpen) return this.addMessage("tool", text, path);
-      this.#noteInvalid(
-        path,
-        `${path}.call_id names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
-      );
-      return this.addMessage("tool", text, path);
-    }
-    if (call.hasOutput)
-      this.#noteInvalid(path, `${path}.call_id names a call that has an output already: ${id.slice(0, 128)}.`);
+    const call = this.#answeredCall(id, `${path}.${member}`, isOpen);
+    if (call === null) return this.addMessage("tool", text, path);
     call.hasOutput = true;
     call.turn.outputs.push({ role: "tool", tool_call_id: id, content: text });
     call.turn.outputOrigins.push(path);
@@ -139,15 +138,46 @@ export class Conversation {
     call.turn.media.push(...media);
   }
 
-  /** Notes the calls without output. */
+  /** The gateway runs an approved call, and adds its result. Notes an approval of what cannot be run. */
+  approve(id: string, path: string, isOpen: boolean): void {
+    const place = `${path}.approval_request_id`;
+    const call = this.#answeredCall(id, place, isOpen);
+    if (call?.isServers === false)
+      this.#noteInvalid(
+        place,
+        `${place} approves a call of a tool server that tools does not name. Name the server in tools, as in the request to which the call was the answer.`,
+      );
+    this.#approved.push(id);
+  }
+
+  /** Returns the call that an output or an approval answers; `null` where it is not known. Notes why there is none. */
+  #answeredCall(id: string, place: string, isOpen: boolean): Call | null {
+    const call = this.#calls.get(id);
+    // what came before this input may have the call
+    if (call === undefined && !isOpen)
+      this.#noteInvalid(
+        place,
+        `${place} names no call: no tool call with the id ${JSON.stringify(id.slice(0, 128))} stands before it. Send the call itself with its output.`,
+      );
+    if (call?.hasOutput === true)
+      this.#noteInvalid(place, `${place} names a call that has an output already: ${id.slice(0, 128)}.`);
+    return call ?? null;
+  }
+
+  /** Notes the calls without output. The gateway runs those of tool servers that are the last. */
   end(): TranslatedConversation {
     this.#leaveReasoning();
-    for (const [id, { path, hasOutput, isServers }] of this.#calls)
-      if (!hasOutput && !isServers)
-        this.#noteInvalid(
-          path,
-          `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. Send an output for each call, or leave the call out.`,
-        );
+    const last = this.#entries.at(-1);
+    for (const [id, { path, hasOutput, isServers, turn }] of this.#calls) {
+      if (hasOutput || (isServers && turn === last)) continue;
+      const cure = this.asked.has(id)
+        ? "Behind its turn, send nothing but an mcp_approval_response for each call, and name the tool server in tools"
+        : "Send an output for each call";
+      this.#noteInvalid(
+        `${path}.call_id`,
+        `${path} has no output: no output for the tool call with the call_id ${JSON.stringify(id.slice(0, 128))} was found. ${cure}, or leave the call out.`,
+      );
+    }
     const messages: JsonObject[] = [];
     const origins: string[] = [];
     for (const entry of this.#entries) {
@@ -160,12 +190,12 @@ export class Conversation {
       messages.push({ role: "user", content: entry.media });
       origins.push(entry.mediaOrigins[0]!);
     }
-    return { messages, origins, approved: this.approved, asked: this.asked };
+    return { messages, origins, approved: this.#approved, asked: this.asked };
   }
 
   /** Notes what is invalid about the id of a call or an output. */
-  #noteInvalid(path: string, message: string): void {
-    this.#left.invalid(invalidRequest(`${path}.call_id`, message));
+  #noteInvalid(place: string, message: string): void {
+    this.#left.invalid(invalidRequest(place, message));
   }
 
   /** Items that follow an output begin a new turn. */

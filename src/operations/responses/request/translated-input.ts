@@ -221,7 +221,8 @@ class ItemReader {
     const { output, error, approval_request_id: asked } = item;
     const isApproved = typeof asked === "string" && this.#conversation.hasCall(asked);
     const text = wordOf(item, "arguments", path);
-    if (!isApproved) this.#conversation.addServersCall({ id, name, text, path }, isTogether);
+    const isServers = isNamedLikeTool(name, this.#context.tools.servers);
+    if (!isApproved) this.#conversation.addServersCall({ id, name, text, path }, isServers, isTogether);
     if (type !== "mcp_call") return void this.#conversation.asked.set(id, toolPlace(label, tool));
     const said = typeof output === "string" ? output : errorText(error);
     this.#conversation.addOutput(isApproved ? asked : id, said, [], path, false);
@@ -231,10 +232,17 @@ class ItemReader {
     const id = wordOf(item, "approval_request_id", path);
     const { approve, reason } = item;
     if (typeof approve !== "boolean") throw invalid(`${path}.approve`, "true or false", approve);
-    // an approved call is run by the gateway, which adds its result
-    if (approve) return void this.#conversation.approved.push(id);
+    const { isOpen } = this.#context;
+    if (approve) return this.#conversation.approve(id, path, isOpen);
     const why = typeof reason === "string" && reason !== "" ? `: ${reason}` : ".";
-    this.#conversation.addOutput(id, `The user did not approve this call${why}`, [], path, this.#context.isOpen);
+    this.#conversation.addOutput(
+      id,
+      `The user did not approve this call${why}`,
+      [],
+      path,
+      isOpen,
+      "approval_request_id",
+    );
   }
 
   #leave(type: string, path: string): void {
