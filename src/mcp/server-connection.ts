@@ -57,6 +57,8 @@ const NO_VALIDATION: jsonSchemaValidator = {
 };
 const MAX_PROBE_MS = 10_000;
 const MAX_TEXT_CHARACTERS = 1000;
+/** A message of the server that the client could not use, which it quotes in its own. */
+const QUOTED = /: \{.*$/s;
 /** Bounds notifications, requests that the server sends, and invalid messages. */
 const UNREQUESTED = { burst: 2000, perSecond: 200 };
 
@@ -135,7 +137,11 @@ function watch(
   };
   const onerror = (thrown: Error): void => {
     count();
-    dependencies.onFault(withoutSecrets(thrown.message.slice(0, MAX_TEXT_CHARACTERS), opened.secrets()));
+    const fault = faultOf(thrown);
+    const isRefusal = fault instanceof ToolFault && fault.status !== null;
+    // a late answer is quoted with the result of a tool, which is not logged
+    const told = isRefusal ? thrown.message : thrown.message.replace(QUOTED, "");
+    dependencies.onFault(withoutSecrets(told.slice(0, MAX_TEXT_CHARACTERS), opened.secrets()));
     // The session of an older server ends with its stream: a stream that the client opens again would have no
     // handshake.
     if (isEnd(thrown)) void client.close();

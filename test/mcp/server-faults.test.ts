@@ -125,6 +125,27 @@ describe("a tool that", () => {
     expect(told).toEqual([]);
   });
 
+  test("[d11.3] sends a result, or progress, for which nothing waits leaves none of it in the log", async () => {
+    const { call, end, told } = world({
+      tools: [
+        tool("twice", () => ({
+          raw: [answer(7777), progress, unknown, answer(end.sent.at(-1)!.message["id"])].map(asEvent).join(""),
+          contentType: "text/event-stream",
+        })),
+      ],
+    });
+    const result = said("the salary of Ada");
+    const answer = (id: unknown) => ({ jsonrpc: "2.0", id, result });
+    const params = { progressToken: 7777, progress: 1, message: "reading the salary of Ada" };
+    const progress = { jsonrpc: "2.0", method: "notifications/progress", params };
+    const unknown = { jsonrpc: "2.0", salary: "the salary of Ada" };
+    const asEvent = (message: object): string => `data: ${JSON.stringify(message)}\n\n`;
+    expect(await call("twice")).toBe("the salary of Ada");
+    await until(() => told.some((line) => line.includes("an unknown token")));
+    expect(told.join("\n")).toContain("an unknown message ID");
+    expect(told.join("\n")).not.toContain("Ada");
+  });
+
   test("answers a hundred megabytes is cut off soon after the bound, not read to its end", async () => {
     const { call, end } = world({
       tools: [tool("giant", () => ({ flood: 100 * 1024 * 1024 })), tool("echo", undefined)],
