@@ -63,6 +63,7 @@ function embedded({ uri, text: plain, blob, mimeType }: JsonObject): ToolResultP
   return text(`[resource ${JSON.stringify(uri)} of ${JSON.stringify(mimeType)}, which cannot be shown]`);
 }
 
+/** Servers cut texts in the middle of a character, and providers refuse a whole request for half of a surrogate pair. */
 function text(plain: string): ToolResultPart {
-  return { kind: "text", text: plain };
+  return { kind: "text", text: plain.toWellFormed() };
 }

@@ -251,6 +251,17 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
     expect(farewells).toBeLessThanOrEqual(1);
   });
 
+  test("[d10.4] cuts a result in the middle of a character, which no provider would take", async () => {
+    const { call } = openFaultyTools({
+      tools: [
+        tool("cut", (served) => ({
+          raw: JSON.stringify({ jsonrpc: "2.0", id: idOf(served), result: said("a\u{1f600}".slice(0, 2)) }),
+        })),
+      ],
+    });
+    expect(await call("cut")).toBe("a\ufffd");
+  });
+
   test("nests a result deeper than the stack", async () => {
     const deep = `${"[".repeat(200_000)}${"]".repeat(200_000)}`;
     const { call } = openFaultyTools(

@@ -85,7 +85,7 @@ const describedTool = memoizePerObject(
     const parameters = fittedSchema(inputSchema);
     if (parameters === null || !hasValidHeaders(inputSchema)) return null;
     const text = description ?? title ?? "";
-    return { ...(text !== "" && { description: text.slice(0, MAX_DESCRIPTION) }), parameters };
+    return { ...(text !== "" && { description: text.slice(0, MAX_DESCRIPTION).toWellFormed() }), parameters };
   },
 );
 

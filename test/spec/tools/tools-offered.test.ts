@@ -135,6 +135,14 @@ describe("[d10.2] what a model receives of a tool", () => {
     });
   });
 
+  test("[d10.2] a description that is too long is cut, and not in the middle of a character", async () => {
+    const long = { ...toolOf("search"), description: `a${"\u{1f600}".repeat(10_000)}` };
+    const session = await sessionWorld({ docs: { tools: [long] } }).open({ tools: [DOCS] });
+    const [offered] = session.request.params.tools as unknown as { function: { description: string } }[];
+    expect(offered!.function.description).toHaveLength(16_384);
+    expect(offered!.function.description.isWellFormed()).toBe(true);
+  });
+
   test("[d10.5] a tool whose schema is contradictory, too deep or too long, or has an invalid x-mcp-header, is left out with a report that names it, and the others are offered", async () => {
     const deep = Array.from({ length: 10_000 }).reduce<JsonObject>((inner) => ({ items: inner }), {});
     for (const schema of [
