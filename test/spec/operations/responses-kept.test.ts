@@ -477,6 +477,67 @@ describe("in the mode on", () => {
     expect(stub.messages()[2]).toMatchObject({ tool_call_id: request.id, content: "blue" });
   });
 
+  test("[d10.3, d11.3, d12.8] a call that is not kept as a person has seen it is not run as approved, unless the client sends it itself", async () => {
+    const kept: DurableObject[] = [];
+    const durable: DurableStore = {
+      keep: async (object) => void kept.push(JSON.parse(JSON.stringify(object))),
+      find: async (_, id) => kept.find(({ ids }) => ids.includes(id)) ?? null,
+      remove: () => Promise.resolve(),
+    };
+    const args = JSON.stringify({ to: "ada@example.com" });
+    const upstream = scriptedModel([
+      { calls: [{ name: "post__send", args }, { name: "post__look" }] },
+      { text: "Done." },
+    ]);
+    const sent: unknown[] = [];
+    const run = (given: unknown) => {
+      sent.push(given);
+      return says("sent");
+    };
+    const stub = keeping({
+      snapshot: redacting,
+      durable,
+      upstream,
+      tools: fakeToolServers({ post: { send: { run }, look: { run } } }),
+    });
+    const asking = { tools: [{ type: "mcp", server_label: "post", require_approval: "always" }] };
+    const first = await stub.answer({ ...asking, input: "Write to Ada." });
+    const requests = first["output"].filter(({ type }: { type: string }) => type === "mcp_approval_request");
+    expect(requests[0].arguments).toBe(args);
+    const approvals = requests.map(({ id }: { id: string }) => ({
+      type: "mcp_approval_response",
+      approval_request_id: id,
+      approve: true,
+    }));
+    const reference = { type: "item_reference", id: requests[0].id };
+    for (const [referring, param] of [
+      [{ previous_response_id: first["id"], input: approvals }, "input[0].approval_request_id"],
+      [
+        {
+          input: ["Write to Ada.", reference, approvals[0]].map((item) =>
+            typeof item === "string" ? { role: "user", content: item } : item,
+          ),
+        },
+        "input[2].approval_request_id",
+      ],
+    ] as const) {
+      const refused = await stub.answer({ ...asking, ...referring });
+      expect([refused["error"]?.param, refused["error"]?.message]).toEqual([
+        param,
+        expect.stringContaining("redacted"),
+      ]);
+    }
+    expect(sent).toEqual([]);
+    const denied = [{ ...approvals[0], approve: false }, approvals[1]];
+    expect(await stub.answer({ ...asking, previous_response_id: first["id"], input: denied })).toMatchObject({
+      status: "completed",
+    });
+    expect(sent).toEqual([{}]);
+    const input = [{ role: "user", content: "Write to Ada." }, ...first["output"], ...approvals];
+    expect(await stub.answer({ ...asking, input })).toMatchObject({ status: "completed" });
+    expect(sent).toEqual([{}, { to: "ada@example.com" }, {}]);
+  });
+
   test("[d11.3, d12.8] what a person has written under the name of a structural member is redacted in what is kept", async () => {
     const kept: DurableObject[] = [];
     const durable: DurableStore = {

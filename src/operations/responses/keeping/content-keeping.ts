@@ -3,7 +3,8 @@ import { maskingGuards, redactedForKeeping } from "../../../engine/content/conte
 import type { DurableStore } from "../../../engine/keeping/durable-store.ts";
 import { KEEPING_BOUNDS } from "../../../engine/keeping/kept-store.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isDeepStrictEqual } from "node:util";
+import { isObject, type Json, type JsonObject, listIn } from "../../../core/json.ts";
 import { idsOf, type Keeper, type KeptResponse } from "./kept-responses.ts";
 
 /** Nothing is kept of a project that is not there any more, and nothing that is too large. */
@@ -23,6 +24,12 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
         (value, index) => withStructure(values[index]!, value),
       ) as readonly JsonObject[];
       const { usage } = response;
+      const shown = listIn(kept!["output"]);
+      const redacted = listIn(response["output"]).flatMap((item, at) =>
+        isObject(item) && item["type"] === "mcp_approval_request" && !isDeepStrictEqual(item, shown[at])
+          ? [item["id"] as string]
+          : [],
+      );
       // carriers are sealed, also those that the client was shown
       const streamed = isStreamed === undefined ? {} : { isStreamed, ...(eventParts !== undefined && { eventParts }) };
       const value: KeptResponse = {
@@ -31,6 +38,7 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
         input: items,
         hidden,
         hiddenInput,
+        ...(redacted.length > 0 && { redacted }),
         ...streamed,
       };
       if (!call.isProjectThere() || JSON.stringify(value).length > KEEPING_BOUNDS.objectBytes) return false;

@@ -34,6 +34,8 @@ export interface KeptResponse {
   readonly hidden?: readonly HiddenCarrier[];
   /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
   readonly hiddenInput?: readonly number[];
+  /** The ids of requests for approval in its output that were redacted, so that nobody has approved what is kept of them. */
+  readonly redacted?: readonly string[];
   /** Of a call in the background: whether its events are kept, and in how many parts so far. */
   readonly isStreamed?: boolean;
   readonly eventParts?: number;
@@ -57,9 +59,16 @@ export interface EarlierResponses {
   item(id: string): readonly JsonObject[] | null;
   /** Whether the item has a carrier that the client was not shown. */
   readonly hides: (item: Json) => boolean;
+  /** Whether the item is a request for approval that was redacted. */
+  readonly isRedacted: (item: Json) => boolean;
 }
 
-export const NOTHING_EARLIER: EarlierResponses = { itemsOf: () => null, item: () => null, hides: () => false };
+export const NOTHING_EARLIER: EarlierResponses = {
+  itemsOf: () => null,
+  item: () => null,
+  hides: () => false,
+  isRedacted: () => false,
+};
 
 /** What it takes to look up one response, or an item, bounds how many of them a request may refer to. */
 const MAX_LOOKUPS = 100;
@@ -84,12 +93,15 @@ export async function earlierResponses(
     );
   const items = new Map<string, readonly JsonObject[]>();
   const hidden = new Set<Json | undefined>();
+  const redacted = new Set<Json>();
   const add = async (found: KeptResponse | null): Promise<void> => {
     if (found === null) return;
     const { owner, response } = found;
     await noteOpened(stores.audit, reader, { owner, id: response["id"] as string, action: "read" });
     for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
     for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
+    for (const item of listIn(response["output"]))
+      if (isObject(item) && found.redacted?.includes(item["id"] as string) === true) redacted.add(item);
     for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   };
   await add(before);
@@ -113,6 +125,7 @@ export async function earlierResponses(
     item: (id) => items.get(id) ?? null,
     hides: (item) =>
       isObject(item) && typeof item["encrypted_content"] === "string" && hidden.has(item["encrypted_content"]),
+    isRedacted: (item) => redacted.has(item),
   };
 }
 

@@ -59,6 +59,8 @@ export class Conversation {
   readonly #approved: string[] = [];
   /** The tools of tool servers, as `toolPlace`, by the ids of the requests for approval. */
   readonly asked = new Map<string, string>();
+  /** The ids of requests for approval that are not as the client has seen them. */
+  readonly redacted = new Set<string>();
   readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
   readonly #calls = new Map<string, Call>();
   #turn: Turn | null = null;
@@ -146,6 +148,11 @@ export class Conversation {
       this.#noteInvalid(
         place,
         `${place} approves a call of a tool server that tools does not name. Name the server in tools, as in the request to which the call was the answer.`,
+      );
+    if (this.redacted.has(id))
+      this.#noteInvalid(
+        place,
+        `${place} approves a call that was redacted when its response was kept, so that not the approved call would run. Send the items of the conversation in input, as they came, in place of what refers to them.`,
       );
     this.#approved.push(id);
   }

@@ -4,7 +4,13 @@ import { invalid } from "../../../core/refusals.ts";
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
 import type { Advisory } from "../../../core/chat.ts";
 import { isObject, isSet, isWholeNumber, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
-import { type EarlierResponses, isEmptyReasoning, isReference, listedItems } from "../keeping/kept-responses.ts";
+import {
+  type EarlierResponses,
+  isEmptyReasoning,
+  isReference,
+  listedItems,
+  NOTHING_EARLIER,
+} from "../keeping/kept-responses.ts";
 import { countTranslator } from "../../counted-requests.ts";
 import { repeatedMembers } from "./repeated-members.ts";
 import type { KeptInput, RequestMemo } from "../request-memo.ts";
@@ -106,6 +112,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     tools,
     isOpen,
     before,
+    isRedacted: earlier?.isRedacted ?? NOTHING_EARLIER.isRedacted,
   });
   const keeps = earlier !== null && body["store"] !== false;
   noteMembers(body, left, keeps);

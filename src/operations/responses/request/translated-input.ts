@@ -34,6 +34,8 @@ export interface InputContext {
   readonly tools: TranslatedTools;
   /** The items of an earlier response, which stand before the input. */
   readonly before: readonly JsonObject[];
+  /** Whether an item is a request for approval that was redacted when it was kept. */
+  readonly isRedacted: (item: Json) => boolean;
   /** Whether something that the gateway cannot see may stand before the input, such as an earlier response. */
   readonly isOpen: boolean;
 }
@@ -223,7 +225,10 @@ class ItemReader {
     const text = wordOf(item, "arguments", path);
     const isServers = isNamedLikeTool(name, this.#context.tools.servers);
     if (!isApproved) this.#conversation.addServersCall({ id, name, text, path }, isServers, isTogether);
-    if (type !== "mcp_call") return void this.#conversation.asked.set(id, toolPlace(label, tool));
+    if (type !== "mcp_call") {
+      if (this.#context.isRedacted(item)) this.#conversation.redacted.add(id);
+      return void this.#conversation.asked.set(id, toolPlace(label, tool));
+    }
     const said = typeof output === "string" ? output : errorText(error);
     this.#conversation.addOutput(isApproved ? asked : id, said, [], path, false);
   }
