@@ -15,7 +15,7 @@ import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
 import { deletedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
-import { scriptedModel } from "../tools/scripted-rounds.ts";
+import { answerOf, scriptedModel } from "../tools/scripted-rounds.ts";
 import {
   eventsOf,
   keptReader,
@@ -138,6 +138,51 @@ describe("previous_response_id", () => {
     const { output } = await stub.answer({});
     expect((await stub.answer({ previous_response_id: output.at(-1).id }))["error"].param).toBe("previous_response_id");
   });
+});
+
+test("[d12.4, d12.8, d10.3] a conversation goes on where the provider uses the id of a call again in each answer, and an approval holds for one of these calls only", async () => {
+  const tools = fakeToolServers({ sky: { look: { run: () => says("blue") } } });
+  const MCP = { type: "mcp", server_label: "sky" };
+  const own = { type: "function", name: "own", parameters: { type: "object", properties: {} } };
+  const upstream = (name: string) =>
+    cannedUpstream(({ body }) => {
+      const { messages } = JSON.parse(body) as { messages: readonly { role: string }[] };
+      const isAsked = messages.at(-1)!.role === "user";
+      return answerOf(isAsked ? { calls: [{ name, id: "0" }] } : { text: "Done." }, 0, false);
+    });
+  const answerTo = ({ type, id, call_id: call }: Record<string, any>): object | null => {
+    if (type === "mcp_approval_request")
+      return { type: "mcp_approval_response", approval_request_id: id, approve: true };
+    return type === "function_call" ? { type: "function_call_output", call_id: call, output: "yes" } : null;
+  };
+  for (const [name, tool] of [
+    ["own", own],
+    ["sky__look", { ...MCP, require_approval: "never" }],
+    ["sky__look", { ...MCP, require_approval: "always" }],
+  ] as const) {
+    const stub = keeping({ upstream: upstream(name), tools });
+    const asked: Record<string, any>[] = [];
+    let previous: object = {};
+    for (const input of ["One.", "Two.", "Three."]) {
+      let response = await stub.answer({ ...previous, input, tools: [tool] });
+      asked.push(response);
+      const reply = answerTo(response["output"].at(-1));
+      if (reply !== null)
+        response = await stub.answer({ previous_response_id: response["id"], input: [reply], tools: [tool] });
+      expect([response["error"], response["output"]?.at(-1).content[0].text]).toEqual([null, "Done."]);
+      previous = { previous_response_id: response["id"] };
+    }
+    expect(
+      stub
+        .messages()
+        .map(({ role }) => role)
+        .join(" "),
+    ).toBe(Array.from({ length: 3 }, () => "user assistant tool").join(" assistant "));
+    if (answerTo(asked[1]!["output"].at(-1)) === null) continue;
+    // neither the output nor the approval of the call before answers this one
+    const unanswered = await stub.answer({ previous_response_id: asked[1]!["id"], input: [], tools: [tool] });
+    expect(unanswered["error"]?.code).toBe("invalid_request");
+  }
 });
 
 describe("item_reference", () => {

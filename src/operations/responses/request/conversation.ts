@@ -56,12 +56,13 @@ export interface TranslatedConversation {
 
 export class Conversation {
   readonly #left: UntranslatedParts;
-  readonly #approved: string[] = [];
+  readonly #approved = new Set<string>();
   /** The tools of tool servers, as `toolPlace`, by the ids of the requests for approval. */
   readonly asked = new Map<string, string>();
   /** The ids of requests for approval that are not as the client has seen them. */
   readonly redacted = new Set<string>();
   readonly #entries: (Turn | { readonly message: JsonObject; readonly origin: string })[] = [];
+  /** By their ids. Some providers use an id again in each answer, so that the last call with an id is meant. */
   readonly #calls = new Map<string, Call>();
   #turn: Turn | null = null;
   /** The turn of the last call of a tool server. */
@@ -98,7 +99,7 @@ export class Conversation {
     return this.#calls.has(id);
   }
 
-  /** Notes a call whose id an earlier call has. */
+  /** Notes a call whose id another call has that is not answered yet. */
   addCall(id: string, name: string, text: string, path: string, isServers = false): void {
     this.#addCall({ id, name, text, path }, isServers, false);
   }
@@ -110,8 +111,14 @@ export class Conversation {
   }
 
   #addCall({ id, name, text, path }: SentCall, isServers: boolean, isTogether: boolean): void {
-    if (this.#calls.has(id))
-      this.#noteInvalid(`${path}.call_id`, `${path}.call_id is the same as that of ${this.#calls.get(id)!.path}.`);
+    const other = this.#calls.get(id);
+    if (other?.hasOutput === false)
+      this.#noteInvalid(
+        `${path}.call_id`,
+        `${path}.call_id is the same as that of ${other.path}, which has no output.`,
+      );
+    // what was said of the other call does not hold for this one
+    for (const ids of [this.#approved, this.asked, this.redacted]) ids.delete(id);
     const turn = this.#currentTurn(path, false, isTogether);
     turn.calls.push({ id, type: "function", function: { name, arguments: text } });
     noteOrder(turn);
@@ -154,7 +161,7 @@ export class Conversation {
         place,
         `${place} approves a call that was redacted when its response was kept, so that not the approved call would run. Send the items of the conversation in input, as they came, in place of what refers to them.`,
       );
-    this.#approved.push(id);
+    this.#approved.add(id);
   }
 
   /** Returns the call that an output or an approval answers; `null` where it is not known. Notes why there is none. */
@@ -197,7 +204,7 @@ export class Conversation {
       messages.push({ role: "user", content: entry.media });
       origins.push(entry.mediaOrigins[0]!);
     }
-    return { messages, origins, approved: this.#approved, asked: this.asked };
+    return { messages, origins, approved: [...this.#approved], asked: this.asked };
   }
 
   /** Notes what is invalid about the id of a call or an output. */
