@@ -157,6 +157,19 @@ describe("watsonx", () => {
   });
 });
 
+describe("sampling", () => {
+  test("[d6.3] Claude takes a temperature and top_p at Databricks until 4.6", () => {
+    const supports = (model: string) =>
+      (["temperature", "top_p"] as const).map(
+        (name) => capabilityOf(provider("databricks").capabilities, name, model).support,
+      );
+    for (const model of ["databricks-claude-sonnet-4-6", "databricks-claude-haiku-4-5", "databricks-gpt-5-2"])
+      expect(supports(model)).toEqual(["native", "native"]);
+    for (const model of ["opus-4-7", "opus-4-8", "opus-5", "sonnet-5", "fable-5"])
+      expect(supports(`databricks-claude-${model}`)).toEqual(["unsupported", "unsupported"]);
+  });
+});
+
 describe("reasoning", () => {
   const effort = (id: string, model: string, fields: JsonObject = {}) =>
     wireBody(provider(id), { reasoning_effort: "medium", ...fields }, model);

@@ -1,13 +1,15 @@
 // Databricks: models of several makers behind one API, whose reasoning is requested, returned and sent back in the
 // forms of their makers. https://docs.databricks.com/aws/en/machine-learning/model-serving/query-reason-models
-import { native } from "../../../core/capability.ts";
+import { defaultOnly, native } from "../../../core/capability.ts";
 import type { ChatParams, ContentPart, Message } from "../../../core/chat.ts";
 import { type Json, type JsonObject, objectsIn } from "../../../core/json.ts";
 import { unsupportedValue } from "../../../core/refusals.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
+import { TOP_P_DEFAULT_ONLY } from "../../claude/capabilities.ts";
+import { GENERATIONS } from "../../claude/models.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { withoutEmptyAnswers } from "../quirks.ts";
-import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
+import type { ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { FILES, OPENAI_ONLY, without } from "../features.ts";
 
 const LEAST_BUDGET = 1_024;
@@ -71,6 +73,14 @@ function databricksMessages(messages: readonly Message[], model: string, joins: 
   return model.includes("claude") ? withoutEmptyAnswers(written, " ") : written;
 }
 
+/**
+ * "Model us.anthropic.claude-opus-5 does not support the temperature parameter":
+ * https://github.com/databricks-solutions/genie-ontology-readiness/pull/8
+ */
+const CLAUDE_WITHOUT_SAMPLING: readonly ModelDifferences[] = GENERATIONS.filter(({ facts }) => !facts.sampling).map(
+  ({ models }) => ({ models, cells: { temperature: defaultOnly(1), top_p: TOP_P_DEFAULT_ONLY } }),
+);
+
 export const databricks: OpenAICompatibleRow = {
   id: "databricks",
   label: "Databricks",
@@ -105,6 +115,7 @@ export const databricks: OpenAICompatibleRow = {
         reasoning_effort: { support: "mapped", note: databricksEffort.note, values: ["none", ...Object.keys(BUDGETS)] },
       },
     },
+    ...CLAUDE_WITHOUT_SAMPLING,
     {
       models: /claude/,
       lacks: ["n", "reasoning_effort"],
