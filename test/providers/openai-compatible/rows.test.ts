@@ -302,6 +302,10 @@ test("[d6.3] levels of reasoning that a model does not take are refused by name"
     ["low", "medium", "high"],
     ["low", "medium", "high", "xhigh"],
   ]);
+  expect([levels("mistral", "mistral-medium-latest"), levels("mistral", "zai-glm-5-3")]).toEqual([
+    ["none", "high"],
+    undefined,
+  ]);
   expect([levels("groq", "openai/gpt-oss-120b"), levels("groq", "qwen/qwen3-32b")]).toEqual([
     ["low", "medium", "high"],
     ["none", "default"],

@@ -123,6 +123,8 @@ export const mistral: OpenAICompatibleRow = {
   models: [
     // Large: "not enabled for this model", https://github.com/dust-tt/dust/pull/27613
     { models: /^(magistral|mistral-large|codestral)/, lacks: ["reasoning_effort"] },
+    // https://docs.mistral.ai/models/zai-glm-5-3, https://github.com/anomalyco/models.dev/pull/7334
+    { models: /^zai-glm/, cells: { reasoning_effort: native("low, high, max; none depends on the model") } },
     { models: THINKS, reads: ["reasoning_content", "reasoning"] },
   ],
   callIds: MISTRAL_CALL_IDS,
