@@ -46,6 +46,7 @@ export const BEDROCK_MODELS: readonly string[] = [
   "mistral.ministral-3-8b-instruct",
   "us.deepseek.r1-v1:0",
   "deepseek.v3-v1:0",
+  "minimax.minimax-m2",
   "moonshot.kimi-k2-thinking",
   "zai.glm-4.7",
   "qwen.qwen3-32b-v1:0",

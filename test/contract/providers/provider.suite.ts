@@ -374,6 +374,7 @@ function reservedSuite(provider: Provider): void {
 /** What a provider adds unasked and documents as giving way to the caller's own word. */
 const GIVES_WAY: ReadonlySet<string> = new Set([
   "generationConfig.thinkingConfig.includeThoughts",
+  "toolConfig.includeServerSideToolInvocations",
   "user_id",
   "random_seed",
   "venice_parameters.enable_web_search",

@@ -121,6 +121,9 @@ export const OPENAI_REASONING = /^(ft:)?(o[1-9]|gpt-[5-8](?!.*-chat)|codex-mini)
  */
 export const OPENAI_MEMBERS = { assistant: ["annotations"], tool: ["name"], ...LEFT_OVERS };
 
+/** Of data residency: https://platform.openai.com/docs/guides/your-data */
+const REGIONS = /^https:\/\/[a-z]{2}\.api\.openai\.com$/;
+
 export const openai: OpenAICompatibleRow = {
   id: "openai",
   // The vendor's other models belong to the operations for completions and images.
@@ -128,8 +131,7 @@ export const openai: OpenAICompatibleRow = {
   label: "OpenAI",
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: "https://api.openai.com/v1",
-  // https://platform.openai.com/docs/guides/your-data: data residency
-  otherOrigins: /^https:\/\/[a-z]{2}\.api\.openai\.com$/,
+  otherOrigins: REGIONS,
   native: {
     responses: {
       path: "responses",
