@@ -8,44 +8,32 @@ import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 
-export class PromptWatch {
-  readonly #session: string;
-  readonly #target: string;
-  readonly #credential: string | null;
-  readonly #call: Call;
-  #sent: { readonly pieces: NumberedPrompt; readonly startMs: number } | null = null;
-
-  constructor(session: string, target: string, credential: string | null, call: Call) {
-    this.#session = session;
-    this.#target = target;
-    this.#credential = credential;
-    this.#call = call;
-  }
-
-  /** Called when the request is about to be sent; `pieces` are null where they do not tell the whole prompt. */
-  sending(pieces: NumberedPrompt | null): void {
-    const { clock } = this.#call.context;
-    if (pieces !== null) this.#sent ??= { pieces, startMs: clock.monotonic() };
-  }
-
-  /** Called when the usage of the attempt is known. Of several equal requests, the first one tells. */
-  ended([request]: readonly AttemptRecorder[]): void {
-    const { clock, routing } = this.#call.context;
-    const usage = request?.row.usage;
-    if (this.#sent === null || request === undefined || usage == null || request.row.fromCache) return;
-    const sent = { ...this.#sent, target: this.#target, credential: this.#credential, endMs: clock.monotonic() };
-    const miss = routing.prompts.answered(this.#session, sent, usage);
-    if (miss !== null) request.missedPromptCache(miss);
-  }
-}
+export type PromptWatch = NonNullable<ReturnType<typeof watchPrompt>>;
 
 /** Returns null for a call whose conversation is not kept together for the cache. */
-export function watchPrompt(candidate: RouteCandidate, { target }: Resolved, call: Call): PromptWatch | null {
+export function watchPrompt(candidate: RouteCandidate, { target }: Resolved, call: Call) {
   const key = candidate.cachedConversation();
   if (key === null) return null;
   const { tenantId, projectId } = call.record;
+  const { clock, credentials, routing } = call.context;
   // a key may hold text of the conversation
   const session = digestOf([tenantId, projectId, key]);
-  const credential = target.credential === null ? null : call.context.credentials.identityOf(target.credential);
-  return new PromptWatch(session, candidate.target.name, credential, call);
+  const place = {
+    target: candidate.target.name,
+    credential: target.credential === null ? null : credentials.identityOf(target.credential),
+  };
+  let sent: { readonly pieces: NumberedPrompt; readonly startMs: number } | null = null;
+  return {
+    /** Called when the request is about to be sent; `pieces` are null where they do not tell the whole prompt. */
+    sending(pieces: NumberedPrompt | null): void {
+      if (pieces !== null) sent ??= { pieces, startMs: clock.monotonic() };
+    },
+    /** Called when the usage of the attempt is known. Of several equal requests, the first one tells. */
+    ended([request]: readonly AttemptRecorder[]): void {
+      const usage = request?.row.usage;
+      if (sent === null || request === undefined || usage == null || request.row.fromCache) return;
+      const miss = routing.prompts.answered(session, { ...sent, ...place, endMs: clock.monotonic() }, usage);
+      if (miss !== null) request.missedPromptCache(miss);
+    },
+  };
 }
