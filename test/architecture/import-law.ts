@@ -181,8 +181,8 @@ export const PROVIDER_IMPORTS: Readonly<Record<string, readonly string[]>> = {
   anthropic: ["claude", "content-blocks"],
   bedrock: ["anthropic", "claude", "content-blocks"],
   responses: ["content-blocks"],
-  // Models of a row may speak the Responses API, alone or beside chat completions, and the Messages API.
-  "openai-compatible": ["anthropic", "responses"],
+  // Models of a row may speak the Responses API, alone or beside chat completions, and the Messages API, and may be Claude's.
+  "openai-compatible": ["anthropic", "claude", "responses"],
   // It delegates by the name of the model.
   vertex: ["anthropic", "claude", "content-blocks", "gemini", "openai-compatible"],
   // The server has several forms at one address.
