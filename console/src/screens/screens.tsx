@@ -2,6 +2,7 @@
 import type { ComponentType } from "react";
 import { loadedOnUse } from "../components/loaded-on-use.tsx";
 import { Pending } from "../components/pending.tsx";
+import type { Noun } from "../configured/noun.ts";
 
 /** What the menu puts together. */
 export const GROUPS = ["Traffic", "Try", "Configuration", "Access"] as const;
@@ -17,8 +18,30 @@ export interface Screen {
   readonly component: ComponentType;
 }
 
+/** The page of a single thing. */
+type Detail = ComponentType<{ readonly id: string }>;
+
 const screen = <Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> =>
   loadedOnUse(load, <Pending what="The screen" />);
+
+/** The configured objects of one kind in the scope. */
+const objectList = (load: () => Promise<Noun>): ComponentType =>
+  screen(async () => {
+    const [{ ConfiguredList }, noun] = await Promise.all([import("../configured/configured-list.tsx"), load()]);
+    return () => <ConfiguredList noun={noun} />;
+  });
+
+/** One of them. */
+const objectPage = (load: () => Promise<Noun>): Detail =>
+  screen(async () => {
+    const [{ ConfiguredPage }, noun] = await Promise.all([import("../configured/configured-page.tsx"), load()]);
+    return ({ id }) => <ConfiguredPage noun={noun} id={id} />;
+  });
+
+const loadPolicyNoun = async (): Promise<Noun> => (await import("./policies/policy-noun.tsx")).POLICY_NOUN;
+const loadPriceNoun = async (): Promise<Noun> => (await import("./prices/price-noun.tsx")).PRICE_NOUN;
+const loadRouteNoun = async (): Promise<Noun> => (await import("./routes/route-noun.tsx")).ROUTE_NOUN;
+const loadToolServerNoun = async (): Promise<Noun> => (await import("./tools/tool-server-noun.tsx")).TOOL_SERVER_NOUN;
 
 /** In the order of the menu. */
 export const SCREENS: readonly Screen[] = [
@@ -76,7 +99,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Routes",
     letter: "r",
     needs: "list*Routes",
-    component: screen(async () => (await import("./routes/routes-screen.tsx")).RoutesScreen),
+    component: objectList(loadRouteNoun),
   },
   {
     path: "/providers",
@@ -100,7 +123,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Prices",
     letter: "i",
     needs: "list*Prices",
-    component: screen(async () => (await import("./prices/prices-screen.tsx")).PricesScreen),
+    component: objectList(loadPriceNoun),
   },
   {
     path: "/policies",
@@ -108,7 +131,7 @@ export const SCREENS: readonly Screen[] = [
     title: "Policies",
     letter: "x",
     needs: "list*Policies",
-    component: screen(async () => (await import("./policies/policies-screen.tsx")).PoliciesScreen),
+    component: objectList(loadPolicyNoun),
   },
   {
     path: "/tools",
@@ -153,12 +176,12 @@ export const SCREENS: readonly Screen[] = [
 ];
 
 /** Pages of single things, by the path of their screen. */
-export const DETAILS: Readonly<Record<string, ComponentType<{ readonly id: string }>>> = {
+export const DETAILS: Readonly<Record<string, Detail>> = {
   "/people": screen(async () => (await import("./people/user-screen.tsx")).UserScreen),
-  "/policies": screen(async () => (await import("./policies/policy-screen.tsx")).PolicyScreen),
-  "/prices": screen(async () => (await import("./prices/price-screen.tsx")).PriceScreen),
-  "/tools": screen(async () => (await import("./tools/tool-server-screen.tsx")).ToolServerScreen),
-  "/routes": screen(async () => (await import("./routes/route-screen.tsx")).RouteScreen),
+  "/policies": objectPage(loadPolicyNoun),
+  "/prices": objectPage(loadPriceNoun),
+  "/tools": objectPage(loadToolServerNoun),
+  "/routes": objectPage(loadRouteNoun),
   "/limits": screen(async () => (await import("./limits/limit-screen.tsx")).LimitScreen),
   "/providers": screen(async () => (await import("./providers/provider-screen.tsx")).ProviderScreen),
   "/calls": screen(async () => (await import("./call/call-screen.tsx")).CallScreen),
