@@ -2,6 +2,7 @@
 import { ApiError } from "../api/api.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { CopyButton } from "./copy-button.tsx";
+import { TextFacts } from "./facts.tsx";
 
 interface ProblemProps {
   readonly error: Error;
@@ -27,12 +28,7 @@ export function Problem({ error, retry, what }: ProblemProps) {
         <p>Someone with a higher role in this tenant or project can do this, or can give you that role.</p>
       )}
       <dl className="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>{visibleText(value)}</dd>
-          </div>
-        ))}
+        <TextFacts facts={facts} />
       </dl>
       <p className="actions">
         {retry !== undefined && (

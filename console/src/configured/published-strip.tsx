@@ -14,6 +14,7 @@ import { CallsLink } from "../screens/calls/calls-link.tsx";
 import { callsPath } from "../screens/calls/calls-path.ts";
 import { termText } from "../screens/calls/filter.ts";
 import { goingBack } from "./configured-operations.ts";
+import { Fact } from "../components/facts.tsx";
 
 /** So long before and after a publication calls are compared. */
 export const SHOWN_MS = 5 * 60_000;
@@ -104,20 +105,17 @@ function Figures({ title, route, time, usage }: FiguresProps) {
   const sums = usage?.totals;
   const terms = [termText("route", route)];
   return (
-    <div>
-      <dt>{title}</dt>
-      <dd>
-        {sums == null ? (
-          "…"
-        ) : (
-          <>
-            <CallsLink calls={sums.calls} to={callsPath(terms, time)} word=" calls" />,{" "}
-            <CallsLink calls={sums.errors} to={callsPath([...terms, "outcome:failed"], time)} word=" failed" />,{" "}
-            <MoneyText usd={sums.cost_usd} />
-            {sums.p50_ms !== null && <>, half within ~{duration(sums.p50_ms)}</>}
-          </>
-        )}
-      </dd>
-    </div>
+    <Fact name={title}>
+      {sums == null ? (
+        "…"
+      ) : (
+        <>
+          <CallsLink calls={sums.calls} to={callsPath(terms, time)} word=" calls" />,{" "}
+          <CallsLink calls={sums.errors} to={callsPath([...terms, "outcome:failed"], time)} word=" failed" />,{" "}
+          <MoneyText usd={sums.cost_usd} />
+          {sums.p50_ms !== null && <>, half within ~{duration(sums.p50_ms)}</>}
+        </>
+      )}
+    </Fact>
   );
 }

@@ -3,6 +3,7 @@ import { Modal } from "../components/modal.tsx";
 import { KeyCaps } from "../keyboard/key-caps.tsx";
 import { useBindings } from "../keyboard/keys.tsx";
 import { usePreferences } from "../preferences-context.tsx";
+import { Fact } from "../components/facts.tsx";
 
 export function ShortcutSheet({ close }: { readonly close: () => void }) {
   const bindings = useBindings();
@@ -15,12 +16,9 @@ export function ShortcutSheet({ close }: { readonly close: () => void }) {
       {/* oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- what scrolls has to be reached by keyboard */}
       <dl className="shortcuts" tabIndex={0}>
         {bindings().map(({ keys, label }) => (
-          <div key={keys}>
-            <dt>
-              <KeyCaps keys={keys} />
-            </dt>
-            <dd>{label}</dd>
-          </div>
+          <Fact key={keys} name={<KeyCaps keys={keys} />}>
+            {label}
+          </Fact>
         ))}
       </dl>
       <p className="actions">

@@ -5,6 +5,7 @@ import type { ApiError } from "../../api/api.ts";
 import type { AuditRow, TenantAuditList } from "../../api/types.ts";
 import { useApi, useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { TextFacts } from "../../components/facts.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
@@ -141,16 +142,7 @@ function EntryFacts({ row }: { readonly row: AuditRow }) {
   return (
     <>
       <dl className="facts">
-        {facts.flatMap(([name, value]) =>
-          value === null
-            ? []
-            : [
-                <div key={name}>
-                  <dt>{name}</dt>
-                  <dd>{visibleText(value)}</dd>
-                </div>,
-              ],
-        )}
+        <TextFacts facts={facts} />
       </dl>
       <AuditedChange before={row.before} after={row.after} />
     </>

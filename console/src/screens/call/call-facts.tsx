@@ -1,6 +1,7 @@
 // What else is recorded of a call: its parameters, whose it was, and the record itself.
 import type { CallDetail } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
+import { Fact, TextFacts } from "../../components/facts.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { DataTable } from "../../components/data-table.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -87,28 +88,15 @@ export function Origin({ call }: { readonly call: CallDetail }) {
   ];
   return (
     <dl className="pairs">
-      {linked.flatMap(([label, name, value, shown]) =>
-        value == null
-          ? []
-          : [
-              <div key={label}>
-                <dt>{visibleText(label)}</dt>
-                <dd>
-                  <ScopedLink to={callsPath([termText(name, value)])}>{visibleText(shown ?? value)}</ScopedLink>
-                </dd>
-              </div>,
-            ],
+      {linked.map(
+        ([label, name, value, shown]) =>
+          value != null && (
+            <Fact key={label} name={visibleText(label)}>
+              <ScopedLink to={callsPath([termText(name, value)])}>{visibleText(shown ?? value)}</ScopedLink>
+            </Fact>
+          ),
       )}
-      {plain.flatMap(([label, value]) =>
-        value == null
-          ? []
-          : [
-              <div key={label}>
-                <dt>{label}</dt>
-                <dd>{visibleText(value)}</dd>
-              </div>,
-            ],
-      )}
+      <TextFacts facts={plain} />
     </dl>
   );
 }

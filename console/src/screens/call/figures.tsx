@@ -4,6 +4,7 @@ import { MoneyText } from "../../components/money-text.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
 import { nanoUsd, shortUsd } from "../../format/money.ts";
+import { Fact } from "../../components/facts.tsx";
 
 export function Figures({ call }: { readonly call: CallDetail }) {
   const used = call.prompt_tokens + call.completion_tokens > 0;
@@ -11,38 +12,26 @@ export function Figures({ call }: { readonly call: CallDetail }) {
   const speed = tokensPerSecond(call);
   return (
     <dl className="figures">
-      <div>
-        <dt>Cost</dt>
-        <dd>
-          {used ? <MoneyText usd={call.cost_usd} /> : "nothing used"}
-          {usual?.cost != null && <small>usually {usual.cost}</small>}
-        </dd>
-      </div>
-      <div>
-        <dt>First token</dt>
-        <dd>
-          {call.first_content_ms === null ? "none" : duration(call.first_content_ms)}
-          {usual?.first != null && <small>usually {usual.first}</small>}
-        </dd>
-      </div>
-      <div>
-        <dt>Total</dt>
-        <dd>
-          {duration(call.total_ms)}
-          {usual !== null && <small>usually {usual.total}</small>}
-          {speed !== null && <small>{speed} tokens per second, from first to last</small>}
-        </dd>
-      </div>
-      <div>
-        <dt>Tokens in and out</dt>
-        <dd>
-          {wholeCount(call.prompt_tokens)} → {wholeCount(call.completion_tokens)}
-          {usual !== null && <small>usually {usual.tokens}</small>}
-          {call.estimated && <small>~ estimated by the gateway</small>}
-          {call.cached_tokens > 0 && <small>{wholeCount(call.cached_tokens)} from the provider&rsquo;s cache</small>}
-          {call.reasoning_tokens > 0 && <small>{wholeCount(call.reasoning_tokens)} of reasoning</small>}
-        </dd>
-      </div>
+      <Fact name="Cost">
+        {used ? <MoneyText usd={call.cost_usd} /> : "nothing used"}
+        {usual?.cost != null && <small>usually {usual.cost}</small>}
+      </Fact>
+      <Fact name="First token">
+        {call.first_content_ms === null ? "none" : duration(call.first_content_ms)}
+        {usual?.first != null && <small>usually {usual.first}</small>}
+      </Fact>
+      <Fact name="Total">
+        {duration(call.total_ms)}
+        {usual !== null && <small>usually {usual.total}</small>}
+        {speed !== null && <small>{speed} tokens per second, from first to last</small>}
+      </Fact>
+      <Fact name="Tokens in and out">
+        {wholeCount(call.prompt_tokens)} → {wholeCount(call.completion_tokens)}
+        {usual !== null && <small>usually {usual.tokens}</small>}
+        {call.estimated && <small>~ estimated by the gateway</small>}
+        {call.cached_tokens > 0 && <small>{wholeCount(call.cached_tokens)} from the provider&rsquo;s cache</small>}
+        {call.reasoning_tokens > 0 && <small>{wholeCount(call.reasoning_tokens)} of reasoning</small>}
+      </Fact>
     </dl>
   );
 }

@@ -11,6 +11,7 @@ import { useZone } from "../../use-zone.ts";
 import { FillBar, fillTone } from "./fill-bar.tsx";
 import { countedCalls } from "./limit-calls.ts";
 import { type Account, amountText, exactAmount, hitText, projectionText } from "./limit-words.ts";
+import { Fact } from "../../components/facts.tsx";
 
 export function LimitFill({ limit }: { readonly limit: LimitDetail }) {
   const [first, ...others] = limit.accounts;
@@ -58,23 +59,11 @@ function OneAccount({ limit, account }: AccountProps) {
             <dt>Amount</dt>
             <dd title={exactAmount(limit, limit.limit)}>{amountText(limit, limit.limit)}</dd>
           </div>
-          {limit.begins_at !== null && (
-            <div>
-              <dt>Period began</dt>
-              <dd>{utcAndOwn(Date.parse(limit.begins_at))}</dd>
-            </div>
-          )}
+          {limit.begins_at !== null && <Fact name="Period began">{utcAndOwn(Date.parse(limit.begins_at))}</Fact>}
           {account.resets_at !== null && (
-            <div>
-              <dt>{limit.kind === "budget" ? "Resets" : "Empty again, if nothing is called"}</dt>
-              <dd>
-                {limit.kind === "budget" ? (
-                  utcAndOwn(Date.parse(account.resets_at))
-                ) : (
-                  <TimeText at={account.resets_at} />
-                )}
-              </dd>
-            </div>
+            <Fact name={limit.kind === "budget" ? "Resets" : "Empty again, if nothing is called"}>
+              {limit.kind === "budget" ? utcAndOwn(Date.parse(account.resets_at)) : <TimeText at={account.resets_at} />}
+            </Fact>
           )}
         </dl>
       </div>

@@ -6,6 +6,7 @@ import { counted, shortCount, wholeCount } from "../../format/count.ts";
 import { nanoUsd, shortUsd } from "../../format/money.ts";
 import { duration } from "../../format/time.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
+import { Fact } from "../../components/facts.tsx";
 
 type Totals = UsageTotals;
 
@@ -68,14 +69,11 @@ interface FigureProps {
 
 function Figure({ name, link, then, note = null, children }: FigureProps) {
   return (
-    <div>
-      <dt>{name}</dt>
-      <dd>
-        <ScopedLink to={link}>{children}</ScopedLink>
-        {then !== null && <small>{then}</small>}
-        {note !== null && <small>{note}</small>}
-      </dd>
-    </div>
+    <Fact name={name}>
+      <ScopedLink to={link}>{children}</ScopedLink>
+      {then !== null && <small>{then}</small>}
+      {note !== null && <small>{note}</small>}
+    </Fact>
   );
 }
 

@@ -3,6 +3,7 @@ import { AsCode } from "../../components/as-code.tsx";
 import type { User } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { TextFacts } from "../../components/facts.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
@@ -78,12 +79,7 @@ function About({ user, scope }: { readonly user: User; readonly scope: Scope }) 
       <section className="panel" aria-label="Who it is">
         <div className="panel-body">
           <dl className="pairs">
-            {facts.map(([name, value]) => (
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{visibleText(value)}</dd>
-              </div>
-            ))}
+            <TextFacts facts={facts} />
           </dl>
           <p>
             <ScopedLink scope={scope} to={callsPath([termText("user", user.id)], { range: "30d" })}>

@@ -9,6 +9,7 @@ import type { Run } from "./chat-run.ts";
 import { targetOf } from "./play-request.ts";
 import type { PaneRequest } from "./pane-request.ts";
 import { perMillion } from "./token-cost.ts";
+import { Fact } from "../../components/facts.tsx";
 
 const AGAIN_MS = 400;
 
@@ -36,10 +37,9 @@ function Before({ request: { body, models } }: { readonly request: PaneRequest }
   return (
     <dl className="pairs">
       {Object.entries(pricing).map(([kind, price]) => (
-        <div key={kind}>
-          <dt>{KINDS[kind] ?? kind}</dt>
-          <dd>{perMillion(price)} for a million</dd>
-        </div>
+        <Fact key={kind} name={KINDS[kind] ?? kind}>
+          {perMillion(price)} for a million
+        </Fact>
       ))}
     </dl>
   );

@@ -3,6 +3,7 @@ import { CopyButton } from "../../components/copy-button.tsx";
 import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import type { Run } from "./chat-run.ts";
+import { Fact } from "../../components/facts.tsx";
 
 const NOTHING = "Nothing has been sent yet.";
 /** More events than that are left out in the middle. */
@@ -45,12 +46,9 @@ export function HeadersTab({ run }: { readonly run: Run | null }) {
   return (
     <dl className="pairs">
       {[["status", String(run.status)] as const, ...run.headers].map(([name, value]) => (
-        <div key={name}>
-          <dt>
-            <code>{name}</code>
-          </dt>
-          <dd>{visibleText(value)}</dd>
-        </div>
+        <Fact key={name} name={<code>{name}</code>}>
+          {visibleText(value)}
+        </Fact>
       ))}
     </dl>
   );

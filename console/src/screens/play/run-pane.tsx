@@ -1,4 +1,5 @@
 // What one call of the playground gave: the answer as it comes, and behind tabs its events, headers, tools, cost and plan.
+import { Fact, TextFacts } from "../../components/facts.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
 import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -123,23 +124,11 @@ function RunFigures({ run }: { readonly run: Run }) {
   ];
   return (
     <dl className="facts">
-      {figures.flatMap(([name, value]) =>
-        value === null
-          ? []
-          : [
-              <div key={name}>
-                <dt>{name}</dt>
-                <dd>{visibleText(value)}</dd>
-              </div>,
-            ],
-      )}
+      <TextFacts facts={figures} />
       {traceId !== null && run.state !== "running" && (
-        <div>
-          <dt>Record</dt>
-          <dd>
-            <ScopedLink to={`/calls/${traceId}`}>Open the call</ScopedLink>
-          </dd>
-        </div>
+        <Fact name="Record">
+          <ScopedLink to={`/calls/${traceId}`}>Open the call</ScopedLink>
+        </Fact>
       )}
     </dl>
   );

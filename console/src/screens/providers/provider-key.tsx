@@ -8,6 +8,7 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
+import { Fact } from "../../components/facts.tsx";
 
 /** Before what stands for a stored secret. */
 const MASK = "*** ";
@@ -28,26 +29,19 @@ export function ProviderKey({ id }: { readonly id: string }) {
         {error !== null && <p className="hint">It comes from an environment variable, or the provider needs none.</p>}
         {object !== undefined && (
           <dl className="pairs">
-            <div>
-              <dt>Kept in</dt>
-              <dd>{object.origin === "file" ? "the configuration file" : "the database, encrypted"}</dd>
-            </div>
-            <div>
-              <dt>Fingerprint</dt>
-              <dd>
-                {marks.length === 0
-                  ? "no key is stored"
-                  : marks.map((mark) => <code key={mark}>{visibleText(mark)} </code>)}
-              </dd>
-            </div>
+            <Fact name="Kept in">
+              {object.origin === "file" ? "the configuration file" : "the database, encrypted"}
+            </Fact>
+            <Fact name="Fingerprint">
+              {marks.length === 0
+                ? "no key is stored"
+                : marks.map((mark) => <code key={mark}>{visibleText(mark)} </code>)}
+            </Fact>
             {object.updated_at !== null && (
-              <div>
-                <dt>Changed</dt>
-                <dd>
-                  <TimeText at={object.updated_at} />
-                  {object.set_by !== null && ` by the role ${object.set_by}`}
-                </dd>
-              </div>
+              <Fact name="Changed">
+                <TimeText at={object.updated_at} />
+                {object.set_by !== null && ` by the role ${object.set_by}`}
+              </Fact>
             )}
           </dl>
         )}

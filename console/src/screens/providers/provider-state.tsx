@@ -12,6 +12,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { ProviderKey } from "./provider-key.tsx";
 import { aboutText, TargetMark } from "./provider-words.tsx";
 import { type CountedTime, providerCalls } from "./provider-calls.ts";
+import { Fact } from "../../components/facts.tsx";
 
 interface ProviderStateProps {
   readonly provider: ProviderHealth;
@@ -24,35 +25,23 @@ export function ProviderState({ provider, counted: since }: ProviderStateProps) 
   return (
     <>
       <dl className="figures">
-        <div>
-          <dt>Attempts</dt>
-          <dd>
-            {wholeCount(provider.attempts)}
-            <small>
-              since <TimeText at={since.from} />, with retries and fallbacks
-            </small>
-            <small>
-              <ScopedLink to={providerCalls(provider, since)}>Calls that it served</ScopedLink>
-            </small>
-          </dd>
-        </div>
-        <div>
-          <dt>Failed at the provider</dt>
-          <dd>
-            {wholeCount(provider.errors)}
-            {provider.attempts > 0 && (
-              <small>{Math.round((provider.errors / provider.attempts) * 100)} % of attempts</small>
-            )}
-          </dd>
-        </div>
-        <div>
-          <dt>Median time</dt>
-          <dd>{aboutText(provider.p50_ms)}</dd>
-        </div>
-        <div>
-          <dt>95th percentile</dt>
-          <dd>{aboutText(provider.p95_ms)}</dd>
-        </div>
+        <Fact name="Attempts">
+          {wholeCount(provider.attempts)}
+          <small>
+            since <TimeText at={since.from} />, with retries and fallbacks
+          </small>
+          <small>
+            <ScopedLink to={providerCalls(provider, since)}>Calls that it served</ScopedLink>
+          </small>
+        </Fact>
+        <Fact name="Failed at the provider">
+          {wholeCount(provider.errors)}
+          {provider.attempts > 0 && (
+            <small>{Math.round((provider.errors / provider.attempts) * 100)} % of attempts</small>
+          )}
+        </Fact>
+        <Fact name="Median time">{aboutText(provider.p50_ms)}</Fact>
+        <Fact name="95th percentile">{aboutText(provider.p95_ms)}</Fact>
       </dl>
       {provider.last_failure !== null && <LastFailure failure={provider.last_failure} />}
       <div className="panels">

@@ -1,5 +1,6 @@
 // Settings that are only shown: what each is, its value, and where it stands in the configuration file.
 import type { ReactNode } from "react";
+import { Fact } from "../../components/facts.tsx";
 
 export interface ShownSetting {
   readonly name: string;
@@ -12,17 +13,14 @@ export function SettingList({ settings }: { readonly settings: readonly ShownSet
   return (
     <dl className="pairs settings-list">
       {settings.map(({ name, value, place }) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>
-            {value}
-            {place !== undefined && (
-              <small>
-                <code>{place}</code>
-              </small>
-            )}
-          </dd>
-        </div>
+        <Fact key={name} name={name}>
+          {value}
+          {place !== undefined && (
+            <small>
+              <code>{place}</code>
+            </small>
+          )}
+        </Fact>
       ))}
     </dl>
   );

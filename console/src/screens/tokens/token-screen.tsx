@@ -1,9 +1,10 @@
 // `/tokens/<id>`: one access token, with giving it a new secret and taking it away.
 import { AsCode } from "../../components/as-code.tsx";
-import { type ReactNode, useState } from "react";
+import { useState } from "react";
 import type { IssuedToken, ListedToken } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
+import { Fact } from "../../components/facts.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
@@ -94,15 +95,6 @@ function Facts({ token }: { readonly token: ListedToken }) {
         </Fact>
       )}
     </dl>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

@@ -24,6 +24,7 @@ import { rangeOf, RANGES, type TimeRange } from "../calls/range.ts";
 import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
 import { UsageCharts } from "./usage-charts.tsx";
 import { UsageTable } from "./usage-table.tsx";
+import { Fact } from "../../components/facts.tsx";
 
 const ROWS = 200;
 
@@ -117,38 +118,26 @@ function Totals({ totals, range }: { readonly totals: UsageTotals; readonly rang
   const time = timeOfRange(range);
   return (
     <dl className="figures usage-tools">
-      <div>
-        <dt>Cost</dt>
-        <dd>
-          <MoneyText usd={totals.cost_usd} />
-          {totals.unpriced > 0 && (
-            <small>without {counted(totals.unpriced, "call that has", "calls that have")} no price</small>
-          )}
-        </dd>
-      </div>
-      <div>
-        <dt>Calls</dt>
-        <dd>
-          <CallsLink calls={totals.calls} to={callsPath([], time)} />
-          <small>
-            <CallsLink calls={totals.errors} to={callsPath(["outcome:failed"], time)} word=" failed" />
-          </small>
-        </dd>
-      </div>
-      <div>
-        <dt>Tokens in and out</dt>
-        <dd>
-          {wholeCount(totals.prompt_tokens)} → {wholeCount(totals.completion_tokens)}
-          {totals.estimated > 0 && <small>~ of {counted(totals.estimated, "call")} estimated</small>}
-        </dd>
-      </div>
-      <div>
-        <dt>Median</dt>
-        <dd>
-          {totals.p50_ms === null ? "–" : `~${duration(totals.p50_ms)}`}
-          {totals.p95_ms !== null && <small>95th percentile ~{duration(totals.p95_ms)}</small>}
-        </dd>
-      </div>
+      <Fact name="Cost">
+        <MoneyText usd={totals.cost_usd} />
+        {totals.unpriced > 0 && (
+          <small>without {counted(totals.unpriced, "call that has", "calls that have")} no price</small>
+        )}
+      </Fact>
+      <Fact name="Calls">
+        <CallsLink calls={totals.calls} to={callsPath([], time)} />
+        <small>
+          <CallsLink calls={totals.errors} to={callsPath(["outcome:failed"], time)} word=" failed" />
+        </small>
+      </Fact>
+      <Fact name="Tokens in and out">
+        {wholeCount(totals.prompt_tokens)} → {wholeCount(totals.completion_tokens)}
+        {totals.estimated > 0 && <small>~ of {counted(totals.estimated, "call")} estimated</small>}
+      </Fact>
+      <Fact name="Median">
+        {totals.p50_ms === null ? "–" : `~${duration(totals.p50_ms)}`}
+        {totals.p95_ms !== null && <small>95th percentile ~{duration(totals.p95_ms)}</small>}
+      </Fact>
     </dl>
   );
 }
