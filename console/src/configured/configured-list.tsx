@@ -1,23 +1,21 @@
 // The list of the configured objects of one kind in the scope, with a way to make another.
 import { AsCode } from "../components/as-code.tsx";
-import { useMemo } from "react";
-import { useLocation } from "wouter";
 import type { DraftList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { Empty } from "../components/empty.tsx";
+import { NameFilter, NoSuchName, useNameFilter } from "../components/name-filter.tsx";
 import { Problem } from "../components/problem.tsx";
 import { DataTable } from "../components/data-table.tsx";
 import { TimeText } from "../components/time-text.tsx";
 import { Unread } from "../components/unread.tsx";
 import { wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
-import { type Binding, useKeys } from "../keyboard/keys.tsx";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
-import { adminPath, pathIn } from "../scope/scope.ts";
+import { adminPath } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
-import { useUrlState } from "../url-state.ts";
-import { NEW_NAME, operationOf } from "./configured-operations.ts";
+import { operationOf } from "./configured-operations.ts";
+import { CreateLink } from "./create-link.tsx";
 import type { ConfiguredObject, Noun } from "./noun.ts";
 import { ProjectObjects } from "./project-objects.tsx";
 
@@ -31,31 +29,18 @@ const PAGE_ROWS = 1000;
 export function ConfiguredList({ noun }: { readonly noun: Noun }) {
   const scope = useScope();
   const me = useMe();
-  const state = useUrlState();
-  const [, navigate] = useLocation();
-  const wanted = state.get("q") ?? "";
+  const isWanted = useNameFilter();
   const { data, error, refetch } = useRead<Page>(adminPath(scope, `/${noun.plural}?limit=${PAGE_ROWS}`));
   const mayDraft = noun.isVersioned === true && may(me, scope, `list*Drafts`);
   const drafts = useRead<DraftList>(mayDraft ? adminPath(scope, "/drafts") : null);
   const drafted = new Set((drafts.data?.data ?? []).filter(({ kind }) => kind === noun.one).map(({ name }) => name));
   const mayCreate = may(me, scope, operationOf("create", noun));
-  const createPath = `${noun.screen}/${NEW_NAME}`;
-  const bindings = useMemo<readonly Binding[]>(
-    () =>
-      mayCreate ? [{ keys: "c", label: `Create a ${noun.one}`, run: () => navigate(pathIn(scope, createPath)) }] : [],
-    [mayCreate, noun, navigate, scope, createPath],
-  );
-  useKeys(bindings);
-  const shown = data?.data.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase())) ?? [];
+  const shown = data?.data.filter(({ name }) => isWanted(name)) ?? [];
   return (
     <>
       <div className="title-row">
         <h1>{noun.many}</h1>
-        {mayCreate && (
-          <ScopedLink className="button primary" to={createPath}>
-            Create a {noun.one}
-          </ScopedLink>
-        )}
+        {mayCreate && <CreateLink screen={noun.screen} label={`Create a ${noun.one}`} />}
         <AsCode path={adminPath(scope, `/${noun.plural}`)} />
       </div>
       {drafts.error !== null && (
@@ -82,20 +67,10 @@ export function ConfiguredList({ noun }: { readonly noun: Noun }) {
       {data !== undefined && data.data.length > 0 && (
         <>
           <p className="filter-row list-filter">
-            <input
-              type="search"
-              aria-label={`Filter ${noun.many.toLowerCase()} by name`}
-              placeholder="Filter by name"
-              value={wanted}
-              onChange={(event) => state.set({ q: event.target.value }, { replace: true })}
-            />
+            <NameFilter what={noun.many.toLowerCase()} />
           </p>
           {shown.length === 0 ? (
-            <Empty title="No name contains this text">
-              <button type="button" onClick={() => state.set({ q: null })}>
-                Show all {wholeCount(data.data.length)}
-              </button>
-            </Empty>
+            <NoSuchName count={data.data.length} />
           ) : (
             <ObjectTable noun={noun} objects={shown} drafted={drafted} />
           )}

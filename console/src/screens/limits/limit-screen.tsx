@@ -3,6 +3,7 @@ import { useEffect } from "react";
 import type { LimitDetail } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
+import { Segments } from "../../components/segments.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { NEW_NAME } from "../../configured/configured-operations.ts";
@@ -20,6 +21,7 @@ import { boundText, scopeText } from "./limit-words.ts";
 import { ownScope, RaiseLimit } from "./raise-limit.tsx";
 
 const EVERY_MS = 2000;
+const KINDS = { budget: "Budget", limit: "Limit" } as const;
 const TABS = [
   { name: "state", label: "State" },
   { name: "edit", label: "Definition" },
@@ -42,18 +44,12 @@ function NewLimit() {
   const kind = url.get("kind") === "limit" ? "limit" : "budget";
   const choice = (
     <p>
-      <span className="segments" role="group" aria-label="Kind">
-        {(["budget", "limit"] as const).map((name) => (
-          <button
-            key={name}
-            type="button"
-            aria-pressed={kind === name}
-            onClick={() => url.set({ kind: name === "budget" ? null : name }, { replace: true })}
-          >
-            {name === "budget" ? "Budget" : "Limit"}
-          </button>
-        ))}
-      </span>
+      <Segments
+        label="Kind"
+        choices={KINDS}
+        chosen={kind}
+        choose={(name) => url.set({ kind: name === "budget" ? null : name }, { replace: true })}
+      />
     </p>
   );
   return <NewObject key={kind} noun={LIMIT_NOUNS[kind]} choice={choice} />;

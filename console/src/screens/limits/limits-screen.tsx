@@ -1,21 +1,21 @@
 // `/limits`: limits and budgets, the one that will be reached first at the top.
-import { useMemo } from "react";
-import { useLocation } from "wouter";
 import type { LimitState, LimitStates } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { NameFilter, NoSuchName, useNameFilter } from "../../components/name-filter.tsx";
+import { Segments } from "../../components/segments.tsx";
 import { TableBox } from "../../components/table-box.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { Unread } from "../../components/unread.tsx";
-import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
+import { operationOf } from "../../configured/configured-operations.ts";
+import { CreateLink } from "../../configured/create-link.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { inAllZones, utcAndOwn } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useUrlState } from "../../url-state.ts";
@@ -30,53 +30,27 @@ export function LimitsScreen() {
   const scope = useScope();
   const me = useMe();
   const url = useUrlState();
-  const [, navigate] = useLocation();
   const kind = url.get("kind");
-  const wanted = url.get("q") ?? "";
+  const isWanted = useNameFilter();
   const path = adminPath(scope, `/limit_states${kind === "budget" || kind === "limit" ? `?kind=${kind}` : ""}`);
   const { data, error, refetch, isPlaceholderData } = useRead<LimitStates>(path, { everyMs: EVERY_MS });
   const mayCreate = may(me, scope, operationOf("create", LIMIT_NOUNS.budget));
-  const createPath = `/limits/${NEW_NAME}`;
-  const bindings = useMemo<readonly Binding[]>(
-    () =>
-      mayCreate
-        ? [{ keys: "c", label: "Create a limit or budget", run: () => navigate(pathIn(scope, createPath)) }]
-        : [],
-    [mayCreate, navigate, scope, createPath],
-  );
-  useKeys(bindings);
-  const shown = data?.data.filter(({ name }) => name.toLowerCase().includes(wanted.toLowerCase())) ?? [];
+  const shown = data?.data.filter(({ name }) => isWanted(name)) ?? [];
   return (
     <>
       <div className="title-row">
         <h1>Limits and budgets</h1>
-        {mayCreate && (
-          <ScopedLink className="button primary" to={createPath}>
-            Create a limit or budget
-          </ScopedLink>
-        )}
+        {mayCreate && <CreateLink screen="/limits" label="Create a limit or budget" />}
         <AsCode path={path} />
       </div>
       <div className="filter-row list-filter">
-        <span className="segments" role="group" aria-label="Kind">
-          {Object.entries(KINDS).map(([name, label]) => (
-            <button
-              key={name}
-              type="button"
-              aria-pressed={(kind ?? "all") === name}
-              onClick={() => url.set({ kind: name === "all" ? null : name })}
-            >
-              {label}
-            </button>
-          ))}
-        </span>
-        <input
-          type="search"
-          aria-label="Filter limits and budgets by name"
-          placeholder="Filter by name"
-          value={wanted}
-          onChange={(event) => url.set({ q: event.target.value }, { replace: true })}
+        <Segments
+          label="Kind"
+          choices={KINDS}
+          chosen={kind ?? "all"}
+          choose={(name) => url.set({ kind: name === "all" ? null : name })}
         />
+        <NameFilter what="limits and budgets" />
       </div>
       <Unread
         what="The limits and budgets"
@@ -93,13 +67,7 @@ export function LimitsScreen() {
           {!mayCreate && <p>Someone with a higher role in this tenant or project can make one.</p>}
         </Empty>
       )}
-      {data !== undefined && data.data.length > 0 && shown.length === 0 && (
-        <Empty title="No name contains this text">
-          <button type="button" onClick={() => url.set({ q: null })}>
-            Show all {wholeCount(data.data.length)}
-          </button>
-        </Empty>
-      )}
+      {data !== undefined && data.data.length > 0 && shown.length === 0 && <NoSuchName count={data.data.length} />}
       {data !== undefined && shown.length > 0 && (
         <div className={isPlaceholderData ? "old" : ""}>
           <LimitTable limits={shown} asOfMs={Date.parse(data.as_of)} />

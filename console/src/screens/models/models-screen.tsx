@@ -1,13 +1,13 @@
 // `/models`: what can be called in a project, with prices, context and what it supports.
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { NameFilter, NoSuchName, useNameFilter } from "../../components/name-filter.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
-import { useUrlState } from "../../url-state.ts";
 import { usePayingProject } from "../play/paying-project.ts";
 import { ProjectChoice } from "../play/project-choice.tsx";
 import { perMillion } from "../play/token-cost.ts";
@@ -17,10 +17,9 @@ const MOST_ROWS = 500;
 
 export function ModelsScreen() {
   const project = usePayingProject();
-  const state = useUrlState();
   const { data: models, error, refetch } = useModels(project.id);
-  const wanted = state.get("q") ?? "";
-  const found = models?.filter(({ id, name }) => `${id} ${name}`.toLowerCase().includes(wanted.toLowerCase())) ?? [];
+  const isWanted = useNameFilter();
+  const found = models?.filter(({ id, name }) => isWanted(`${id} ${name}`)) ?? [];
   return (
     <>
       <div className="title-row">
@@ -42,24 +41,14 @@ export function ModelsScreen() {
       {models !== undefined && (
         <>
           <p className="filter-row list-filter">
-            <input
-              type="search"
-              aria-label="Filter models by name"
-              placeholder="Filter by name"
-              value={wanted}
-              onChange={(event) => state.set({ q: event.target.value }, { replace: true })}
-            />
+            <NameFilter what="models" />
           </p>
-          {found.length === 0 ? (
-            <Empty title={models.length === 0 ? "No model can be called" : "No name contains this text"}>
-              {models.length === 0 ? (
-                <p>Enable a provider with its key, and its models are here.</p>
-              ) : (
-                <button type="button" onClick={() => state.set({ q: null })}>
-                  Show all {wholeCount(models.length)}
-                </button>
-              )}
+          {models.length === 0 ? (
+            <Empty title="No model can be called">
+              <p>Enable a provider with its key, and its models are here.</p>
             </Empty>
+          ) : found.length === 0 ? (
+            <NoSuchName count={models.length} />
           ) : (
             <ModelTable models={found.slice(0, MOST_ROWS)} projectId={project.id} />
           )}

@@ -2,6 +2,7 @@
 // which calls it applies.
 import { useRef } from "react";
 import { GuardServiceFields } from "./outside-guard-fields.tsx";
+import { Segments } from "../../components/segments.tsx";
 import { ChoiceField, LinesField, TextField } from "../../configured/form-fields.tsx";
 import type { FormProps } from "../../configured/noun.ts";
 import { valueAt, withValue } from "../../configured/yaml-text.ts";
@@ -39,19 +40,13 @@ export function PolicyForm(props: FormProps) {
   };
   return (
     <div className="object-form">
-      <span className="segments" role="group" aria-label="Kind of policy">
-        {(Object.keys(KINDS) as (keyof typeof KINDS)[]).map((each) => (
-          <button
-            key={each}
-            type="button"
-            aria-pressed={each === kind}
-            disabled={isReadOnly}
-            onClick={() => each === kind || become(each)}
-          >
-            {KINDS[each]}
-          </button>
-        ))}
-      </span>
+      <Segments
+        label="Kind of policy"
+        choices={KINDS}
+        chosen={kind}
+        choose={(each) => each === kind || become(each)}
+        isReadOnly={isReadOnly}
+      />
       {isGuard ? (
         <>
           <div className="form-row">

@@ -1,22 +1,20 @@
 // `/providers`: the providers that can be called in the scope, and how they have done since the beginning of the last hour.
-import { useMemo } from "react";
-import { useLocation } from "wouter";
 import type { ProviderHealth, ProviderHealths } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { NameFilter, NoSuchName, useNameFilter } from "../../components/name-filter.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { Unread } from "../../components/unread.tsx";
-import { NEW_NAME, operationOf } from "../../configured/configured-operations.ts";
+import { operationOf } from "../../configured/configured-operations.ts";
+import { CreateLink } from "../../configured/create-link.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
-import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { adminPath, pathIn } from "../../scope/scope.ts";
+import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { useUrlState } from "../../url-state.ts";
 import { PROVIDER_NOUN } from "./provider-noun.tsx";
 import { aboutText, ProviderMark } from "./provider-words.tsx";
 
@@ -26,30 +24,18 @@ const MOST_ROUTES = 3;
 export function ProvidersScreen() {
   const scope = useScope();
   const me = useMe();
-  const url = useUrlState();
-  const [, navigate] = useLocation();
-  const wanted = url.get("q") ?? "";
+  const isWanted = useNameFilter();
   const path = adminPath(scope, "/provider_health");
   const { data, error, refetch } = useRead<ProviderHealths>(path, { everyMs: EVERY_MS });
   const mayCreate = may(me, scope, operationOf("create", PROVIDER_NOUN));
-  const createPath = `/providers/${NEW_NAME}`;
-  const bindings = useMemo<readonly Binding[]>(
-    () => (mayCreate ? [{ keys: "c", label: "Add a provider", run: () => navigate(pathIn(scope, createPath)) }] : []),
-    [mayCreate, navigate, scope, createPath],
-  );
-  useKeys(bindings);
   const shown = (data?.data ?? [])
-    .filter(({ id }) => id.toLowerCase().includes(wanted.toLowerCase()))
+    .filter(({ id }) => isWanted(id))
     .toSorted((a, b) => URGENCY.indexOf(a.status) - URGENCY.indexOf(b.status) || b.attempts - a.attempts);
   return (
     <>
       <div className="title-row">
         <h1>Providers</h1>
-        {mayCreate && (
-          <ScopedLink className="button primary" to={createPath}>
-            Add a provider
-          </ScopedLink>
-        )}
+        {mayCreate && <CreateLink screen="/providers" label="Add a provider" />}
         <AsCode path={path} />
       </div>
       <Unread what="The providers" pending="The list of providers" lines={6} of={{ data, error, refetch }} />
@@ -61,23 +47,9 @@ export function ProvidersScreen() {
       {data !== undefined && data.data.length > 0 && (
         <>
           <p className="filter-row list-filter">
-            <input
-              type="search"
-              aria-label="Filter providers by name"
-              placeholder="Filter by name"
-              value={wanted}
-              onChange={(event) => url.set({ q: event.target.value }, { replace: true })}
-            />
+            <NameFilter what="providers" />
           </p>
-          {shown.length === 0 ? (
-            <Empty title="No name contains this text">
-              <button type="button" onClick={() => url.set({ q: null })}>
-                Show all {wholeCount(data.data.length)}
-              </button>
-            </Empty>
-          ) : (
-            <ProviderTable providers={shown} />
-          )}
+          {shown.length === 0 ? <NoSuchName count={data.data.length} /> : <ProviderTable providers={shown} />}
           <p className="after-table">
             <span>
               Attempts since <TimeText at={data.from} />, as of <TimeText at={data.as_of} />. What fails is at the top.

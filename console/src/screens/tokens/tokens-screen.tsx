@@ -7,6 +7,7 @@ import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
 import { DataTable } from "../../components/data-table.tsx";
+import { Segments } from "../../components/segments.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -52,18 +53,12 @@ export function TokensScreen() {
     <>
       <div className="title-row">
         <h1>Tokens</h1>
-        <span className="segments" role="group" aria-label="State">
-          {Object.entries(STATES).map(([one, label]) => (
-            <button
-              key={one}
-              type="button"
-              aria-pressed={one === state}
-              onClick={() => url.set({ state: one === "live" ? null : one, after: null })}
-            >
-              {label}
-            </button>
-          ))}
-        </span>
+        <Segments
+          label="State"
+          choices={STATES}
+          chosen={state}
+          choose={(one) => url.set({ state: one === "live" ? null : one, after: null })}
+        />
         <input
           type="search"
           aria-label="Search by name or id"
