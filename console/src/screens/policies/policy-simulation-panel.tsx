@@ -1,47 +1,22 @@
 // Beside the draft of a policy: which of the last calls it would deny, who loses and who gains, and what records do not tell.
-import { useState } from "react";
 import type { PolicySimulation } from "../../api/types.ts";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
-import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
-import { useSimulation } from "../../configured/use-simulation.ts";
+import { SimulationPanel } from "../../configured/simulation-panel.tsx";
 import { counted, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SimulatedCalls } from "../calls/simulated-calls.tsx";
 
 export function PolicySimulationPanel({ fields, path, isChanged }: SimulationProps) {
-  const [attempt, setAttempt] = useState(0);
-  const body = isChanged ? { policy: fields } : {};
-  const { answer, failure, isStale } = useSimulation<PolicySimulation>(path, body, attempt);
   return (
-    <section className="panel simulation" aria-label="Simulation">
-      <h2>
-        Simulation <small>{isStale ? "is made again…" : "on the last recorded calls; nothing is published"}</small>
-      </h2>
-      <div className="panel-body">
-        {failure !== null && (
-          <Problem
-            what="The simulation could not be made."
-            error={failure}
-            retry={() => setAttempt((before) => before + 1)}
-          />
-        )}
-        {answer === null && failure === null && <Pending what="The simulation" lines={4} />}
-        {answer !== null && (
-          <div aria-busy={isStale}>
-            <Result answer={answer} />
-          </div>
-        )}
-        <p className="actions">
-          <ActionsAsCode
-            of="of the simulation"
-            actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
-          />
-        </p>
-      </div>
-    </section>
+    <SimulationPanel<PolicySimulation>
+      path={path}
+      body={isChanged ? { policy: fields } : {}}
+      note="on the last recorded calls; nothing is published"
+      lines={4}
+    >
+      {(answer) => <Result answer={answer} />}
+    </SimulationPanel>
   );
 }
 

@@ -1,13 +1,10 @@
 // Beside the draft of a route: where its last calls would go with it, asked again on each pause in typing and with outages as switches.
 import { type ReactNode, useState } from "react";
 import type { RouteSimulation, SimulatedOutcome } from "../../api/types.ts";
-import { ActionsAsCode } from "../../components/as-code.tsx";
 import { MoneyText } from "../../components/money-text.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import type { SimulationProps } from "../../configured/noun.ts";
-import { useSimulation } from "../../configured/use-simulation.ts";
+import { SimulationPanel } from "../../configured/simulation-panel.tsx";
 import { withValue } from "../../configured/yaml-text.ts";
 import { counted, wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -24,76 +21,60 @@ type Outage = keyof typeof OUTAGES;
 
 export function RouteSimulationPanel({ fields, edit, isReadOnly, path, isChanged }: SimulationProps) {
   const [outages, setOutages] = useState<Readonly<Record<string, Outage>>>({});
-  const [attempt, setAttempt] = useState(0);
   const body = {
     ...(isChanged && { route: fields }),
     faults: Object.entries(outages).map(([target, outage]) => ({ target, ...OUTAGES[outage].fault })),
   };
-  const { answer, failure, isStale } = useSimulation<RouteSimulation>(path, body, attempt);
   // a target that only the published route has keeps the switch that was set
   const models = [...new Set([...targetsOf(fields).map(({ model }) => model), ...Object.keys(outages)])].filter(
     (model) => model !== "",
   );
+  const switches = (
+    <fieldset className="outages">
+      <legend>If</legend>
+      {models.map((model) => (
+        <label key={model}>
+          <span className="mono cut">{visibleText(model)}</span>
+          <select
+            value={outages[model] ?? ""}
+            onChange={({ target: { value } }) =>
+              setOutages(({ [model]: _before, ...rest }) =>
+                value === "" ? rest : { ...rest, [model]: value as Outage },
+              )
+            }
+          >
+            <option value="">works as usual</option>
+            {Object.entries(OUTAGES).map(([name, { label }]) => (
+              <option key={name} value={name}>
+                {label}
+              </option>
+            ))}
+          </select>
+        </label>
+      ))}
+    </fieldset>
+  );
   return (
-    <section className="panel simulation" aria-label="Simulation">
-      <h2>
-        Simulation <small>{isStale ? "is made again…" : "on its last recorded calls; no provider is called"}</small>
-      </h2>
-      <div className="panel-body">
-        <fieldset className="outages">
-          <legend>If</legend>
-          {models.map((model) => (
-            <label key={model}>
-              <span className="mono cut">{visibleText(model)}</span>
-              <select
-                value={outages[model] ?? ""}
-                onChange={({ target: { value } }) =>
-                  setOutages(({ [model]: _before, ...rest }) =>
-                    value === "" ? rest : { ...rest, [model]: value as Outage },
-                  )
-                }
-              >
-                <option value="">works as usual</option>
-                {Object.entries(OUTAGES).map(([name, { label }]) => (
-                  <option key={name} value={name}>
-                    {label}
-                  </option>
-                ))}
-              </select>
-            </label>
-          ))}
-        </fieldset>
-        {failure !== null && (
-          <Problem
-            what="The simulation could not be made."
-            error={failure}
-            retry={() => setAttempt((before) => before + 1)}
-          />
-        )}
-        {answer === null && failure === null && <Pending what="The simulation" lines={5} />}
-        {answer !== null && (
-          <div aria-busy={isStale}>
-            <Result answer={answer} />
-            {!isReadOnly && answer.suggested_tests.length > 0 && (
-              <p className="actions">
-                <button
-                  type="button"
-                  onClick={() => edit((yaml) => withValue(yaml, ["tests"], answer.suggested_tests))}
-                >
-                  Take {counted(answer.suggested_tests.length, "test")} made of these calls
-                </button>
-              </p>
-            )}
-          </div>
-        )}
-        <p className="actions">
-          <ActionsAsCode
-            of="of the simulation"
-            actions={{ "Simulate the calls": { method: "POST", path: `${path}/simulate`, body } }}
-          />
-        </p>
-      </div>
-    </section>
+    <SimulationPanel<RouteSimulation>
+      path={path}
+      body={body}
+      note="on its last recorded calls; no provider is called"
+      lines={5}
+      switches={switches}
+    >
+      {(answer) => (
+        <>
+          <Result answer={answer} />
+          {!isReadOnly && answer.suggested_tests.length > 0 && (
+            <p className="actions">
+              <button type="button" onClick={() => edit((yaml) => withValue(yaml, ["tests"], answer.suggested_tests))}>
+                Take {counted(answer.suggested_tests.length, "test")} made of these calls
+              </button>
+            </p>
+          )}
+        </>
+      )}
+    </SimulationPanel>
   );
 }
 
