@@ -1,9 +1,12 @@
-// The frame of a simulation beside a draft: what it found, whether that is about an earlier draft, and how it is asked for.
-import { type ReactNode, useState } from "react";
+// What a draft would do, beside the draft. It is asked again on each pause in typing, and what was found before stays until the new answer is there.
+import { type ReactNode, useEffect, useState } from "react";
+import { ApiError } from "../api/api.ts";
+import { useApi } from "../api/use-api.tsx";
 import { ActionsAsCode } from "../components/as-code.tsx";
 import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
-import { useSimulation } from "./use-simulation.ts";
+
+const PAUSE_MS = 600;
 
 interface SimulationPanelProps<Answer> {
   /** Of the object in the admin API. */
@@ -45,4 +48,44 @@ export function SimulationPanel<Answer>({ path, body, note, lines, switches, chi
       </div>
     </section>
   );
+}
+
+interface Failed {
+  readonly error: Error;
+  readonly text: string;
+  readonly attempt: number;
+}
+
+/** Another `attempt` asks the same again. */
+function useSimulation<Answer>(path: string, body: object, attempt: number) {
+  const api = useApi();
+  const text = JSON.stringify(body);
+  const [found, setFound] = useState<{ readonly answer: Answer; readonly text: string } | null>(null);
+  const [failed, setFailed] = useState<Failed | null>(null);
+  useEffect(() => {
+    const stop = new AbortController();
+    const ask = async (): Promise<void> => {
+      try {
+        const sent = { body: JSON.parse(text) as object, signal: stop.signal };
+        const answer = await api.send<Answer>("POST", `${path}/simulate`, sent);
+        setFound({ answer, text });
+        setFailed(null);
+      } catch (error) {
+        // the editor says what is wrong with a draft
+        if (stop.signal.aborted || (error instanceof ApiError && error.status === 400)) return;
+        setFailed({ error: error instanceof Error ? error : new Error(String(error)), text, attempt });
+      }
+    };
+    const timer = setTimeout(() => void ask(), PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      stop.abort();
+    };
+  }, [api, path, text, attempt]);
+  return {
+    answer: found?.answer ?? null,
+    failure: failed?.text === text && failed.attempt === attempt ? failed.error : null,
+    /** The answer is about an earlier draft. */
+    isStale: found !== null && found.text !== text,
+  };
 }
