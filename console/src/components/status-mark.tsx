@@ -1,29 +1,23 @@
 // What became of a call: a word and a mark beside the colour.
 import type { LoggedCall } from "../api/types.ts";
+import { Status, type Tone } from "./status.tsx";
 
-export interface MarkedState {
-  readonly tone: "good" | "warn" | "bad" | "idle";
-  readonly mark: string;
+function stateOf({ status, code, cancelled, settled }: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled">): {
+  readonly tone: Tone;
+  readonly mark?: string;
   readonly word: string;
-}
-
-export function stateOf({
-  status,
-  code,
-  cancelled,
-  settled,
-}: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled">): MarkedState {
+} {
   if (!settled) return { tone: "bad", mark: "!", word: "Gateway ended" };
-  if (cancelled) return { tone: "idle", mark: "–", word: "Client left" };
-  if (status < 400) return { tone: "good", mark: "✓", word: code ?? "OK" };
-  return { tone: status < 500 ? "warn" : "bad", mark: status < 500 ? "!" : "✕", word: code ?? "Failed" };
+  if (cancelled) return { tone: "idle", word: "Client left" };
+  if (status < 400) return { tone: "good", word: code ?? "OK" };
+  return { tone: status < 500 ? "warn" : "bad", word: code ?? "Failed" };
 }
 
 export function StatusMark({ call }: { readonly call: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled"> }) {
   const { tone, mark, word } = stateOf(call);
   return (
-    <span className={`status ${tone}`} data-mark={mark} title={`${call.status} ${word}`}>
+    <Status tone={tone} mark={mark} title={`${call.status} ${word}`}>
       {call.status} {word}
-    </span>
+    </Status>
   );
 }

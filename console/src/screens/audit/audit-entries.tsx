@@ -16,6 +16,7 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { AuditFilter, FILTER_NAMES } from "./audit-filter.tsx";
+import { Status } from "../../components/status.tsx";
 
 const PAGE_ROWS = 50;
 const LOOK_MS = 10_000;
@@ -112,12 +113,7 @@ function Entry({ row }: { readonly row: AuditRow }) {
     <li>
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary>
-          <TimeText at={row.at} form="day" />{" "}
-          {row.outcome === "refused" && (
-            <span className="status warn" data-mark="!">
-              refused
-            </span>
-          )}{" "}
+          <TimeText at={row.at} form="day" /> {row.outcome === "refused" && <Status tone="warn">refused</Status>}{" "}
           <b>{visibleText(`${row.action} ${row.kind}`.replaceAll("_", " "))}</b>{" "}
           {visibleText(row.target_name ?? row.target_id ?? "")} <small>by {visibleText(actorText(row))}</small>
         </summary>

@@ -11,6 +11,7 @@ import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
+import { Status } from "../../components/status.tsx";
 
 export function ChainCheck() {
   const scope = useScope();
@@ -44,9 +45,9 @@ function Result({ verified: { intact, chains, public_key: key } }: { readonly ve
   return (
     <>
       <p role="status" className="headline">
-        <span className={`status ${intact ? "good" : "bad"}`} data-mark={intact ? "✓" : "✕"}>
+        <Status tone={intact ? "good" : "bad"}>
           {intact ? "No row was changed or removed" : "Rows were changed or removed"}
-        </span>
+        </Status>
       </p>
       <TableBox label="Chains">
         <table>

@@ -11,6 +11,7 @@ import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
 import { Unread } from "../../components/unread.tsx";
+import { Status } from "../../components/status.tsx";
 
 const MOST_TENANTS = 12;
 
@@ -31,9 +32,7 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
   if (data.data.length === 0)
     return (
       <p>
-        <span className="status good" data-mark="✓">
-          Nothing
-        </span>{" "}
+        <Status tone="good">Nothing</Status>{" "}
         <span className="hint">
           No budget will be used up before it resets, no limit refuses many calls, no provider, no route and no guard
           service fails often, no access token expires soon, and every model that was called has a price.
@@ -56,13 +55,13 @@ function Line({ matter, asOfMs }: { readonly matter: Attention; readonly asOfMs:
   return (
     <li>
       {atMs === null ? (
-        <span className="status bad" data-mark="!">
+        <Status tone="bad" mark="!">
           now
-        </span>
+        </Status>
       ) : (
-        <span className="status warn" data-mark="!" title={inAllZones(atMs, zone)}>
+        <Status tone="warn" title={inAllZones(atMs, zone)}>
           {dayAndClock(atMs, asOfMs, zone)}
-        </span>
+        </Status>
       )}
       <ScopedLink to={LINKS[kind](subject)}>{visibleText(text)}</ScopedLink>
       {atMs !== null && <small>{ageOf(atMs, asOfMs)}</small>}

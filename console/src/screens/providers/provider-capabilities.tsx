@@ -4,6 +4,7 @@ import { DataTable } from "../../components/data-table.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { useUrlState } from "../../url-state.ts";
+import { Status, type Tone } from "../../components/status.tsx";
 
 /** As `GET /api/v1/params` answers. */
 interface Capabilities {
@@ -78,9 +79,9 @@ function CapabilityTable({ title, rows }: { readonly title: string; readonly row
         {
           head: "Support",
           render: ({ support }) => (
-            <span className={`status ${TONES[support]?.tone ?? "idle"}`} data-mark={TONES[support]?.mark ?? "–"}>
+            <Status tone={TONES[support] ?? "idle"} mark={support === "emulated" ? "~" : undefined}>
               {support}
-            </span>
+            </Status>
           ),
         },
         {
@@ -97,8 +98,4 @@ function CapabilityTable({ title, rows }: { readonly title: string; readonly row
   );
 }
 
-const TONES: Readonly<Record<string, { readonly tone: string; readonly mark: string }>> = {
-  native: { tone: "good", mark: "✓" },
-  mapped: { tone: "good", mark: "✓" },
-  emulated: { tone: "warn", mark: "~" },
-};
+const TONES: Readonly<Record<string, Tone>> = { native: "good", mapped: "good", emulated: "warn" };

@@ -1,26 +1,32 @@
 // The states of providers and of their targets: a word and a mark beside the colour.
-import type { MarkedState } from "../../components/status-mark.tsx";
+import { Status, type Tone } from "../../components/status.tsx";
 import type { ProviderHealth, ProviderTarget } from "../../api/types.ts";
 import { duration } from "../../format/time.ts";
 
-const PROVIDERS: Readonly<Record<ProviderHealth["status"], MarkedState>> = {
-  ok: { tone: "good", mark: "✓", word: "answers" },
-  degraded: { tone: "warn", mark: "!", word: "fails often" },
-  down: { tone: "bad", mark: "✕", word: "does not answer" },
-  unused: { tone: "idle", mark: "–", word: "not called" },
+interface State {
+  readonly tone: Tone;
+  readonly word: string;
+}
+
+const PROVIDERS: Readonly<Record<ProviderHealth["status"], State>> = {
+  ok: { tone: "good", word: "answers" },
+  degraded: { tone: "warn", word: "fails often" },
+  down: { tone: "bad", word: "does not answer" },
+  unused: { tone: "idle", word: "not called" },
 };
 
-const TARGETS: Readonly<Record<ProviderTarget["state"], MarkedState>> = {
-  closed: { tone: "good", mark: "✓", word: "called" },
-  half_open: { tone: "warn", mark: "!", word: "being tried again" },
-  open: { tone: "bad", mark: "✕", word: "avoided after failures" },
-  rate_limited: { tone: "warn", mark: "!", word: "avoided, it asked to wait" },
+const TARGETS: Readonly<Record<ProviderTarget["state"], State>> = {
+  closed: { tone: "good", word: "called" },
+  half_open: { tone: "warn", word: "being tried again" },
+  open: { tone: "bad", word: "avoided after failures" },
+  rate_limited: { tone: "warn", word: "avoided, it asked to wait" },
 };
 
 export function ProviderMark({ provider: { enabled, status, drains } }: { readonly provider: ProviderHealth }) {
+  const { tone, word } = enabled ? PROVIDERS[status] : ({ tone: "idle", word: "disabled" } as const);
   return (
     <>
-      <Mark state={enabled ? PROVIDERS[status] : { tone: "idle", mark: "–", word: "disabled" }} />
+      <Status tone={tone}>{word}</Status>
       {drains.length > 0 && (
         <>
           {" "}
@@ -32,19 +38,12 @@ export function ProviderMark({ provider: { enabled, status, drains } }: { readon
 }
 
 export function TargetMark({ target: { state, open_for_ms: openForMs } }: { readonly target: ProviderTarget }) {
+  const { tone, word } = TARGETS[state];
   return (
     <>
-      <Mark state={TARGETS[state]} />
+      <Status tone={tone}>{word}</Status>
       {openForMs !== null && <small> for {duration(openForMs)}</small>}
     </>
-  );
-}
-
-function Mark({ state: { tone, mark, word } }: { readonly state: MarkedState }) {
-  return (
-    <span className={`status ${tone}`} data-mark={mark}>
-      {word}
-    </span>
   );
 }
 

@@ -11,6 +11,7 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
+import { Status } from "../../components/status.tsx";
 
 interface TestButtonProps {
   readonly provider: ProviderHealth;
@@ -113,9 +114,9 @@ function Result({ result, provider }: { readonly result: ProviderTest; readonly 
     <div className="panel">
       <div className="panel-body">
         <p>
-          <span className={`status ${result.ok ? "good" : "bad"}`} data-mark={result.ok ? "✓" : "✕"}>
+          <Status tone={result.ok ? "good" : "bad"}>
             {result.status} {result.ok ? "answers" : (result.code ?? "failed")}
-          </span>{" "}
+          </Status>{" "}
           after {duration(result.duration_ms)}, {visibleText(provider)}:{visibleText(result.model)}, {result.operation}
         </p>
         {words !== null && <pre className="code">{visibleText(words)}</pre>}

@@ -7,6 +7,7 @@ import { TimeText } from "../../components/time-text.tsx";
 import { CONSOLE_PATH, gatewayAddress } from "../../console-path.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SettingList } from "./setting-list.tsx";
+import { Status } from "../../components/status.tsx";
 
 const PATH = "/v1/admin/gateway";
 const EVERY_MS = 10_000;
@@ -84,9 +85,9 @@ export function AboutTab() {
 
 function Readiness({ gateway: { ready, run } }: { readonly gateway: Gateway }) {
   return (
-    <span className={`status ${ready ? "good" : "bad"}`} data-mark={ready ? "✓" : "✕"}>
+    <Status tone={ready ? "good" : "bad"}>
       {ready ? "takes calls" : "takes no calls"}
       {run?.not_ready != null && `: ${visibleText(run.not_ready)}`}
-    </span>
+    </Status>
   );
 }

@@ -14,6 +14,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
+import { Status, type Tone } from "../../components/status.tsx";
 
 const EVERY_MS = 5000;
 
@@ -53,13 +54,12 @@ function IntegrationList() {
   );
 }
 
-const TONES: Readonly<Record<Integration["state"], "good" | "bad" | "idle">> = {
+const TONES: Readonly<Record<Integration["state"], Tone>> = {
   delivering: "good",
   failing: "bad",
   waiting: "idle",
   disabled: "idle",
 };
-const MARKS = { good: "✓", bad: "✕", idle: "–" } as const;
 
 function IntegrationTable({ integrations }: { readonly integrations: readonly Integration[] }) {
   const zone = useZone();
@@ -85,11 +85,7 @@ function IntegrationTable({ integrations }: { readonly integrations: readonly In
         },
         {
           head: "State",
-          render: ({ state }) => (
-            <span className={`status ${TONES[state]}`} data-mark={MARKS[TONES[state]]}>
-              {state}
-            </span>
-          ),
+          render: ({ state }) => <Status tone={TONES[state]}>{state}</Status>,
         },
         {
           head: `Last delivery (${zone})`,

@@ -15,10 +15,10 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
+import { Status } from "../../components/status.tsx";
 
 const ROWS = 20;
 const TONES = { delivered: "good", dead: "bad", pending: "idle" } as const;
-const MARKS = { good: "✓", bad: "✕", idle: "–" } as const;
 
 export function WebhookDeliveries() {
   const me = useMe();
@@ -73,11 +73,7 @@ export function WebhookDeliveries() {
             { head: "Webhook", render: (one) => visibleText(one.webhook_name ?? one.webhook_id) },
             {
               head: "State",
-              render: ({ state }) => (
-                <span className={`status ${TONES[state]}`} data-mark={MARKS[TONES[state]]}>
-                  {state === "dead" ? "given up" : state}
-                </span>
-              ),
+              render: ({ state }) => <Status tone={TONES[state]}>{state === "dead" ? "given up" : state}</Status>,
             },
             { head: "Attempts", isNumber: true, render: ({ attempts }) => attempts },
             {

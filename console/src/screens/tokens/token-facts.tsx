@@ -2,22 +2,17 @@
 import type { ListedToken, Token } from "../../api/types.ts";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
+import { Status } from "../../components/status.tsx";
 
-const STATES: Readonly<
-  Record<Token["state"], { readonly tone: string; readonly mark: string; readonly word: string }>
-> = {
-  live: { tone: "good", mark: "✓", word: "Live" },
-  expired: { tone: "warn", mark: "!", word: "Expired" },
-  revoked: { tone: "idle", mark: "–", word: "Revoked" },
-};
+const STATES = {
+  live: { tone: "good", word: "Live" },
+  expired: { tone: "warn", word: "Expired" },
+  revoked: { tone: "idle", word: "Revoked" },
+} as const;
 
 export function TokenState({ state }: { readonly state: Token["state"] }) {
-  const { tone, mark, word } = STATES[state];
-  return (
-    <span className={`status ${tone}`} data-mark={mark}>
-      {word}
-    </span>
-  );
+  const { tone, word } = STATES[state];
+  return <Status tone={tone}>{word}</Status>;
 }
 
 /** When a token was used last. Calls are kept for a time, so an old token without one may have made some. */

@@ -11,6 +11,7 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
+import { Status } from "../../components/status.tsx";
 
 interface ToolList {
   readonly data: readonly {
@@ -98,11 +99,11 @@ function ConnectionTest({ path }: { readonly path: string }) {
         />
         <span role="status">
           {tested !== null && (
-            <span className={`status ${tested.ok ? "good" : "bad"}`} data-mark={tested.ok ? "✓" : "✕"}>
+            <Status tone={tested.ok ? "good" : "bad"}>
               {tested.ok
                 ? `answers over ${tested.transport}, protocol ${tested.protocol_version}`
                 : visibleText(JSON.stringify(tested.error ?? "it does not answer"))}
-            </span>
+            </Status>
           )}
         </span>
       </p>
