@@ -7,7 +7,6 @@ import { readTree } from "../architecture/source-tree.ts";
 const ELSEWHERE: Readonly<Record<string, string>> = {
   "console/src/configured/use-draft.ts": "keeps what is typed, at each pause",
   "console/src/configured/use-check.ts": "checks what is typed, at each pause",
-  "console/src/configured/use-simulation.ts": "is shown by the panels of simulations",
   "console/src/components/explained-plan.tsx": "is shown where the request is written",
   "console/src/screens/play/use-run.ts": "is shown where the request is written",
   "console/src/screens/people/role-choice.tsx": "is shown by the tables in whose rows it is",
