@@ -7,7 +7,6 @@ import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
 import { ActionsAsCode } from "../components/as-code.tsx";
 import { Menu } from "../components/menu.tsx";
-import { Pending } from "../components/pending.tsx";
 import { Problem } from "../components/problem.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { useScope } from "../scope/scope-context.tsx";
@@ -15,6 +14,7 @@ import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { ChangeSavedView } from "./change-saved-view.tsx";
 import { savedQuery, VIEWS } from "./saved-query.ts";
+import { Unread } from "../components/unread.tsx";
 
 /** `screen` is its name in the path, such as `calls`. What is open beside a list belongs to no view. */
 export function ViewsMenu({ screen }: { readonly screen: string }) {
@@ -67,9 +67,8 @@ function List({ title, path, screen, mayChange, close }: ListProps) {
   return (
     <section>
       <h2>{title}</h2>
-      {error !== null && <Problem what="The views could not be read." error={error} retry={() => void refetch()} />}
+      <Unread what="The views" lines={1} of={{ data, error, refetch }} />
       {failure !== null && <Problem what="The view was not deleted." error={failure} />}
-      {data === undefined && error === null && <Pending what="The views" lines={1} />}
       {data?.data.length === 0 && <p className="hint">None yet.</p>}
       <ul>
         {data?.data.map((view) => (

@@ -6,8 +6,6 @@ import type { AuditRow, TenantAuditList } from "../../api/types.ts";
 import { useApi, useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { TextFacts } from "../../components/facts.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { actorText } from "../../configured/audit-row.ts";
 import { AuditedChange } from "../../configured/change-view.tsx";
@@ -17,6 +15,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { AuditFilter, FILTER_NAMES } from "./audit-filter.tsx";
 import { Status } from "../../components/status.tsx";
+import { Unread } from "../../components/unread.tsx";
 
 const PAGE_ROWS = 50;
 const LOOK_MS = 10_000;
@@ -29,10 +28,7 @@ export function AuditEntries() {
   return (
     <>
       <AuditFilter state={state} />
-      {query.error !== null && (
-        <Problem what="The audit log could not be read." error={query.error} retry={() => void query.refetch()} />
-      )}
-      {query.isPending && <Pending what="The audit log" lines={8} />}
+      <Unread what="The audit log" lines={8} of={query} />
       {query.isSuccess && rows.length === 0 && (
         <Empty title={chosen.length === 0 ? "Nothing has been changed yet" : "No entry matches this filter"}>
           {chosen.length > 0 && (

@@ -6,8 +6,6 @@ import type { LoggedCall } from "../../api/types.ts";
 import { useClock } from "../../clock.ts";
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
@@ -29,6 +27,7 @@ import { useListKeys } from "./list-keys.ts";
 import { MOST_ROWS } from "./rows.ts";
 import { useCalls } from "./use-calls.ts";
 import { useFlow } from "./use-flow.ts";
+import { Unread } from "../../components/unread.tsx";
 
 export function CallsScreen() {
   const scope = useScope();
@@ -96,10 +95,7 @@ export function CallsScreen() {
       <div className={`calls-layout ${openId === null ? "with-facets" : "with-peek"}`}>
         {openId === null && <FacetRail path={`${adminPath(scope, "/calls/facets")}?${span}&`} terms={terms} />}
         <div className="calls-rows">
-          {query.error !== null && (
-            <Problem what="The calls could not be read." error={query.error} retry={() => void query.refetch()} />
-          )}
-          {query.isPending && <Pending what="The list of calls" lines={8} />}
+          <Unread what="The calls" pending="The list of calls" lines={8} of={query} />
           {rows.length > 0 && (
             <div className={query.isPlaceholderData ? "old" : ""}>
               <CallsTable

@@ -2,8 +2,6 @@
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { NameFilter, NoSuchName, useNameFilter } from "../../components/name-filter.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -12,6 +10,7 @@ import { usePayingProject } from "../play/paying-project.ts";
 import { ProjectChoice } from "../play/project-choice.tsx";
 import { perMillion } from "../play/token-cost.ts";
 import { isRouteEntry, type ListedModel, useModels } from "../play/use-models.ts";
+import { Unread } from "../../components/unread.tsx";
 
 const MOST_ROWS = 500;
 
@@ -36,8 +35,9 @@ export function ModelsScreen() {
           </p>
         </Empty>
       )}
-      {error !== null && <Problem what="The models could not be read." error={error} retry={() => void refetch()} />}
-      {project.id !== null && models === undefined && error === null && <Pending what="The list of models" lines={8} />}
+      {project.id !== null && (
+        <Unread what="The models" pending="The list of models" lines={8} of={{ data: models, error, refetch }} />
+      )}
       {models !== undefined && (
         <>
           <p className="filter-row list-filter">

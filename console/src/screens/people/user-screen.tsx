@@ -4,8 +4,6 @@ import type { User } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { TextFacts } from "../../components/facts.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
 import { TargetHistory } from "../../configured/target-history.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -16,6 +14,7 @@ import { useMe } from "../../session/session.tsx";
 import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { SessionList } from "./session-list.tsx";
+import { Unread } from "../../components/unread.tsx";
 
 const TABS = [
   { name: "about", label: "About" },
@@ -47,8 +46,7 @@ export function UserScreen({ id }: { readonly id: string }) {
           <p>Users belong to the whole tenant. Its admins and owners see them.</p>
         </Empty>
       )}
-      {error !== null && <Problem what="The user could not be read." error={error} retry={() => void refetch()} />}
-      {isAllowed && user === undefined && error === null && <Pending what="The user" />}
+      {isAllowed && <Unread what="The user" of={{ data: user, error, refetch }} />}
       {user !== undefined && (
         <Tabs label="About the user" tabs={TABS} chosen={tab} choose={choose}>
           {tab === "about" && <About user={user} scope={scope} />}

@@ -5,8 +5,6 @@ import { useLocationProperty } from "wouter/use-browser-location";
 import { CodeEditor } from "../../components/code-editor.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { type Binding, useKeys } from "../../keyboard/keys.tsx";
 import { KeyCaps } from "../../keyboard/key-caps.tsx";
 import { ScopedLink } from "../../scope/scope-context.tsx";
@@ -20,6 +18,7 @@ import { RunPane } from "./run-pane.tsx";
 import { fragmentOf, requestIn } from "./share.ts";
 import { isRouteEntry, type ListedModel, useModels } from "./use-models.ts";
 import { useRun } from "./use-run.ts";
+import { Unread } from "../../components/unread.tsx";
 
 export function PlayScreen() {
   const paying = usePayingProject();
@@ -43,8 +42,9 @@ export function PlayScreen() {
           <p>Choose the project to which the calls are charged. Its limits, policies and routes apply.</p>
         </Empty>
       )}
-      {error !== null && <Problem what="The models could not be read." error={error} retry={() => void refetch()} />}
-      {paying.id !== null && models === undefined && error === null && <Pending what="The list of models" lines={6} />}
+      {paying.id !== null && (
+        <Unread what="The models" pending="The list of models" lines={6} of={{ data: models, error, refetch }} />
+      )}
       {paying.id !== null && models !== undefined && (
         <Playground key={paying.id} projectId={paying.id} tenantId={paying.tenantId} models={models} />
       )}

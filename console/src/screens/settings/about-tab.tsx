@@ -1,24 +1,19 @@
 // What the gateway says of itself: version, licence, addresses and whether it is ready; how it is run, for operators.
 import type { Gateway } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
-import { Pending } from "../../components/pending.tsx";
-import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { CONSOLE_PATH, gatewayAddress } from "../../console-path.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SettingList } from "./setting-list.tsx";
 import { Status } from "../../components/status.tsx";
+import { Unread } from "../../components/unread.tsx";
 
 const PATH = "/v1/admin/gateway";
 const EVERY_MS = 10_000;
 
 export function AboutTab() {
   const { data, error, refetch } = useRead<Gateway>(PATH, { everyMs: EVERY_MS });
-  if (error !== null && data === undefined)
-    return (
-      <Problem what="What the gateway says of itself could not be read." error={error} retry={() => void refetch()} />
-    );
-  if (data === undefined) return <Pending what="What the gateway says of itself" />;
+  if (data === undefined) return <Unread what="What the gateway says of itself" of={{ data, error, refetch }} />;
   const { run } = data;
   return (
     <div className="call-page">

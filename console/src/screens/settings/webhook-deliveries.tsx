@@ -6,7 +6,6 @@ import type { ShownRequest } from "../../api/command-of.ts";
 import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { type DataColumn, DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -16,6 +15,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
 import { Status } from "../../components/status.tsx";
+import { Unread } from "../../components/unread.tsx";
 
 const ROWS = 20;
 const TONES = { delivered: "good", dead: "bad", pending: "idle" } as const;
@@ -51,11 +51,8 @@ export function WebhookDeliveries() {
         <h2>Deliveries to webhooks</h2>
         <AsCode path={path} />
       </div>
-      {error !== null && data === undefined && (
-        <Problem what="The deliveries could not be read." error={error} retry={() => void refetch()} />
-      )}
+      {data === undefined && <Unread what="The deliveries" of={{ data, error, refetch }} />}
       {failure !== null && <Problem what="The delivery was not sent again." error={failure} />}
-      {data === undefined && error === null && <Pending what="The deliveries" />}
       {data?.data.length === 0 && (
         <Empty title="Nothing has been delivered to a webhook">
           <p>A webhook receives events, such as a budget that is used up, from when it is made.</p>
