@@ -7,8 +7,8 @@ import { adminPath, type Scope } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { ActionsAsCode } from "./as-code.tsx";
+import { DataTable } from "./data-table.tsx";
 import { Problem } from "./problem.tsx";
-import { TableBox } from "./table-box.tsx";
 import { TimeText } from "./time-text.tsx";
 
 const MOST = 1000;
@@ -26,69 +26,60 @@ export function OpenClaims({ scope }: { readonly scope: Scope }) {
   return (
     <section className="call-page open-claims">
       <h2>Open links</h2>
-      <TableBox label="Open links">
-        <table>
-          <caption className="unseen">Links that give a token and have not been used</caption>
-          <thead>
-            <tr>
-              <th scope="col">For the token</th>
-              <th scope="col">Made by</th>
-              <th scope="col">Made</th>
-              <th scope="col">Works until</th>
-              <th scope="col">
-                <span className="unseen">Revoke</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {open.map((claim) => (
-              <ClaimRow
-                key={claim.id}
+      <DataTable
+        label="Open links"
+        caption="Links that give a token and have not been used"
+        rows={open}
+        keyOf={({ id }) => id}
+        columns={[
+          {
+            head: "For the token",
+            render: ({ id, name }) => (
+              <>
+                {visibleText(name)} <small>{id}</small>
+              </>
+            ),
+          },
+          { head: "Made by", render: (claim) => visibleText(claim.created_by) },
+          { head: "Made", render: (claim) => <TimeText at={claim.created_at} form="day" /> },
+          { head: "Works until", render: (claim) => <TimeText at={claim.expires_at} form="day" /> },
+          {
+            head: "Revoke",
+            hidesHead: true,
+            render: (claim) => (
+              <RevokeClaim
                 claim={claim}
                 path={`${path}/${encodeURIComponent(claim.id)}`}
                 mayRevoke={may(me, scope, "revoke*Claim")}
               />
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+            ),
+          },
+        ]}
+      />
     </section>
   );
 }
 
-interface ClaimRowProps {
+interface RevokeClaimProps {
   readonly claim: Claim;
   readonly path: string;
   readonly mayRevoke: boolean;
 }
 
-function ClaimRow({ claim, path, mayRevoke }: ClaimRowProps) {
+function RevokeClaim({ claim, path, mayRevoke }: RevokeClaimProps) {
   const { ask, isBusy, failure } = useWrite();
   const request = { method: "DELETE", path } as const;
-  const name = visibleText(claim.name);
   return (
-    <tr>
-      <th scope="row">
-        {name} <small>{claim.id}</small>
-      </th>
-      <td>{visibleText(claim.created_by)}</td>
-      <td>
-        <TimeText at={claim.created_at} form="day" />
-      </td>
-      <td>
-        <TimeText at={claim.expires_at} form="day" />
-      </td>
-      <td>
-        {mayRevoke && (
-          <>
-            <button type="button" className="quiet" disabled={isBusy} onClick={() => void ask(request)}>
-              Revoke<span className="unseen"> the link for {name}</span>
-            </button>
-            <ActionsAsCode of={`of revoking the link for ${claim.name}`} actions={{ "Revoke the link": request }} />
-          </>
-        )}
-        {failure !== null && <Problem what="The link was not revoked." error={failure} />}
-      </td>
-    </tr>
+    <>
+      {mayRevoke && (
+        <>
+          <button type="button" className="quiet" disabled={isBusy} onClick={() => void ask(request)}>
+            Revoke<span className="unseen"> the link for {visibleText(claim.name)}</span>
+          </button>
+          <ActionsAsCode of={`of revoking the link for ${claim.name}`} actions={{ "Revoke the link": request }} />
+        </>
+      )}
+      {failure !== null && <Problem what="The link was not revoked." error={failure} />}
+    </>
   );
 }

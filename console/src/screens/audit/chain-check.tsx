@@ -5,7 +5,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { Pending } from "../../components/pending.tsx";
 import { Problem } from "../../components/problem.tsx";
-import { TableBox } from "../../components/table-box.tsx";
+import { DataTable } from "../../components/data-table.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
@@ -49,25 +49,32 @@ function Result({ verified: { intact, chains, public_key: key } }: { readonly ve
           {intact ? "No row was changed or removed" : "Rows were changed or removed"}
         </Status>
       </p>
-      <TableBox label="Chains">
-        <table>
-          <caption className="unseen">The chains of the audit log</caption>
-          <thead>
-            <tr>
-              <th scope="col">Tenant</th>
-              <th scope="col">Rows</th>
-              <th scope="col">Removed by age</th>
-              <th scope="col">Head</th>
-              <th scope="col">Found</th>
-            </tr>
-          </thead>
-          <tbody>
-            {chains.map((chain) => (
-              <ChainRow key={chain.tenant_id ?? ""} chain={chain} />
-            ))}
-          </tbody>
-        </table>
-      </TableBox>
+      <DataTable
+        label="Chains"
+        caption="The chains of the audit log"
+        rows={chains}
+        keyOf={({ tenant_id: tenant }) => tenant ?? ""}
+        columns={[
+          { head: "Tenant", render: ({ tenant_id: id }) => (id === null ? "no tenant" : visibleText(id)) },
+          { head: "Rows", render: ({ rows }) => wholeCount(rows) },
+          {
+            head: "Removed by age",
+            render: ({ removed, newest_removed_at: newest }) => (
+              <>
+                {wholeCount(removed)}
+                {newest !== null && (
+                  <small>
+                    {" "}
+                    up to <TimeText at={newest} form="day" />
+                  </small>
+                )}
+              </>
+            ),
+          },
+          { head: "Head", render: ({ head: { sequence, hash } }) => <Head text={`${sequence}:${hash}`} /> },
+          { head: "Found", render: ({ problems }) => <Problems problems={problems} /> },
+        ]}
+      />
       <p className="hint">
         Exports are signed with the key <code>{key}</code>.
       </p>
@@ -75,35 +82,21 @@ function Result({ verified: { intact, chains, public_key: key } }: { readonly ve
   );
 }
 
-function ChainRow({ chain }: { readonly chain: AuditChain }) {
-  const head = `${chain.head.sequence}:${chain.head.hash}`;
+function Head({ text }: { readonly text: string }) {
   return (
-    <tr>
-      <th scope="row">{chain.tenant_id === null ? "no tenant" : visibleText(chain.tenant_id)}</th>
-      <td>{wholeCount(chain.rows)}</td>
-      <td>
-        {wholeCount(chain.removed)}
-        {chain.newest_removed_at !== null && (
-          <small>
-            {" "}
-            up to <TimeText at={chain.newest_removed_at} form="day" />
-          </small>
-        )}
-      </td>
-      <td>
-        <code>{head.slice(0, head.indexOf(":") + 13)}…</code> <CopyButton label="Copy the head" text={head} />
-      </td>
-      <td>
-        {chain.problems.length === 0 ? (
-          "nothing"
-        ) : (
-          <ul>
-            {chain.problems.map(({ problem, sequence, message }) => (
-              <li key={`${problem} ${sequence}`}>{message}</li>
-            ))}
-          </ul>
-        )}
-      </td>
-    </tr>
+    <>
+      <code>{text.slice(0, text.indexOf(":") + 13)}…</code> <CopyButton label="Copy the head" text={text} />
+    </>
+  );
+}
+
+function Problems({ problems }: Pick<AuditChain, "problems">) {
+  if (problems.length === 0) return "nothing";
+  return (
+    <ul>
+      {problems.map(({ problem, sequence, message }) => (
+        <li key={`${problem} ${sequence}`}>{message}</li>
+      ))}
+    </ul>
   );
 }
