@@ -1,9 +1,8 @@
 // The rows of the audit log that match the filter, the newest first, each with what was before and after.
-import { useInfiniteQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import type { ApiError } from "../../api/api.ts";
 import type { AuditRow, TenantAuditList } from "../../api/types.ts";
-import { useApi, useRead } from "../../api/use-api.tsx";
+import { useRead } from "../../api/use-api.tsx";
+import { usePages } from "../../api/use-pages.ts";
 import { Empty } from "../../components/empty.tsx";
 import { TextFacts } from "../../components/facts.tsx";
 import { TimeText } from "../../components/time-text.tsx";
@@ -22,7 +21,8 @@ const LOOK_MS = 10_000;
 
 export function AuditEntries() {
   const state = useUrlState();
-  const { query, path } = useAuditRows();
+  const path = `${adminPath(useScope(), "/audit")}?${state.only(FILTER_NAMES).toString()}`;
+  const query = usePages<TenantAuditList>(path, { rows: PAGE_ROWS });
   const rows = query.data?.pages.flatMap(({ data }) => data) ?? [];
   const chosen = FILTER_NAMES.filter((name) => state.get(name) !== null);
   return (
@@ -53,32 +53,6 @@ export function AuditEntries() {
       )}
     </>
   );
-}
-
-function useAuditRows() {
-  const scope = useScope();
-  const api = useApi();
-  const state = useUrlState();
-  const path = `${adminPath(scope, "/audit")}?${state.only(FILTER_NAMES).toString()}`;
-  const query = useInfiniteQuery<
-    TenantAuditList,
-    ApiError,
-    { readonly pages: readonly TenantAuditList[] },
-    readonly unknown[],
-    string | null
-  >({
-    queryKey: ["read", path, "pages"],
-    queryFn: ({ pageParam, signal }) => {
-      const page = new URLSearchParams({
-        limit: String(PAGE_ROWS),
-        ...(pageParam !== null && { cursor: pageParam }),
-      });
-      return api.send<TenantAuditList>("GET", `${path}&${page.toString()}`, { signal });
-    },
-    initialPageParam: null,
-    getNextPageParam: (last) => last.next_cursor,
-  });
-  return { query, path };
 }
 
 interface NewEntriesProps {
