@@ -3,10 +3,11 @@
 import { mergePatch, type Fields } from "./merge-patch.ts";
 import { AsCode } from "../components/as-code.tsx";
 import { useQueryClient } from "@tanstack/react-query";
-import { type SubmitEvent, useEffect, useId, useState } from "react";
+import { type SubmitEvent, useEffect, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import type { RouteSimulation } from "../api/types.ts";
 import { useApi } from "../api/use-api.tsx";
+import { Labelled } from "../components/labelled.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { visibleText } from "../format/visible-text.ts";
@@ -177,12 +178,10 @@ interface TextInputProps {
 }
 
 function TextInput({ label, text, change }: TextInputProps) {
-  const id = useId();
   return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <input id={id} value={text} maxLength={500} onChange={({ target: { value } }) => change(value)} />
-    </div>
+    <Labelled label={label}>
+      {(id) => <input id={id} value={text} maxLength={500} onChange={({ target: { value } }) => change(value)} />}
+    </Labelled>
   );
 }
 
