@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import type { ShownRequest } from "../api/command-of.ts";
 import { useWrite } from "../api/use-write.ts";
 import { AsCode } from "../components/as-code.tsx";
-import { Labelled } from "../components/labelled.tsx";
+import { TextInput } from "../components/labelled.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { pathIn } from "../scope/scope.ts";
@@ -41,35 +41,17 @@ export function NewPlace({ tenant, close }: NewPlaceProps) {
   return (
     <Modal title={tenant === null ? "New tenant" : `New project of ${tenant}`} close={close}>
       <form className="form" onSubmit={(event) => void submit(event)}>
-        <Labelled label="Name">
-          {(field) => (
-            <input
-              id={field}
-              required
-              maxLength={100}
-              autoComplete="off"
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Labelled>
-        <Labelled
+        <TextInput label="Name" required maxLength={100} value={name} change={setName} />
+        <TextInput
           label="Id"
           hint="Stands in addresses, configuration and records, and cannot be changed later: letters, digits, dots, underscores and dashes."
-        >
-          {(field) => (
-            <input
-              id={field}
-              required
-              maxLength={64}
-              pattern="[A-Za-z0-9][A-Za-z0-9_.\-]*"
-              autoComplete="off"
-              spellCheck={false}
-              value={id}
-              onChange={(event) => setChosenId(event.target.value)}
-            />
-          )}
-        </Labelled>
+          required
+          maxLength={64}
+          pattern="[A-Za-z0-9][A-Za-z0-9_.\-]*"
+          spellCheck={false}
+          value={id}
+          change={setChosenId}
+        />
         {failure !== null && <Problem what={`The ${word} was not made.`} error={failure} />}
         <p className="actions">
           <button type="submit" className="primary" disabled={isBusy || name.trim() === "" || id === ""}>

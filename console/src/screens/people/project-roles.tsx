@@ -4,7 +4,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Labelled } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/labelled.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
@@ -99,26 +99,13 @@ function NewRole({ path }: { readonly path: string }) {
         void give();
       }}
     >
-      <Labelled label="Id of the user">
-        {(id) => (
-          <input
-            id={id}
-            value={userId}
-            autoComplete="off"
-            spellCheck={false}
-            onChange={(event) => setUserId(event.target.value)}
-          />
-        )}
-      </Labelled>
-      <Labelled label="Role in the project">
-        {(id) => (
-          <select id={id} value={role} onChange={(event) => setRole(event.target.value)}>
-            {PROJECT_ROLES.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        )}
-      </Labelled>
+      <TextInput label="Id of the user" value={userId} spellCheck={false} change={setUserId} />
+      <Select
+        label="Role in the project"
+        value={role}
+        choices={PROJECT_ROLES.map((one) => [one, one])}
+        change={setRole}
+      />
       <button type="submit" disabled={isBusy || userId === ""}>
         Give the role
       </button>

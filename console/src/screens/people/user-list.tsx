@@ -5,7 +5,7 @@ import type { NewClaim } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
 import { DataTable } from "../../components/data-table.tsx";
-import { Labelled } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
 import { Pending } from "../../components/pending.tsx";
@@ -128,28 +128,20 @@ function NewUser({ path }: { readonly path: string }) {
       }}
     >
       {(["id", "name"] as const).map((name) => (
-        <Labelled key={name} label={name === "id" ? "Id of a new user" : "Name"}>
-          {(id) => (
-            <input
-              id={id}
-              value={user[name]}
-              autoComplete="off"
-              spellCheck={false}
-              onChange={(event) => setUser({ ...user, [name]: event.target.value })}
-            />
-          )}
-        </Labelled>
+        <TextInput
+          key={name}
+          label={name === "id" ? "Id of a new user" : "Name"}
+          value={user[name]}
+          spellCheck={false}
+          change={(value) => setUser({ ...user, [name]: value })}
+        />
       ))}
-      <Labelled label="Role in the tenant">
-        {(id) => (
-          <select id={id} value={user.role} onChange={(event) => setUser({ ...user, role: event.target.value })}>
-            <option value="">no role</option>
-            {TENANT_ROLES.map((role) => (
-              <option key={role}>{role}</option>
-            ))}
-          </select>
-        )}
-      </Labelled>
+      <Select
+        label="Role in the tenant"
+        value={user.role}
+        choices={[["", "no role"], ...TENANT_ROLES.map((role) => [role, role] as const)]}
+        change={(role) => setUser({ ...user, role })}
+      />
       <button type="submit" disabled={isBusy || user.id === ""}>
         Add the user
       </button>

@@ -5,7 +5,7 @@ import type { Drain, ProviderHealth, ProviderHealths } from "../../api/types.ts"
 import type { ShownRequest } from "../../api/command-of.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
-import { Labelled } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Unread } from "../../components/unread.tsx";
@@ -151,29 +151,22 @@ function DrainDialog({ provider, close }: DrainButtonProps & { readonly close: (
             ))}
           </div>
         </fieldset>
-        <Labelled label="Models">
-          {(what) => (
-            <select id={what} value={model} onChange={(event) => setModel(event.target.value)}>
-              <option value="">all of its models</option>
-              {provider.targets.map((target) => (
-                <option key={target.model} value={target.model}>
-                  only {target.model}
-                </option>
-              ))}
-            </select>
-          )}
-        </Labelled>
-        <Labelled label="Reason" hint="Callers whose calls are refused see it.">
-          {(why) => (
-            <input
-              id={why}
-              value={note}
-              maxLength={200}
-              autoComplete="off"
-              onChange={(event) => setNote(event.target.value)}
-            />
-          )}
-        </Labelled>
+        <Select
+          label="Models"
+          value={model}
+          choices={[
+            ["", "all of its models"],
+            ...provider.targets.map((target) => [target.model, `only ${target.model}`] as const),
+          ]}
+          change={setModel}
+        />
+        <TextInput
+          label="Reason"
+          hint="Callers whose calls are refused see it."
+          value={note}
+          maxLength={200}
+          change={setNote}
+        />
         {failure !== null && <Problem what="Nothing was drained." error={failure} />}
         <p className="actions">
           <button type="submit" className="primary" disabled={isBusy}>

@@ -3,7 +3,7 @@ import { AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useState } from "react";
 import type { IssuedToken, NewClaim } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
-import { Labelled } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { adminPath } from "../../scope/scope.ts";
@@ -57,53 +57,18 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   return (
     <Modal title={isPersonal ? "New personal token" : `New token of ${scope.project}`} close={close}>
       <form className="form" onSubmit={(event) => void submit(event)}>
-        <Labelled label="Name">
-          {(id) => (
-            <input
-              id={id}
-              required
-              maxLength={100}
-              autoComplete="off"
-              placeholder="What uses it"
-              value={name}
-              onChange={(event) => setName(event.target.value)}
-            />
-          )}
-        </Labelled>
+        <TextInput label="Name" required maxLength={100} placeholder="What uses it" value={name} change={setName} />
         {isPersonal ? (
-          <Labelled label="User">
-            {(id) => (
-              <input
-                id={id}
-                required
-                autoComplete="off"
-                value={user}
-                onChange={(event) => setUser(event.target.value)}
-              />
-            )}
-          </Labelled>
+          <TextInput label="User" required value={user} change={setUser} />
         ) : (
-          <Labelled label="Role">
-            {(id) => (
-              <select id={id} value={role} onChange={(event) => setRole(event.target.value)}>
-                {ROLES.map((one) => (
-                  <option key={one}>{one}</option>
-                ))}
-              </select>
-            )}
-          </Labelled>
+          <Select label="Role" value={role} choices={ROLES.map((one) => [one, one])} change={setRole} />
         )}
-        <Labelled label="Expires in">
-          {(id) => (
-            <select id={id} value={days} onChange={(event) => setDays(Number(event.target.value))}>
-              {DAYS.map((one) => (
-                <option key={one} value={one}>
-                  {one} days
-                </option>
-              ))}
-            </select>
-          )}
-        </Labelled>
+        <Select
+          label="Expires in"
+          value={String(days)}
+          choices={DAYS.map((one) => [String(one), `${one} days`])}
+          change={(chosen) => setDays(Number(chosen))}
+        />
         <details>
           <summary>Narrow what it may call</summary>
           <Narrowing label="Models" hint="Such as acme:*, separated by commas." value={models} change={setModels} />
@@ -146,20 +111,8 @@ interface NarrowingProps {
   readonly change: (value: string) => void;
 }
 
-function Narrowing({ label, hint, value, change }: NarrowingProps) {
-  return (
-    <Labelled label={label} hint={`${hint} Empty means all.`}>
-      {(id) => (
-        <input
-          id={id}
-          autoComplete="off"
-          spellCheck={false}
-          value={value}
-          onChange={(event) => change(event.target.value)}
-        />
-      )}
-    </Labelled>
-  );
+function Narrowing({ hint, ...input }: NarrowingProps) {
+  return <TextInput {...input} hint={`${hint} Empty means all.`} spellCheck={false} />;
 }
 
 function listOf(text: string): readonly string[] {
