@@ -7,6 +7,7 @@ import { adminPath, type Scope } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import type { ConfiguredObject, Noun } from "./noun.ts";
+import { Panel } from "../components/panel.tsx";
 
 const PAGE_ROWS = 1000;
 /** Each project is asked by itself. */
@@ -22,19 +23,16 @@ export function ProjectObjects({ noun }: { readonly noun: Noun }) {
     .filter((place) => may(me, place.scope, `read*${noun.operation}`));
   if (places.length === 0) return null;
   return (
-    <section className="panel" aria-labelledby="of-projects">
-      <h2 id="of-projects">{noun.many} of its projects</h2>
-      <div className="panel-body">
-        <ul className="near">
-          {places.slice(0, MOST_PROJECTS).map((place) => (
-            <OfProject key={place.scope.project} noun={noun} scope={place.scope} name={place.name} />
-          ))}
-        </ul>
-        {(places.length > MOST_PROJECTS || me.more_places) && (
-          <p className="hint">Those of further projects are on the pages of these projects.</p>
-        )}
-      </div>
-    </section>
+    <Panel id="of-projects" title={`${noun.many} of its projects`}>
+      <ul className="near">
+        {places.slice(0, MOST_PROJECTS).map((place) => (
+          <OfProject key={place.scope.project} noun={noun} scope={place.scope} name={place.name} />
+        ))}
+      </ul>
+      {(places.length > MOST_PROJECTS || me.more_places) && (
+        <p className="hint">Those of further projects are on the pages of these projects.</p>
+      )}
+    </Panel>
   );
 }
 

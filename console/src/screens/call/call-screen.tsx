@@ -1,11 +1,12 @@
 // `/calls/<trace id>`: everything that is recorded of one call. The filter of the list that led here stays in the URL, and `j` and `k` go on in
 // that list.
-import { type ReactNode, useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import { useLocation } from "wouter";
 import type { CallDetail } from "../../api/types.ts";
 import { copyText } from "../../components/copy-button.tsx";
 import { useClock } from "../../clock.ts";
 import { Pending } from "../../components/pending.tsx";
+import { Panel } from "../../components/panel.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { callAddress, gatewayAddress } from "../../console-path.ts";
 import { ageOf } from "../../format/time.ts";
@@ -220,14 +221,5 @@ function Shown({ call }: { readonly call: CallDetail }) {
       <CallHistory call={call} />
       <RawRecord call={call} />
     </>
-  );
-}
-
-function Panel({ title, children }: { readonly title: string; readonly children: ReactNode }) {
-  return (
-    <section className="panel">
-      <h2>{title}</h2>
-      <div className="panel-body">{children}</div>
-    </section>
   );
 }

@@ -11,6 +11,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { useNow } from "../../use-now.ts";
 import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
+import { Panel } from "../../components/panel.tsx";
 
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
@@ -33,46 +34,41 @@ export function LimitRefusals({ limit }: { readonly limit: LimitDetail }) {
     range: "7d",
   });
   return (
-    <section className="panel" aria-labelledby="refusals">
-      <h2 id="refusals">
-        {title} <small>in the last {DAYS} days</small>
-      </h2>
-      <div className="panel-body">
-        {data === undefined && <Unread what="The refused calls" of={{ data, error, refetch }} />}
-        {data !== undefined && data.data.length === 0 && <p className="hint">No call.</p>}
-        {data !== undefined && data.data.length > 0 && (
-          <>
-            <DataTable
-              label={title}
-              rows={data.data}
-              keyOf={(call) => call.trace_id}
-              columns={[
-                {
-                  head: "Time",
-                  render: (call) => (
-                    <ScopedLink to={`/calls/${call.trace_id}`}>
-                      <TimeText at={call.at} />
-                    </ScopedLink>
-                  ),
-                },
-                { head: "Answer", render: (call) => <StatusMark call={call} /> },
-                {
-                  head: "Model",
-                  render: (call) => <span className="cut">{visibleText(call.model_asked ?? call.route ?? "–")}</span>,
-                },
-                { head: "Project", render: (call) => call.project_id ?? "–" },
-                {
-                  head: "End user",
-                  render: (call) => <span className="cut">{visibleText(call.end_user ?? "–")}</span>,
-                },
-              ]}
-            />
-            <p>
-              <ScopedLink to={all}>All of them among the calls</ScopedLink>
-            </p>
-          </>
-        )}
-      </div>
-    </section>
+    <Panel id="refusals" title={title} note={`in the last ${DAYS} days`}>
+      {data === undefined && <Unread what="The refused calls" of={{ data, error, refetch }} />}
+      {data !== undefined && data.data.length === 0 && <p className="hint">No call.</p>}
+      {data !== undefined && data.data.length > 0 && (
+        <>
+          <DataTable
+            label={title}
+            rows={data.data}
+            keyOf={(call) => call.trace_id}
+            columns={[
+              {
+                head: "Time",
+                render: (call) => (
+                  <ScopedLink to={`/calls/${call.trace_id}`}>
+                    <TimeText at={call.at} />
+                  </ScopedLink>
+                ),
+              },
+              { head: "Answer", render: (call) => <StatusMark call={call} /> },
+              {
+                head: "Model",
+                render: (call) => <span className="cut">{visibleText(call.model_asked ?? call.route ?? "–")}</span>,
+              },
+              { head: "Project", render: (call) => call.project_id ?? "–" },
+              {
+                head: "End user",
+                render: (call) => <span className="cut">{visibleText(call.end_user ?? "–")}</span>,
+              },
+            ]}
+          />
+          <p>
+            <ScopedLink to={all}>All of them among the calls</ScopedLink>
+          </p>
+        </>
+      )}
+    </Panel>
   );
 }

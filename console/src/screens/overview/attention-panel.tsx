@@ -12,6 +12,7 @@ import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { Status } from "../../components/status.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 const MOST_TENANTS = 12;
 
@@ -19,10 +20,9 @@ export function AttentionPanel({ everyMs }: { readonly everyMs: number }) {
   const scope = useScope();
   const isOne = scope.tenant !== null || scope.project !== null;
   return (
-    <section className="panel" aria-labelledby="attention">
-      <h2 id="attention">What needs you</h2>
-      <div className="panel-body">{isOne ? <Matters scope={scope} everyMs={everyMs} /> : <Tenants />}</div>
-    </section>
+    <Panel id="attention" title="What needs you">
+      {isOne ? <Matters scope={scope} everyMs={everyMs} /> : <Tenants />}
+    </Panel>
   );
 }
 

@@ -12,6 +12,7 @@ import { callsPath, type CallsTime } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { costShares } from "./cost-shares.ts";
 import { causeWords } from "./failure-words.ts";
+import { Panel } from "../../components/panel.tsx";
 
 interface MostProps {
   /** Of the scope and the last day, by cost and with causes. */
@@ -25,14 +26,9 @@ export function MostPanels({ path, totals, time }: MostProps) {
   if (error !== null && data === undefined)
     return <Problem what="What costs and fails most could not be read." error={error} retry={() => void refetch()} />;
   const panel = (id: string, title: string, List: ComponentType<ListProps>): ReactNode => (
-    <section className="panel" aria-labelledby={id}>
-      <h2 id={id}>
-        {title} <small>in the last 24 hours</small>
-      </h2>
-      <div className="panel-body">
-        {data === undefined ? <Pending what={title} /> : <List facets={data} totals={totals} time={time} />}
-      </div>
-    </section>
+    <Panel id={id} title={title} note="in the last 24 hours">
+      {data === undefined ? <Pending what={title} /> : <List facets={data} totals={totals} time={time} />}
+    </Panel>
   );
   return (
     <>

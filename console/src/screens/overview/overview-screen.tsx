@@ -21,6 +21,7 @@ import { useZone } from "../../use-zone.ts";
 import { AttentionPanel } from "./attention-panel.tsx";
 import { MostPanels } from "./most-panels.tsx";
 import { WeekFigures } from "./week-figures.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 const FirstCall = loadedOnUse(
   async () => (await import("../start/start-screen.tsx")).StartScreen,
@@ -115,24 +116,19 @@ function Trends({ nowMs }: { readonly nowMs: number }) {
   const choose = (from: string, to: string): void =>
     navigate(pathIn(scope, `/calls?${new URLSearchParams({ from, to }).toString()}`));
   return (
-    <section className="panel" aria-labelledby="trends">
-      <h2 id="trends">
-        Over time <small>in the last 24 hours</small>
-      </h2>
-      <div className="panel-body">
-        {data === undefined && <Unread what="The calls over time" of={{ data, error, refetch }} />}
-        {data !== undefined && (
-          <div className="volume">
-            <CallTrends histogram={data} choose={choose} />
-            <p className="hint">
-              Drag over a chart to see its calls.
-              <Narrowed histogram={data} fromMs={fromMs} />
-            </p>
-            <ChartTable buckets={data.data} />
-          </div>
-        )}
-      </div>
-    </section>
+    <Panel id="trends" title="Over time" note="in the last 24 hours">
+      {data === undefined && <Unread what="The calls over time" of={{ data, error, refetch }} />}
+      {data !== undefined && (
+        <div className="volume">
+          <CallTrends histogram={data} choose={choose} />
+          <p className="hint">
+            Drag over a chart to see its calls.
+            <Narrowed histogram={data} fromMs={fromMs} />
+          </p>
+          <ChartTable buckets={data.data} />
+        </div>
+      )}
+    </Panel>
   );
 }
 

@@ -9,6 +9,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { Fact } from "../../components/facts.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 /** Before what stands for a stored secret. */
 const MASK = "*** ";
@@ -23,30 +24,25 @@ export function ProviderKey({ id }: { readonly id: string }) {
   if (!isAllowed || (error !== null && error.status !== 404)) return null;
   const marks = object === undefined ? [] : marksOf(object);
   return (
-    <section className="panel" aria-labelledby="key">
-      <h2 id="key">Its key</h2>
-      <div className="panel-body">
-        {error !== null && <p className="hint">It comes from an environment variable, or the provider needs none.</p>}
-        {object !== undefined && (
-          <dl className="pairs">
-            <Fact name="Kept in">
-              {object.origin === "file" ? "the configuration file" : "the database, encrypted"}
+    <Panel id="key" title="Its key">
+      {error !== null && <p className="hint">It comes from an environment variable, or the provider needs none.</p>}
+      {object !== undefined && (
+        <dl className="pairs">
+          <Fact name="Kept in">{object.origin === "file" ? "the configuration file" : "the database, encrypted"}</Fact>
+          <Fact name="Fingerprint">
+            {marks.length === 0
+              ? "no key is stored"
+              : marks.map((mark) => <code key={mark}>{visibleText(mark)} </code>)}
+          </Fact>
+          {object.updated_at !== null && (
+            <Fact name="Changed">
+              <TimeText at={object.updated_at} />
+              {object.set_by !== null && ` by the role ${object.set_by}`}
             </Fact>
-            <Fact name="Fingerprint">
-              {marks.length === 0
-                ? "no key is stored"
-                : marks.map((mark) => <code key={mark}>{visibleText(mark)} </code>)}
-            </Fact>
-            {object.updated_at !== null && (
-              <Fact name="Changed">
-                <TimeText at={object.updated_at} />
-                {object.set_by !== null && ` by the role ${object.set_by}`}
-              </Fact>
-            )}
-          </dl>
-        )}
-      </div>
-    </section>
+          )}
+        </dl>
+      )}
+    </Panel>
   );
 }
 

@@ -13,6 +13,7 @@ import { ProviderKey } from "./provider-key.tsx";
 import { aboutText, TargetMark } from "./provider-words.tsx";
 import { type CountedTime, providerCalls } from "./provider-calls.ts";
 import { Fact } from "../../components/facts.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 interface ProviderStateProps {
   readonly provider: ProviderHealth;
@@ -47,44 +48,38 @@ export function ProviderState({ provider, counted: since }: ProviderStateProps) 
       <div className="panels">
         <Targets provider={provider} />
         <ProviderKey id={provider.id} />
-        <section className="panel" aria-labelledby="classes">
-          <h2 id="classes">How its attempts failed</h2>
-          <div className="panel-body">
-            {provider.codes.length === 0 ? (
-              <p className="hint">None of its attempts has failed lately.</p>
-            ) : (
-              <ul className="near">
-                {provider.codes.map(({ code, attempts: count }) => (
-                  <li key={code}>
-                    {code} <small>{counted(count, "attempt")}</small>
-                  </li>
-                ))}
-              </ul>
-            )}
-          </div>
-        </section>
-        <section className="panel" aria-labelledby="routes-of">
-          <h2 id="routes-of">Routes that use it</h2>
-          <div className="panel-body">
-            {provider.routes.length === 0 ? (
-              <p className="hint">No route has it among its targets.</p>
-            ) : (
-              <ul className="near">
-                {provider.routes.map(({ name, project_id: project }) => (
-                  <li key={`${project ?? ""} ${name}`}>
-                    <ScopedLink
-                      {...(project !== null && { scope: { tenant: scope.tenant, project } })}
-                      to={`/routes/${encodeURIComponent(name)}`}
-                    >
-                      {visibleText(name)}
-                    </ScopedLink>
-                    {project !== null && scope.project === null && <small> of {visibleText(project)}</small>}
-                  </li>
-                ))}
-              </ul>
-            )}
-          </div>
-        </section>
+        <Panel id="classes" title="How its attempts failed">
+          {provider.codes.length === 0 ? (
+            <p className="hint">None of its attempts has failed lately.</p>
+          ) : (
+            <ul className="near">
+              {provider.codes.map(({ code, attempts: count }) => (
+                <li key={code}>
+                  {code} <small>{counted(count, "attempt")}</small>
+                </li>
+              ))}
+            </ul>
+          )}
+        </Panel>
+        <Panel id="routes-of" title="Routes that use it">
+          {provider.routes.length === 0 ? (
+            <p className="hint">No route has it among its targets.</p>
+          ) : (
+            <ul className="near">
+              {provider.routes.map(({ name, project_id: project }) => (
+                <li key={`${project ?? ""} ${name}`}>
+                  <ScopedLink
+                    {...(project !== null && { scope: { tenant: scope.tenant, project } })}
+                    to={`/routes/${encodeURIComponent(name)}`}
+                  >
+                    {visibleText(name)}
+                  </ScopedLink>
+                  {project !== null && scope.project === null && <small> of {visibleText(project)}</small>}
+                </li>
+              ))}
+            </ul>
+          )}
+        </Panel>
       </div>
     </>
   );
@@ -96,23 +91,15 @@ function LastFailure({ failure }: { readonly failure: ProviderFailure }) {
   const path = adminPath(scope, `/calls/${failure.trace_id}?around=false`);
   const { data, error } = useRead<CallDetail>(path, { keepsPrevious: false });
   return (
-    <section className="panel" aria-labelledby="last-failure">
-      <h2 id="last-failure">
-        The last failure{" "}
-        <small>
-          <TimeText at={failure.at} />
-        </small>
-      </h2>
-      <div className="panel-body">
-        {error !== null && <Problem what="What is known of the failed call could not be read." error={error} />}
-        {data?.verdict != null && <p>{visibleText(data.verdict.text)}</p>}
-        <p>
-          <ScopedLink to={`/calls/${failure.trace_id}`}>
-            The call that asked {visibleText(failure.model)}: {failure.status} {failure.code}
-          </ScopedLink>
-        </p>
-      </div>
-    </section>
+    <Panel id="last-failure" title="The last failure" note={<TimeText at={failure.at} />}>
+      {error !== null && <Problem what="What is known of the failed call could not be read." error={error} />}
+      {data?.verdict != null && <p>{visibleText(data.verdict.text)}</p>}
+      <p>
+        <ScopedLink to={`/calls/${failure.trace_id}`}>
+          The call that asked {visibleText(failure.model)}: {failure.status} {failure.code}
+        </ScopedLink>
+      </p>
+    </Panel>
   );
 }
 

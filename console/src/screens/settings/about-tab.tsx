@@ -7,6 +7,7 @@ import { visibleText } from "../../format/visible-text.ts";
 import { SettingList } from "./setting-list.tsx";
 import { Status } from "../../components/status.tsx";
 import { Unread } from "../../components/unread.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 const PATH = "/v1/admin/gateway";
 const EVERY_MS = 10_000;
@@ -17,62 +18,56 @@ export function AboutTab() {
   const { run } = data;
   return (
     <div className="call-page">
-      <section className="panel">
-        <h2>Dragoman {visibleText(data.version)}</h2>
-        <div className="panel-body">
+      <Panel title={`Dragoman ${visibleText(data.version)}`}>
+        <SettingList
+          settings={[
+            { name: "State", value: <Readiness gateway={data} /> },
+            { name: "Its clock", value: <TimeText at={data.at} form="day" /> },
+            { name: "Address of the API", value: <code>{gatewayAddress()}/api/v1</code> },
+            { name: "Address of the MCP server", value: <code>{gatewayAddress()}/mcp</code> },
+            {
+              name: "Address of the console",
+              value: (
+                <code>{visibleText(data.console_url === null ? "not served" : `${data.console_url}/console`)}</code>
+              ),
+            },
+            {
+              name: "Description of the API",
+              value: <a href={`${gatewayAddress()}/api/v1/openapi.json`}>openapi.json</a>,
+            },
+            {
+              name: "Licence",
+              value: (
+                <>
+                  {visibleText(data.license)}.{" "}
+                  <a href={`${CONSOLE_PATH}/licences.txt`}>Licences of what this console contains</a>
+                </>
+              ),
+            },
+          ]}
+        />
+      </Panel>
+      {run !== null && (
+        <Panel title="How it is run">
+          <p className="hint">Only operators see this.</p>
           <SettingList
             settings={[
-              { name: "State", value: <Readiness gateway={data} /> },
-              { name: "Its clock", value: <TimeText at={data.at} form="day" /> },
-              { name: "Address of the API", value: <code>{gatewayAddress()}/api/v1</code> },
-              { name: "Address of the MCP server", value: <code>{gatewayAddress()}/mcp</code> },
+              { name: "Configuration file", value: <code>{visibleText(run.configuration_file ?? "none")}</code> },
               {
-                name: "Address of the console",
-                value: (
-                  <code>{visibleText(data.console_url === null ? "not served" : `${data.console_url}/console`)}</code>
-                ),
+                name: "Listens on",
+                value: <code>{visibleText(`${run.host}:${run.port}`)}</code>,
+                place: "server.host",
               },
+              { name: "Processes that serve calls", value: String(run.workers), place: "server.workers" },
+              { name: "Database", value: run.database === "sqlite" ? "SQLite" : "PostgreSQL" },
               {
-                name: "Description of the API",
-                value: <a href={`${gatewayAddress()}/api/v1/openapi.json`}>openapi.json</a>,
-              },
-              {
-                name: "Licence",
-                value: (
-                  <>
-                    {visibleText(data.license)}.{" "}
-                    <a href={`${CONSOLE_PATH}/licences.txt`}>Licences of what this console contains</a>
-                  </>
-                ),
+                name: "Limits are counted in",
+                value: run.limit_store === "memory" ? "this gateway" : "Valkey",
+                place: "limit_store.driver",
               },
             ]}
           />
-        </div>
-      </section>
-      {run !== null && (
-        <section className="panel">
-          <h2>How it is run</h2>
-          <div className="panel-body">
-            <p className="hint">Only operators see this.</p>
-            <SettingList
-              settings={[
-                { name: "Configuration file", value: <code>{visibleText(run.configuration_file ?? "none")}</code> },
-                {
-                  name: "Listens on",
-                  value: <code>{visibleText(`${run.host}:${run.port}`)}</code>,
-                  place: "server.host",
-                },
-                { name: "Processes that serve calls", value: String(run.workers), place: "server.workers" },
-                { name: "Database", value: run.database === "sqlite" ? "SQLite" : "PostgreSQL" },
-                {
-                  name: "Limits are counted in",
-                  value: run.limit_store === "memory" ? "this gateway" : "Valkey",
-                  place: "limit_store.driver",
-                },
-              ]}
-            />
-          </div>
-        </section>
+        </Panel>
       )}
     </div>
   );

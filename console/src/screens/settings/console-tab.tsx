@@ -6,6 +6,7 @@ import { Unread } from "../../components/unread.tsx";
 import { duration } from "../../format/time.ts";
 import { PreferenceFields } from "../../shell/preference-fields.tsx";
 import { SettingList } from "./setting-list.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 const PATH = "/v1/admin/gateway";
 
@@ -36,31 +37,28 @@ function Served({ gateway: { console: served } }: { readonly gateway: Gateway })
     "",
   ].join("\n");
   return (
-    <section className="panel">
-      <h2>For everybody</h2>
-      <div className="panel-body">
-        <p className="hint">These hold for the whole gateway, and are changed in the configuration file.</p>
-        <SettingList
-          settings={[
-            {
-              name: "A session ends unused after",
-              value: hours(served.session_idle_s),
-              place: "console.session_idle_s",
-            },
-            {
-              name: "A session ends at the latest after",
-              value: hours(served.session_max_s),
-              place: "console.session_max_s",
-            },
-            { name: "Project tokens open it", value: yesNo(served.project_tokens), place: "console.project_tokens" },
-            { name: "Over http from elsewhere", value: yesNo(served.insecure_http), place: "console.insecure_http" },
-          ]}
-        />
-        <p className="actions">
-          <CopyButton label="Copy for the file" text={text} />
-        </p>
-      </div>
-    </section>
+    <Panel title="For everybody">
+      <p className="hint">These hold for the whole gateway, and are changed in the configuration file.</p>
+      <SettingList
+        settings={[
+          {
+            name: "A session ends unused after",
+            value: hours(served.session_idle_s),
+            place: "console.session_idle_s",
+          },
+          {
+            name: "A session ends at the latest after",
+            value: hours(served.session_max_s),
+            place: "console.session_max_s",
+          },
+          { name: "Project tokens open it", value: yesNo(served.project_tokens), place: "console.project_tokens" },
+          { name: "Over http from elsewhere", value: yesNo(served.insecure_http), place: "console.insecure_http" },
+        ]}
+      />
+      <p className="actions">
+        <CopyButton label="Copy for the file" text={text} />
+      </p>
+    </Panel>
   );
 }
 

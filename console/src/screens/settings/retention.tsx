@@ -3,6 +3,7 @@ import type { Gateway } from "../../api/types.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { SettingList } from "./setting-list.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 const days = (count: number | null): string =>
   count === null ? "for ever" : `${wholeCount(count)} ${count === 1 ? "day" : "days"}`;
@@ -21,33 +22,30 @@ export function Retention({ gateway: { retention } }: { readonly gateway: Gatewa
     "",
   ].join("\n");
   return (
-    <section className="panel">
-      <h2>How long records are kept</h2>
-      <div className="panel-body">
-        <p className="hint">
-          These hold for all tenants, and are changed in the configuration file. Sums of usage are always kept.
-        </p>
-        <SettingList
-          settings={[
-            { name: "Calls", value: days(retention.calls_days), place: "calls.keep_days" },
-            { name: "Details of calls", value: days(retention.call_details_days), place: "calls.keep_details_days" },
-            { name: "Audit log", value: days(retention.audit_days), place: "audit.keep_days" },
-            {
-              name: "Refused attempts in it",
-              value: days(retention.audit_refused_days),
-              place: "audit.keep_refused_days",
-            },
-            {
-              name: "Prompts and answers",
-              value: retention.content_allowed ? "tenants may keep them" : "are not kept, whatever tenants set",
-              place: "content_log.allowed",
-            },
-          ]}
-        />
-        <p className="actions">
-          <CopyButton label="Copy for the file" text={text} />
-        </p>
-      </div>
-    </section>
+    <Panel title="How long records are kept">
+      <p className="hint">
+        These hold for all tenants, and are changed in the configuration file. Sums of usage are always kept.
+      </p>
+      <SettingList
+        settings={[
+          { name: "Calls", value: days(retention.calls_days), place: "calls.keep_days" },
+          { name: "Details of calls", value: days(retention.call_details_days), place: "calls.keep_details_days" },
+          { name: "Audit log", value: days(retention.audit_days), place: "audit.keep_days" },
+          {
+            name: "Refused attempts in it",
+            value: days(retention.audit_refused_days),
+            place: "audit.keep_refused_days",
+          },
+          {
+            name: "Prompts and answers",
+            value: retention.content_allowed ? "tenants may keep them" : "are not kept, whatever tenants set",
+            place: "content_log.allowed",
+          },
+        ]}
+      />
+      <p className="actions">
+        <CopyButton label="Copy for the file" text={text} />
+      </p>
+    </Panel>
   );
 }

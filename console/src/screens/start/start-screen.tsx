@@ -16,6 +16,7 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { CallPeek } from "../call/call-peek.tsx";
+import { Panel } from "../../components/panel.tsx";
 
 const WAIT_MS = 1000;
 const DAYS = 30;
@@ -49,50 +50,44 @@ export function StartScreen() {
         <h1>The first call</h1>
         <AsCode path={adminPath(scope, "/calls?limit=1")} />
       </div>
-      <section className="panel">
-        <h2>1. Send it</h2>
-        <div className="panel-body">
-          <Unread what="The models" pending="The list of models" of={{ data: models, error, refetch }} />
-          {models !== undefined && (
-            <>
-              <label>
-                Model
-                <select value={model} onChange={(event) => setChosen(event.target.value)}>
-                  {models.data.map(({ id }) => (
-                    <option key={id} value={id}>
-                      {visibleText(id)}
-                    </option>
-                  ))}
-                </select>
-              </label>
-              <pre className="code">{visibleText(curlOf(model, token))}</pre>
-              <p className="actions">
-                <CopyButton label="Copy the command" text={curlOf(model, token)} />
-                {token === null && (
-                  <button type="button" disabled={!mayMake || isBusy} onClick={() => void make()}>
-                    {isBusy ? "Making a token…" : "Put a new token into it"}
-                  </button>
-                )}
-                {token === null && mayMake && (
-                  <ActionsAsCode of="of making a token" actions={{ "Make a token": request }} />
-                )}
-              </p>
-              <p className="hint">
-                {token === null
-                  ? `Replace $DRAGOMAN_TOKEN by the access token that the first start printed${mayMake ? `, or make one of the project ${project} for ${DAYS} days` : ""}.`
-                  : `The token belongs to the project ${project}, ends in ${DAYS} days, and is shown on this page only.`}
-              </p>
-              {failure !== null && <Problem what="The token was not made." error={failure} />}
-            </>
-          )}
-        </div>
-      </section>
-      <section className="panel">
-        <h2>2. See it here</h2>
-        <div className="panel-body">
-          <Waiting />
-        </div>
-      </section>
+      <Panel title="1. Send it">
+        <Unread what="The models" pending="The list of models" of={{ data: models, error, refetch }} />
+        {models !== undefined && (
+          <>
+            <label>
+              Model
+              <select value={model} onChange={(event) => setChosen(event.target.value)}>
+                {models.data.map(({ id }) => (
+                  <option key={id} value={id}>
+                    {visibleText(id)}
+                  </option>
+                ))}
+              </select>
+            </label>
+            <pre className="code">{visibleText(curlOf(model, token))}</pre>
+            <p className="actions">
+              <CopyButton label="Copy the command" text={curlOf(model, token)} />
+              {token === null && (
+                <button type="button" disabled={!mayMake || isBusy} onClick={() => void make()}>
+                  {isBusy ? "Making a token…" : "Put a new token into it"}
+                </button>
+              )}
+              {token === null && mayMake && (
+                <ActionsAsCode of="of making a token" actions={{ "Make a token": request }} />
+              )}
+            </p>
+            <p className="hint">
+              {token === null
+                ? `Replace $DRAGOMAN_TOKEN by the access token that the first start printed${mayMake ? `, or make one of the project ${project} for ${DAYS} days` : ""}.`
+                : `The token belongs to the project ${project}, ends in ${DAYS} days, and is shown on this page only.`}
+            </p>
+            {failure !== null && <Problem what="The token was not made." error={failure} />}
+          </>
+        )}
+      </Panel>
+      <Panel title="2. See it here">
+        <Waiting />
+      </Panel>
       <p className="hint">
         Any client library of the APIs that the gateway serves takes the same address and token. All calls are in{" "}
         <ScopedLink to="/calls">the list of calls</ScopedLink>.
