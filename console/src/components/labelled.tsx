@@ -2,7 +2,7 @@
 import { type ComponentProps, type ReactNode, useId } from "react";
 
 interface LabelledProps {
-  readonly label: string;
+  readonly label: ReactNode;
   readonly hint?: string | undefined;
   /** Makes the control, which takes this id. */
   readonly children: (id: string) => ReactNode;
@@ -34,26 +34,36 @@ export function TextInput({ label, hint, change, ...input }: TextInputProps) {
   );
 }
 
-interface SelectProps {
-  readonly label: string;
+interface ChoicesProps extends Omit<ComponentProps<"select">, "value" | "onChange"> {
   readonly value: string;
   /** What is sent of each, and what is shown of it. */
   readonly choices: readonly (readonly [value: string, text: string])[];
   readonly change: (value: string) => void;
 }
 
-export function Select({ label, value, choices, change }: SelectProps) {
+export function Choices({ choices, change, ...select }: ChoicesProps) {
   return (
-    <Labelled label={label}>
-      {(id) => (
-        <select id={id} value={value} onChange={({ target }) => change(target.value)}>
-          {choices.map(([choice, text]) => (
-            <option key={choice} value={choice}>
-              {text}
-            </option>
-          ))}
-        </select>
-      )}
-    </Labelled>
+    <select {...select} onChange={({ target }) => change(target.value)}>
+      {choices.map(([choice, text]) => (
+        <option key={choice} value={choice}>
+          {text}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+export function Select({ label, ...choices }: ChoicesProps & { readonly label: string }) {
+  return <Labelled label={label}>{(id) => <Choices id={id} {...choices} />}</Labelled>;
+}
+
+/** The label stands before the choices, in the same line. */
+export function InlineSelect({ label, ...choices }: ChoicesProps & { readonly label: string }) {
+  return (
+    // oxlint-disable-next-line jsx-a11y/label-has-associated-control -- the list in it is one
+    <label>
+      {label}
+      <Choices {...choices} />
+    </label>
   );
 }

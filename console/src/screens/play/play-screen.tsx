@@ -19,6 +19,7 @@ import { fragmentOf, requestIn } from "./share.ts";
 import { isRouteEntry, type ListedModel, useModels } from "./use-models.ts";
 import { useRun } from "./use-run.ts";
 import { Unread } from "../../components/unread.tsx";
+import { InlineSelect } from "../../components/labelled.tsx";
 
 export function PlayScreen() {
   const paying = usePayingProject();
@@ -203,32 +204,18 @@ function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
   const fault = faultOf(state.get("fault"));
   return (
     <div className="form-row">
-      <label>
-        Compare with
-        <select
-          value={state.get("beside") ?? ""}
-          onChange={(event) => state.set({ beside: event.target.value }, { replace: true })}
-        >
-          <option value="">nothing</option>
-          {models.map(({ id }) => (
-            <option key={id}>{id}</option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Fail first with
-        <select
-          value={fault?.name ?? ""}
-          onChange={(event) => state.set({ fault: event.target.value }, { replace: true })}
-        >
-          <option value="">none</option>
-          {FAULTS.map(({ name, label }) => (
-            <option key={name} value={name}>
-              {label}
-            </option>
-          ))}
-        </select>
-      </label>
+      <InlineSelect
+        label="Compare with"
+        value={state.get("beside") ?? ""}
+        choices={[["", "nothing"], ...models.map(({ id }) => [id, id] as const)]}
+        change={(beside) => state.set({ beside }, { replace: true })}
+      />
+      <InlineSelect
+        label="Fail first with"
+        value={fault?.name ?? ""}
+        choices={[["", "none"], ...FAULTS.map(({ name, label }) => [name, label] as const)]}
+        change={(chosen) => state.set({ fault: chosen }, { replace: true })}
+      />
       {fault !== null && (
         <p className="hint">
           The call goes to <code>{fault.model}</code> first, and to the target of the request as its fallback.

@@ -12,6 +12,7 @@ import {
 } from "./play-request.ts";
 import { perMillion } from "./token-cost.ts";
 import { isRouteEntry, type ListedModel } from "./use-models.ts";
+import { Choices, Labelled } from "../../components/labelled.tsx";
 
 interface RequestFormProps {
   readonly body: JsonObject;
@@ -50,15 +51,12 @@ export function RequestForm({ body, change, models }: RequestFormProps) {
           {messages.map((message, index) => (
             <div key={index} className="message">
               <div className="message-head">
-                <select
+                <Choices
                   aria-label={`Role of message ${index + 1}`}
                   value={message.role}
-                  onChange={(event) => change(withMessage(body, index, { role: event.target.value }))}
-                >
-                  {[...new Set([...ROLES, message.role])].map((role) => (
-                    <option key={role}>{role}</option>
-                  ))}
-                </select>
+                  choices={[...new Set([...ROLES, message.role])].map((role) => [role, role])}
+                  change={(role) => change(withMessage(body, index, { role }))}
+                />
                 <button
                   type="button"
                   className="quiet"
@@ -171,49 +169,31 @@ function unsupportedIn(
   return Object.keys(body).filter((name) => common.has(name) && !own.has(name));
 }
 
-function NumberField({
-  name,
-  step,
-  body,
-  change,
-}: {
+interface MemberProps extends Pick<RequestFormProps, "body" | "change"> {
   readonly name: string;
-  readonly step: string;
-  readonly body: JsonObject;
-  readonly change: (body: JsonObject) => void;
-}) {
-  const id = useId();
+}
+
+function NumberField({ name, step, body, change }: MemberProps & { readonly step: string }) {
   const value = body[name];
   return (
-    <div className="field">
-      <label htmlFor={id}>
-        <code>{name}</code>
-      </label>
-      <input
-        id={id}
-        type="number"
-        step={step}
-        value={typeof value === "number" ? value : ""}
-        onChange={(event) => {
-          const { value: text, valueAsNumber } = event.target;
-          change(withMember(body, name, text === "" || Number.isNaN(valueAsNumber) ? undefined : valueAsNumber));
-        }}
-      />
-    </div>
+    <Labelled label={<code>{name}</code>}>
+      {(id) => (
+        <input
+          id={id}
+          type="number"
+          step={step}
+          value={typeof value === "number" ? value : ""}
+          onChange={(event) => {
+            const { value: text, valueAsNumber } = event.target;
+            change(withMember(body, name, text === "" || Number.isNaN(valueAsNumber) ? undefined : valueAsNumber));
+          }}
+        />
+      )}
+    </Labelled>
   );
 }
 
-function Switch({
-  name,
-  label,
-  body,
-  change,
-}: {
-  readonly name: string;
-  readonly label: string;
-  readonly body: JsonObject;
-  readonly change: (body: JsonObject) => void;
-}) {
+function Switch({ name, label, body, change }: MemberProps & { readonly label: string }) {
   return (
     <label>
       <input

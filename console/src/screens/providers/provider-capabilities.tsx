@@ -5,6 +5,7 @@ import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { useUrlState } from "../../url-state.ts";
 import { Status, type Tone } from "../../components/status.tsx";
+import { InlineSelect } from "../../components/labelled.tsx";
 
 /** As `GET /api/v1/params` answers. */
 interface Capabilities {
@@ -41,16 +42,12 @@ export function ProviderCapabilities({ id, targets }: ProviderCapabilitiesProps)
   return (
     <>
       <p className="filter-row">
-        <label>
-          Model
-          <select value={model} onChange={(event) => url.set({ model: event.target.value }, { replace: true })}>
-            {models.map((name) => (
-              <option key={name} value={name}>
-                {name === ANY_MODEL ? "any without exceptions" : name}
-              </option>
-            ))}
-          </select>
-        </label>
+        <InlineSelect
+          label="Model"
+          value={model}
+          choices={models.map((name) => [name, name === ANY_MODEL ? "any without exceptions" : name])}
+          change={(name) => url.set({ model: name }, { replace: true })}
+        />
       </p>
       <Unread what="What it supports" lines={8} of={{ data, error, refetch }} />
       {data !== undefined && error === null && (

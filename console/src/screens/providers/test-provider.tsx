@@ -12,6 +12,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { Status } from "../../components/status.tsx";
+import { Choices } from "../../components/labelled.tsx";
 
 interface TestButtonProps {
   readonly provider: ProviderHealth;
@@ -85,13 +86,12 @@ function TestDialog({ provider, close }: TestButtonProps & { readonly close: () 
           ))}
         </datalist>
         <label htmlFor={`${id}-project`}>Project</label>
-        <select id={`${id}-project`} value={project} onChange={(event) => setProject(event.target.value)}>
-          {payers.map((payer) => (
-            <option key={payer.id} value={payer.id}>
-              {payer.name}
-            </option>
-          ))}
-        </select>
+        <Choices
+          id={`${id}-project`}
+          value={project}
+          choices={payers.map((payer) => [payer.id, payer.name])}
+          change={setProject}
+        />
         {failure !== null && <Problem what="The test was not made." error={failure} />}
         <div role="status">{result !== null && <Result result={result} provider={provider.id} />}</div>
         <p className="actions">

@@ -17,6 +17,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { CallPeek } from "../call/call-peek.tsx";
 import { Panel } from "../../components/panel.tsx";
+import { InlineSelect } from "../../components/labelled.tsx";
 
 const WAIT_MS = 1000;
 const DAYS = 30;
@@ -54,16 +55,12 @@ export function StartScreen() {
         <Unread what="The models" pending="The list of models" of={{ data: models, error, refetch }} />
         {models !== undefined && (
           <>
-            <label>
-              Model
-              <select value={model} onChange={(event) => setChosen(event.target.value)}>
-                {models.data.map(({ id }) => (
-                  <option key={id} value={id}>
-                    {visibleText(id)}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <InlineSelect
+              label="Model"
+              value={model}
+              choices={models.data.map(({ id }) => [id, visibleText(id)])}
+              change={setChosen}
+            />
             <pre className="code">{visibleText(curlOf(model, token))}</pre>
             <p className="actions">
               <CopyButton label="Copy the command" text={curlOf(model, token)} />
