@@ -1,5 +1,5 @@
 // A change of a document in words: one sentence for each field that is set, changed or removed.
-import type { Fields } from "./merge-patch.ts";
+import { type Fields, isFields } from "./merge-patch.ts";
 
 const MOST = 20;
 const MOST_CHARACTERS = 80;
@@ -13,7 +13,7 @@ function differences(before: unknown, after: unknown, path: string): readonly st
   if (JSON.stringify(before) === JSON.stringify(after)) return [];
   if (before === undefined) return [`${path} is set to ${shown(after)}.`];
   if (after === undefined) return [`${path} is removed; it was ${shown(before)}.`];
-  if (isMapping(before) && isMapping(after)) {
+  if (isFields(before) && isFields(after)) {
     const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
     return names.flatMap((name) => differences(before[name], after[name], path === "" ? name : `${path}.${name}`));
   }
@@ -37,9 +37,6 @@ function listDifferences(before: readonly unknown[], after: readonly unknown[], 
     ...added.map((entry) => `${path} has ${shown(entry)} now.`),
   ];
 }
-
-const isMapping = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function shown(value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);

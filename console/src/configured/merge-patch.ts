@@ -3,7 +3,7 @@
 /** What the document of a configured object says, by the name of the field. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-const isFields = (value: unknown): value is Fields =>
+export const isFields = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 export function mergePatch(before: Fields, after: Fields): Fields {

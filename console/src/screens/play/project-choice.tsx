@@ -1,4 +1,5 @@
 // Chooses the project, where the scope of the page does not.
+import { InlineSelect } from "../../components/labelled.tsx";
 import { useUrlState } from "../../url-state.ts";
 import type { PayingProject } from "./paying-project.ts";
 
@@ -10,17 +11,16 @@ interface ProjectChoiceProps {
 export function ProjectChoice({ project: { id, choices, isFixed }, label }: ProjectChoiceProps) {
   const state = useUrlState();
   if (isFixed || choices.length === 0) return null;
+  const projects = choices.map(({ id: project, name, tenantId }) => {
+    const shown = name === project ? project : `${name} (${project})`;
+    return [project, `${shown} of ${tenantId}`] as const;
+  });
   return (
-    <label>
-      {label}
-      <select value={id ?? ""} onChange={(event) => state.set({ project: event.target.value }, { replace: true })}>
-        {id === null && <option value="">Choose a project</option>}
-        {choices.map(({ id: project, name, tenantId }) => (
-          <option key={project} value={project}>
-            {name === project ? project : `${name} (${project})`} of {tenantId}
-          </option>
-        ))}
-      </select>
-    </label>
+    <InlineSelect
+      label={label}
+      value={id ?? ""}
+      choices={id === null ? [["", "Choose a project"], ...projects] : projects}
+      change={(project) => state.set({ project }, { replace: true })}
+    />
   );
 }

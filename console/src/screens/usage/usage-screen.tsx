@@ -25,6 +25,7 @@ import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
 import { UsageCharts } from "./usage-charts.tsx";
 import { UsageTable } from "./usage-table.tsx";
 import { Fact } from "../../components/facts.tsx";
+import { InlineSelect } from "../../components/labelled.tsx";
 
 const ROWS = 200;
 
@@ -83,35 +84,22 @@ export function UsageScreen() {
   );
 }
 
-function DimensionChoice({
-  by,
-  at,
-  label,
-}: {
+interface DimensionChoiceProps {
   readonly by: readonly string[];
   readonly at: 0 | 1;
   readonly label: string;
-}) {
+}
+
+function DimensionChoice({ by, at, label }: DimensionChoiceProps) {
   const url = useUrlState();
   const choose = (name: string): void => {
     const next = at === 0 ? [name, ...by.slice(1)] : [by[0]!, ...(name === "" ? [] : [name])];
     url.set({ by: [...new Set(next)].join(",") });
   };
-  return (
-    <label>
-      {label}
-      <select value={by[at] ?? ""} onChange={(event) => choose(event.target.value)}>
-        {at === 1 && <option value="">nothing else</option>}
-        {Object.entries(DIMENSIONS)
-          .filter(([name]) => at === 0 || name !== by[0])
-          .map(([name, title]) => (
-            <option key={name} value={name}>
-              {title}
-            </option>
-          ))}
-      </select>
-    </label>
-  );
+  const dimensions = Object.entries(DIMENSIONS);
+  const choices =
+    at === 0 ? dimensions : [["", "nothing else"] as const, ...dimensions.filter(([name]) => name !== by[0])];
+  return <InlineSelect label={label} value={by[at] ?? ""} choices={choices} change={choose} />;
 }
 
 function Totals({ totals, range }: { readonly totals: UsageTotals; readonly range: TimeRange }) {
