@@ -4,7 +4,7 @@ import { gatewayAddress } from "../console-path.ts";
 import { shellQuoted } from "../format/shell-quoted.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { CopyButton } from "./copy-button.tsx";
-import { Menu } from "./menu.tsx";
+import { Menu } from "./controls/menu.tsx";
 
 export function AsCode(request: ShownRequest) {
   return (

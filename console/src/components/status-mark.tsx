@@ -1,7 +1,27 @@
-// What became of a call: a word and a mark beside the colour.
+// States in a word, with a mark beside the colour.
+import type { ReactNode } from "react";
 import type { LoggedCall } from "../api/types.ts";
-import { Status, type Tone } from "./status.tsx";
 
+const MARKS = { good: "✓", warn: "!", bad: "✕", idle: "–" } as const;
+export type Tone = keyof typeof MARKS;
+
+interface StatusProps {
+  readonly tone: Tone;
+  /** Where it is not the usual one of the tone. */
+  readonly mark?: string | undefined;
+  readonly title?: string;
+  readonly children: ReactNode;
+}
+
+export function Status({ tone, mark = MARKS[tone], title, children }: StatusProps) {
+  return (
+    <span className={`status ${tone}`} data-mark={mark} title={title}>
+      {children}
+    </span>
+  );
+}
+
+/** What became of a call. */
 function stateOf({ status, code, cancelled, settled }: Pick<LoggedCall, "status" | "code" | "cancelled" | "settled">): {
   readonly tone: Tone;
   readonly mark?: string;

@@ -3,7 +3,7 @@ import { AsCode } from "../components/as-code.tsx";
 import type { DraftList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { Empty } from "../components/empty.tsx";
-import { NameFilter, NoSuchName, useNameFilter } from "../components/name-filter.tsx";
+import { NameFilter, NoSuchName, useNameFilter } from "../components/controls/name-filter.tsx";
 import { Problem } from "../components/problem.tsx";
 import { DataTable } from "../components/data-table.tsx";
 import { TimeText } from "../components/time-text.tsx";
@@ -15,7 +15,7 @@ import { adminPath } from "../scope/scope.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
 import { operationOf } from "./configured-operations.ts";
-import { CreateLink } from "./create-link.tsx";
+import { CreateLink } from "../components/controls/create-link.tsx";
 import type { ConfiguredObject, Noun } from "./noun.ts";
 import { ProjectObjects } from "./project-objects.tsx";
 

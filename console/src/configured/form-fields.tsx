@@ -1,6 +1,6 @@
 // Fields of the forms of configured objects. An empty field is not set: it is removed from the document.
 import type { ReactNode } from "react";
-import { Labelled } from "../components/labelled.tsx";
+import { Labelled } from "../components/controls/labelled.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import type { FormProps } from "./noun.ts";
 import { type Path, valueAt, withSecret, withValue } from "./yaml-text.ts";

@@ -7,7 +7,7 @@ import { type SubmitEvent, useEffect, useState } from "react";
 import { ApiError } from "../api/api.ts";
 import type { RouteSimulation } from "../api/types.ts";
 import { useApi } from "../api/use-api.tsx";
-import { Labelled } from "../components/labelled.tsx";
+import { Labelled } from "../components/controls/labelled.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { visibleText } from "../format/visible-text.ts";

@@ -1,6 +1,6 @@
 // Who is signed in, the choices of this browser, and signing out.
 import { useState } from "react";
-import { Menu } from "../components/menu.tsx";
+import { Menu } from "../components/controls/menu.tsx";
 import { Problem } from "../components/problem.tsx";
 import { useMe, useSignOut } from "../session/session.tsx";
 import { PreferenceFields } from "./preference-fields.tsx";

@@ -5,7 +5,7 @@ import { useLocation } from "wouter";
 import type { ShownRequest } from "../api/command-of.ts";
 import { useWrite } from "../api/use-write.ts";
 import { AsCode } from "../components/as-code.tsx";
-import { TextInput } from "../components/labelled.tsx";
+import { TextInput } from "../components/controls/labelled.tsx";
 import { Modal } from "../components/modal.tsx";
 import { Problem } from "../components/problem.tsx";
 import { pathIn } from "../scope/scope.ts";

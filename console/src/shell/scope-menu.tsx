@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { useLocation } from "wouter";
 import { loadedOnUse } from "../components/loaded-on-use.tsx";
-import { Menu } from "../components/menu.tsx";
+import { Menu } from "../components/controls/menu.tsx";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
 import { placeOf, type Scope, titleOf } from "../scope/scope.ts";
 import { may } from "../session/me.ts";

@@ -6,7 +6,7 @@ import type { View, ViewList } from "../api/types.ts";
 import { useRead } from "../api/use-api.tsx";
 import { useWrite } from "../api/use-write.ts";
 import { ActionsAsCode } from "../components/as-code.tsx";
-import { Menu } from "../components/menu.tsx";
+import { Menu } from "../components/controls/menu.tsx";
 import { Problem } from "../components/problem.tsx";
 import { visibleText } from "../format/visible-text.ts";
 import { useScope } from "../scope/scope-context.tsx";

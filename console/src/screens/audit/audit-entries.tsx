@@ -13,7 +13,7 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { useUrlState } from "../../url-state.ts";
 import { AuditFilter, FILTER_NAMES } from "./audit-filter.tsx";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 import { Unread } from "../../components/unread.tsx";
 
 const PAGE_ROWS = 50;

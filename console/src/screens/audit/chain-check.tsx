@@ -11,7 +11,7 @@ import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 
 export function ChainCheck() {
   const scope = useScope();

@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import type { CallDetail } from "../../api/types.ts";
 import { AsCode } from "../../components/as-code.tsx";
 import { CopyButton } from "../../components/copy-button.tsx";
-import { Menu } from "../../components/menu.tsx";
+import { Menu } from "../../components/controls/menu.tsx";
 import { gatewayAddress } from "../../console-path.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { adminPath, pathIn } from "../../scope/scope.ts";

@@ -3,7 +3,7 @@ import { useEffect } from "react";
 import type { LimitDetail } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { AsCode } from "../../components/as-code.tsx";
-import { Segments } from "../../components/segments.tsx";
+import { Segments } from "../../components/controls/segments.tsx";
 import { Tabs, useTab } from "../../components/tabs.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { NEW_NAME } from "../../configured/configured-operations.ts";

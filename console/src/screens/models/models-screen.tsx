@@ -1,7 +1,7 @@
 // `/models`: what can be called in a project, with prices, context and what it supports.
 import { AsCode } from "../../components/as-code.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { NameFilter, NoSuchName, useNameFilter } from "../../components/name-filter.tsx";
+import { NameFilter, NoSuchName, useNameFilter } from "../../components/controls/name-filter.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";

@@ -11,7 +11,7 @@ import { callsPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
 import { Unread } from "../../components/unread.tsx";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 import { Panel } from "../../components/panel.tsx";
 
 const MOST_TENANTS = 12;

@@ -4,7 +4,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { ActionsAsCode } from "../../components/as-code.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Empty } from "../../components/empty.tsx";
-import { Select, TextInput } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/controls/labelled.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";

@@ -5,7 +5,7 @@ import type { NewClaim } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { ClaimOnce } from "../../components/claim-once.tsx";
 import { DataTable } from "../../components/data-table.tsx";
-import { Select, TextInput } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/controls/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
 import { Pending } from "../../components/pending.tsx";

@@ -19,7 +19,7 @@ import { fragmentOf, requestIn } from "./share.ts";
 import { isRouteEntry, type ListedModel, useModels } from "./use-models.ts";
 import { useRun } from "./use-run.ts";
 import { Unread } from "../../components/unread.tsx";
-import { InlineSelect } from "../../components/labelled.tsx";
+import { InlineSelect } from "../../components/controls/labelled.tsx";
 
 export function PlayScreen() {
   const paying = usePayingProject();

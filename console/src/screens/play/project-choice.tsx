@@ -1,5 +1,5 @@
 // Chooses the project, where the scope of the page does not.
-import { InlineSelect } from "../../components/labelled.tsx";
+import { InlineSelect } from "../../components/controls/labelled.tsx";
 import { useUrlState } from "../../url-state.ts";
 import type { PayingProject } from "./paying-project.ts";
 

@@ -12,7 +12,7 @@ import {
 } from "./play-request.ts";
 import { perMillion } from "./token-cost.ts";
 import { isRouteEntry, type ListedModel } from "./use-models.ts";
-import { Choices, Labelled } from "../../components/labelled.tsx";
+import { Choices, Labelled } from "../../components/controls/labelled.tsx";
 
 interface RequestFormProps {
   readonly body: JsonObject;

@@ -2,7 +2,7 @@
 // which calls it applies.
 import { useRef } from "react";
 import { GuardServiceFields } from "./outside-guard-fields.tsx";
-import { Segments } from "../../components/segments.tsx";
+import { Segments } from "../../components/controls/segments.tsx";
 import { ChoiceField, LinesField, TextField } from "../../configured/form-fields.tsx";
 import type { FormProps } from "../../configured/noun.ts";
 import { valueAt, withValue } from "../../configured/yaml-text.ts";

@@ -5,7 +5,7 @@ import type { Drain, ProviderHealth, ProviderHealths } from "../../api/types.ts"
 import type { ShownRequest } from "../../api/command-of.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
-import { Select, TextInput } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/controls/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Unread } from "../../components/unread.tsx";

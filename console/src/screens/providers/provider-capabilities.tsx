@@ -4,8 +4,8 @@ import { DataTable } from "../../components/data-table.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { useUrlState } from "../../url-state.ts";
-import { Status, type Tone } from "../../components/status.tsx";
-import { InlineSelect } from "../../components/labelled.tsx";
+import { Status, type Tone } from "../../components/status-mark.tsx";
+import { InlineSelect } from "../../components/controls/labelled.tsx";
 
 /** As `GET /api/v1/params` answers. */
 interface Capabilities {

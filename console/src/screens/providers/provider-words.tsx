@@ -1,5 +1,5 @@
 // The states of providers and of their targets: a word and a mark beside the colour.
-import { Status, type Tone } from "../../components/status.tsx";
+import { Status, type Tone } from "../../components/status-mark.tsx";
 import type { ProviderHealth, ProviderTarget } from "../../api/types.ts";
 import { duration } from "../../format/time.ts";
 

@@ -11,8 +11,8 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { Status } from "../../components/status.tsx";
-import { Choices } from "../../components/labelled.tsx";
+import { Status } from "../../components/status-mark.tsx";
+import { Choices } from "../../components/controls/labelled.tsx";
 
 interface TestButtonProps {
   readonly provider: ProviderHealth;

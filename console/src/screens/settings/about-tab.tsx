@@ -5,7 +5,7 @@ import { TimeText } from "../../components/time-text.tsx";
 import { CONSOLE_PATH, gatewayAddress } from "../../console-path.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { SettingList } from "./setting-list.tsx";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { Panel } from "../../components/panel.tsx";
 

@@ -14,7 +14,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
 import { WebhookDeliveries } from "./webhook-deliveries.tsx";
-import { Status, type Tone } from "../../components/status.tsx";
+import { Status, type Tone } from "../../components/status-mark.tsx";
 
 const EVERY_MS = 5000;
 

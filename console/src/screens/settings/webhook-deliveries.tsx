@@ -14,7 +14,7 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { useZone } from "../../use-zone.ts";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 import { Unread } from "../../components/unread.tsx";
 
 const ROWS = 20;

@@ -17,7 +17,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { CallPeek } from "../call/call-peek.tsx";
 import { Panel } from "../../components/panel.tsx";
-import { InlineSelect } from "../../components/labelled.tsx";
+import { InlineSelect } from "../../components/controls/labelled.tsx";
 
 const WAIT_MS = 1000;
 const DAYS = 30;

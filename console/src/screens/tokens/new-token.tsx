@@ -3,7 +3,7 @@ import { AsCode } from "../../components/as-code.tsx";
 import { type SubmitEvent, useState } from "react";
 import type { IssuedToken, NewClaim } from "../../api/types.ts";
 import { useWrite } from "../../api/use-write.ts";
-import { Select, TextInput } from "../../components/labelled.tsx";
+import { Select, TextInput } from "../../components/controls/labelled.tsx";
 import { Modal } from "../../components/modal.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { adminPath } from "../../scope/scope.ts";

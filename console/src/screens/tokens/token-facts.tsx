@@ -2,7 +2,7 @@
 import type { ListedToken, Token } from "../../api/types.ts";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 
 const STATES = {
   live: { tone: "good", word: "Live" },

@@ -7,7 +7,7 @@ import { ClaimOnce } from "../../components/claim-once.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { OpenClaims } from "../../components/open-claims.tsx";
 import { DataTable } from "../../components/data-table.tsx";
-import { Segments } from "../../components/segments.tsx";
+import { Segments } from "../../components/controls/segments.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";

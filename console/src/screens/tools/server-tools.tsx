@@ -11,7 +11,7 @@ import { useScope } from "../../scope/scope-context.tsx";
 import { adminPath } from "../../scope/scope.ts";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
-import { Status } from "../../components/status.tsx";
+import { Status } from "../../components/status-mark.tsx";
 
 interface ToolList {
   readonly data: readonly {

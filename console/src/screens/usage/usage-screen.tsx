@@ -25,7 +25,7 @@ import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
 import { UsageCharts } from "./usage-charts.tsx";
 import { UsageTable } from "./usage-table.tsx";
 import { Fact } from "../../components/facts.tsx";
-import { InlineSelect } from "../../components/labelled.tsx";
+import { InlineSelect } from "../../components/controls/labelled.tsx";
 
 const ROWS = 200;
 

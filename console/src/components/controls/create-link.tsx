@@ -1,10 +1,10 @@
 // The link to the page that makes a new object, which the key `c` opens too.
 import { useMemo } from "react";
 import { useLocation } from "wouter";
-import { type Binding, useKeys } from "../keyboard/keys.tsx";
-import { ScopedLink, useScope } from "../scope/scope-context.tsx";
-import { pathIn } from "../scope/scope.ts";
-import { NEW_NAME } from "./configured-operations.ts";
+import { type Binding, useKeys } from "../../keyboard/keys.tsx";
+import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
+import { pathIn } from "../../scope/scope.ts";
+import { NEW_NAME } from "../../configured/configured-operations.ts";
 
 interface CreateLinkProps {
   /** The path of the screen, such as `/tools`. */

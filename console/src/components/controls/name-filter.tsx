@@ -1,7 +1,7 @@
 // Narrows a list to the names that contain a text. The text is in the URL.
-import { wholeCount } from "../format/count.ts";
-import { useUrlState } from "../url-state.ts";
-import { Empty } from "./empty.tsx";
+import { wholeCount } from "../../format/count.ts";
+import { useUrlState } from "../../url-state.ts";
+import { Empty } from "../empty.tsx";
 
 /** Whether a name contains the text. */
 export function useNameFilter(): (name: string) => boolean {
