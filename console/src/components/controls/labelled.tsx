@@ -60,7 +60,6 @@ export function Select({ label, ...choices }: ChoicesProps & { readonly label: s
 /** The label stands before the choices, in the same line. */
 export function InlineSelect({ label, ...choices }: ChoicesProps & { readonly label: string }) {
   return (
-    // oxlint-disable-next-line jsx-a11y/label-has-associated-control -- the list in it is one
     <label>
       {label}
       <Choices {...choices} />
