@@ -1,10 +1,10 @@
 // The document of a price, as the file's section `prices` and the admin API accept it and the store keeps it, and how
 // such documents become a price book. Figures are decimal numbers in text, because numbers of JSON and YAML are binary
 // fractions.
-import { hash } from "node:crypto";
 import { z } from "zod";
 import type { Configured } from "../core/configured/configured.ts";
 import { normalizedPattern } from "../core/target.ts";
+import { digestOf } from "../core/text/digest.ts";
 import {
   type ConfiguredPrice,
   NO_RATES,
@@ -245,7 +245,7 @@ function listOf(prices: readonly Configured<PriceDocument>[]): PriceList {
 
 function compiledPrice({ id, origin, version, document }: Configured<PriceDocument>): ConfiguredPrice {
   // a price of the file has no version, so that a digest of its text identifies it
-  const which = origin === "file" ? hash("sha256", JSON.stringify(document), "hex").slice(0, 8) : String(version);
+  const which = origin === "file" ? digestOf(document).slice(0, 8) : String(version);
   return {
     id: `${id}@${which}`,
     fromMs: document.from === undefined ? null : Date.parse(document.from),

@@ -39,17 +39,16 @@ export function nativeAt(
   { operation, settings, isAnswerGuarded, fit }: NativeCall,
 ): NativeTarget | TranslationReason {
   const { offered, options } = request;
-  const { provider, target } = resolved;
+  const { provider } = resolved;
   if (operation === "unserved") return "not_spoken";
-  const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
-  const native = spokenAt(resolved, operation, circumstance);
-  if (circumstance === null || native === null) return "not_spoken";
+  const found = spokenAt(resolved, operation, settings);
+  if (found === null) return "not_spoken";
+  const { native, spoken } = found;
   if (offered !== null) return "tool_servers";
   if (isAnswerGuarded && native.counted === undefined) return "output_guard";
   if (options.hasExtraBody) return "parameter";
   const settingEdits = editsOfSettings(request, native, provider, fit);
   if (settingEdits === null) return "parameter";
-  const spoken = { operation, circumstance };
   return {
     native,
     spoken,
@@ -62,9 +61,11 @@ export function nativeAt(
 function spokenAt(
   { provider, target }: Resolved,
   operation: OperationName,
-  circumstance: NativeCircumstance | null,
-): NativeOperation | null {
-  return circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
+  settings: ProviderSettings,
+): Pick<NativeTarget, "native" | "spoken"> | null {
+  const circumstance = circumstanceOf(settings, operation, target.isCallersAddress);
+  const native = circumstance === null ? null : (provider.native?.(operation, target.model, circumstance) ?? null);
+  return circumstance === null || native === null ? null : { native, spoken: { operation, circumstance } };
 }
 
 /** Returns the target as it is asked by the other operation, where it speaks that, and else as it is. */
@@ -73,8 +74,7 @@ export function askedOtherwise(
   resolved: Resolved,
   settings: ProviderSettings,
 ): Resolved {
-  const circumstance = circumstanceOf(settings, operation, resolved.target.isCallersAddress);
-  if (spokenAt(resolved, operation, circumstance) === null) return resolved;
+  if (spokenAt(resolved, operation, settings) === null) return resolved;
   return { ...resolved, provider, target: { ...resolved.target, isAskedOtherwise: true } };
 }
 

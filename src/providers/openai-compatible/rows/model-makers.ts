@@ -87,10 +87,10 @@ const CHAT_REFUSES: ResponsesModels["needed"] = {
   note: "From GPT-5.4 on, chat completions refuse tools while the model reasons. Such a conversation is asked for by the Responses API, unless `reasoning_effort` is `none`, which is the default of GPT-5.4 but not of later models. They also refuse the effort `max`, with which models from GPT-5.5 on are asked in the same way. Such a conversation takes the parameters of models that speak the Responses API alone. At an address that is not the vendor's, the Responses API is asked only where `native` of the provider's entry names `responses`.",
   source: "https://github.com/openai/openai-openapi/issues/541",
   isNeeded(params, model) {
+    const hasTools = (params.tools ?? []).length > 0;
+    if (!hasTools && params.reasoning_effort !== "max") return false;
     const unasked = REASONS_UNASKED.test(model);
-    if (unasked && params.reasoning_effort === "max") return true;
-    if ((params.tools ?? []).length === 0) return false;
-    return (unasked || REASONS_WHEN_ASKED.test(model)) && reasons(params, unasked);
+    return (unasked || (hasTools && REASONS_WHEN_ASKED.test(model))) && reasons(params, unasked);
   },
 };
 
