@@ -1,6 +1,6 @@
-// What one request to a provider costs, in whole nano-dollars, by its usage in OpenAI's shape. Every token is counted once, at the price
-// of its own kind, and the sum of all parts is rounded up once to a whole nano-dollar (promise 4.7). docs/prices.md
-// describes the rules.
+// What one request to a provider costs, in whole nano-dollars, by its usage in OpenAI's shape. Every token is counted once,
+// at the price of its own kind, and the sum of all parts is rounded up once to a whole nano-dollar (promise 4.7).
+// docs/prices.md describes the rules.
 import type { Usage } from "../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/configured/price.ts";

@@ -1,6 +1,7 @@
 // The port to the limit store: accounts on which calls reserve before they run, and settle afterwards. Drivers are
 // memory.ts (one process), valkey/ (several replicas) and process/workers/remote-limits.ts (a worker, whose supervisor has
-// the accounts); all pass test/contract/limit-store.suite.ts. They are explained in docs/design/sliding-windows.md and docs/design/shared-limits.md.
+// the accounts); all pass test/contract/limit-store.suite.ts. They are explained in docs/design/sliding-windows.md and
+// docs/design/shared-limits.md.
 
 // Decides (money and limits): How many values of a limit's scope have a count of their own? By: `MAX_VALUES`. Also:
 // `memory-accounts.ts` (`MemoryAccounts`), `valkey/accounts-of-rules.ts` (`AccountsOfRules`). Rule: 50,000 of each rule

@@ -129,8 +129,8 @@ function addStoredFile(member: Json | undefined, at: string, found: VendorRefere
 }
 
 /**
- * An id that is no text is bound to nobody. Where chat completions take an address in place of an id, the content is fetched like any
- * other.
+ * Returns an empty id for one that is no text, because no such id is bound to a project. Where chat completions take an
+ * address in place of an id, the content is fetched like any other, and there is no id.
  */
 function idsIn(member: Json | undefined): readonly string[] {
   if (typeof member === "string") return member === "" || isAddress(member) ? [] : [member];

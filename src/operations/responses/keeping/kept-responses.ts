@@ -34,7 +34,7 @@ export interface KeptResponse {
   readonly hidden?: readonly HiddenCarrier[];
   /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
   readonly hiddenInput?: readonly number[];
-  /** The ids of requests for approval in its output that were redacted, so that nobody has approved what is kept of them. */
+  /** The ids of requests for approval in its output that were redacted: what is kept of them is not what the client saw. */
   readonly redacted?: readonly string[];
   /** Of a call in the background: whether its events are kept, and in how many parts so far. */
   readonly isStreamed?: boolean;

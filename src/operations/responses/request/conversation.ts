@@ -164,7 +164,10 @@ export class Conversation {
     this.#approved.add(id);
   }
 
-  /** Returns the call that an output or an approval answers; `null` where it is not known. Notes why there is none. */
+  /**
+   * Returns the call to which an output or an approval with this id belongs; `null` where there is none. Notes what is
+   * wrong with the id.
+   */
   #answeredCall(id: string, place: string, isOpen: boolean): Call | null {
     const call = this.#calls.get(id);
     // what came before this input may have the call
