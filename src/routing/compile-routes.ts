@@ -28,7 +28,10 @@ export interface RouteScope {
   readonly defaults: RouteDefaults;
   /** Of the routes that are in the store, by name. */
   readonly versions?: ReadonlyMap<string, number>;
-  /** Routes in the store that cannot be used now: a wider route of the name is another one, and is not used instead. */
+  /**
+   * Names of routes in the store that cannot be used now. Another route that has one of them as its name, in a wider scope,
+   * or as an alias is not used instead.
+   */
   readonly unusable?: ReadonlySet<string>;
   /** Names of its routes that somebody other than an operator has written. */
   readonly ofTenant?: ReadonlySet<string>;
@@ -46,14 +49,24 @@ interface SeenEntry {
  */
 function entriesSeen(scopes: readonly RouteScope[]) {
   const seen = new Map<string, SeenEntry>();
-  for (const { routes, versions, unusable = [], ofTenant } of scopes.toReversed()) {
-    for (const name of unusable) seen.delete(name);
+  for (const { routes, versions, unusable, ofTenant } of scopes.toReversed()) {
+    for (const name of unusable ?? []) seen.delete(name);
     for (const [name, entry] of Object.entries(routes)) {
       seen.delete(name);
       seen.set(name, { entry, version: versions?.get(name), isOfTenant: ofTenant?.has(name) === true });
     }
+    if (unusable !== undefined)
+      for (const [name, { entry, ...rest }] of seen)
+        seen.set(name, { ...rest, entry: withoutAliases(entry, unusable) });
   }
   return seen;
+}
+
+function withoutAliases(entry: RouteEntry, taken: ReadonlySet<string>): RouteEntry {
+  const { aliases = [] } = entry;
+  return aliases.some((alias) => taken.has(alias))
+    ? { ...entry, aliases: aliases.filter((alias) => !taken.has(alias)) }
+    : entry;
 }
 
 /** Returns all routes that are visible within `scopes`, which are ordered from the nearest. */
@@ -71,6 +84,11 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
 /** Returns the names of the routes that are visible within `scopes`, which are ordered from the nearest. */
 export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
   return new Set(entriesSeen(scopes).keys());
+}
+
+/** Returns those names, and the aliases of the routes. */
+export function routeAliasesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
+  return new Set([...entriesSeen(scopes)].flatMap(([name, { entry }]) => [name, ...(entry.aliases ?? [])]));
 }
 
 /**

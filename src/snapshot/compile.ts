@@ -15,7 +15,7 @@ import type { ProviderSettings, ScopeSettings, ServerLimits, Snapshot } from "..
 import { compileWebhooks } from "../observe/webhooks/webhook-settings.ts";
 import { compileToolServers } from "../mcp/compile-servers.ts";
 import type { ProviderFamily } from "../providers/settings.ts";
-import { routeNamesSeen, type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
+import { routeAliasesSeen, type RouteScope, routesSeen, splitName } from "../routing/compile-routes.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Identities } from "../store/records.ts";
 import { type Configuration, routesOf } from "./configuration.ts";
@@ -282,7 +282,7 @@ function hasRouteSettings({ routes, unusable, defaults }: RouteScope, wider: rea
   return (
     Object.keys(routes).length > 0 ||
     Object.values(defaults).some((value) => value !== undefined) ||
-    (unusable !== undefined && !routeNamesSeen(wider).isDisjointFrom(unusable))
+    (unusable !== undefined && !routeAliasesSeen(wider).isDisjointFrom(unusable))
   );
 }
 

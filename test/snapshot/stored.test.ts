@@ -10,6 +10,7 @@ import { isEnabled } from "../../src/auth/enabled-models.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
+import { findRoute } from "../../src/routing/resolve-route.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
@@ -286,6 +287,22 @@ test("[d1.4] a route whose provider is gone leaves its name to no wider route", 
   writeFileSync(join(folder, "dragoman.yaml"), routes + providers);
   await following.reload();
   expect(targets(following.current())).toEqual(["mine:m", "mine:m", "openai:gpt-5"]);
+});
+
+test("[d1.4] a route whose provider is gone leaves its name to no alias of another route", async () => {
+  const routes = `routes:\n  spare: {targets: ["openai:gpt-5"], aliases: [chat, other]}\n`;
+  const providers = `providers:\n  mine: {type: custom, base_url: "http://127.0.0.1:1", api_key: key}\n`;
+  await put("route", "chat", { targets: ["mine:m"] }, "site");
+  const following = await follow(routes + providers);
+  const served = (name: string) => {
+    const { routes: ofAll, projectRoutes } = following.current();
+    return [projectRoutes.get("site")!, ofAll].map((seen) => findRoute(name, seen, null)?.name);
+  };
+  expect(served("chat")).toEqual(["chat", "spare"]);
+  writeFileSync(join(folder, "dragoman.yaml"), routes);
+  await following.reload();
+  expect(served("chat")).toEqual([undefined, "spare"]);
+  expect(served("other")).toEqual(["spare", "spare"]);
 });
 
 test("a change of a token leaves everything else of the snapshot as the very same objects", async () => {
