@@ -159,7 +159,7 @@ const LIMITS = {
   max_live_tokens: z.int().min(1).max(MAX_LIVE_TOKENS).default(1000).meta({
     title: "Tokens",
     description:
-      "Maximum number of live access tokens of one project, and of one user; a request of the admin API for another one is answered with 409. Every process holds all tokens in memory, about 10 KB for each.",
+      "Maximum number of live access tokens of one project, and of one user; a request of the admin API for another one is answered with 409. Every process holds all tokens in memory, about 1.5 KB for each.",
   }),
   max_held_bytes: z.int().min(MIB).max(MAX_HELD_BYTES).optional().meta({
     title: "Bytes of arriving bodies",
