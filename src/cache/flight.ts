@@ -5,7 +5,7 @@
 // Decides (the response cache): When do equal calls share one request? By: `Flight`. Also: `cache/response-cache.ts`
 // (`lookUp`). Rule: Where the response cache is on, within one process and tenant, while the request is unfinished and
 // young enough. Where the first call leaves, the request goes on for the others.
-// Decides (the response cache): Who pays for a request that calls share? By: `isPaidBy`. Also:
+// Decides (the response cache): Who pays for a request that calls share? By: `decidePayment`. Also:
 // `engine/metering/attempt-meter.ts` (`Payment`). Rule: The call that sent it, or one that is left when that call
 // leaves.
 import { Cancellation, type CancelSignal } from "../core/concurrency/cancellation.ts";
@@ -155,10 +155,10 @@ export class Flight {
   }
 
   /**
-   * Whether the call of this reader pays for the request. A reader that is over while others read on passes that to one
-   * of them.
+   * Decides whether the call of this reader, which is over, pays for the request. While others read on, one of them pays in
+   * its place.
    */
-  isPaidBy(reader: FlightReader): boolean {
+  decidePayment(reader: FlightReader): boolean {
     if (this.#payer !== reader) return false;
     if (this.#hasArrived || this.#readers.size < 2) return true;
     this.#passOnPayment(reader);
@@ -397,9 +397,9 @@ export class FlightReader implements UpstreamBody {
     this.#flight.close();
   }
 
-  /** Whether this call pays for the request; asked once, when the call is charged. */
-  takesPayment(): boolean {
-    this.#hasPaid = this.#flight.isPaidBy(this);
+  /** Decides whether this call pays for the request; called once, when the call is charged. */
+  decidePayment(): boolean {
+    this.#hasPaid = this.#flight.decidePayment(this);
     return this.#hasPaid;
   }
 

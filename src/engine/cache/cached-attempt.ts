@@ -128,10 +128,10 @@ export class CachedAttempt {
     else if (code !== "policy_violation") this.#cache.forget(this.#question);
   }
 
-  /** Whether the call pays for the answer. It is decided when the call is charged. */
-  get isPaid(): boolean {
+  /** Returns whether the call pays for the answer; the first call, when it is charged, decides it. */
+  decidePayment(): boolean {
     if (this.#paid === null) {
-      this.#paid = this.#found instanceof FlightReader && this.#found.takesPayment();
+      this.#paid = this.#found instanceof FlightReader && this.#found.decidePayment();
       if (this.#paid && !this.sends) this.#onTakenOver(this.recorded);
     }
     return this.#paid;

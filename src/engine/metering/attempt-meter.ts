@@ -32,9 +32,9 @@ export interface MeteredAttempt {
  */
 export type UsageSource = (index: number) => AttemptUsage | null;
 
-/** Whether the call pays for the answer, which is decided when it is first asked. */
 export interface Payment {
-  readonly isPaid: boolean;
+  /** Returns whether the call pays for the answer; the first call decides it. */
+  decidePayment(): boolean;
 }
 
 interface AttemptMeterOptions {
@@ -80,7 +80,7 @@ export class AttemptMeter {
    * refused before has used nothing.
    */
   sending(): void {
-    this.#reservation?.sent(() => this.#counted());
+    this.#reservation?.sent(() => this.#chargedOnce());
   }
 
   /** Counts the call under the limits although nothing has been sent to a provider yet. */
@@ -176,10 +176,10 @@ export class AttemptMeter {
   }
 
   /**
-   * What limits count, which is what the record is charged, at the same price. Never throws: a usage whose cost cannot be
-   * computed, which fails the call, counts nothing.
+   * Charges what was not charged yet, and returns what limits count, which is what the record is charged, at the same price.
+   * Never throws: a usage whose cost cannot be computed, which fails the call, counts nothing.
    */
-  #counted(): CountedUsage {
+  #chargedOnce(): CountedUsage {
     try {
       if (this.#charged === null) this.#chargeRest();
     } catch {
@@ -194,7 +194,7 @@ export class AttemptMeter {
     // What fails here is not tried again.
     this.#charged = NO_USAGE;
     const { record } = this.#recorder;
-    const isPaid = this.#payment?.isPaid ?? true;
+    const isPaid = this.#payment?.decidePayment() ?? true;
     const cost = this.#sumOverRequests("cost", usage);
     const nanoUsd = cost?.nanoUsd ?? 0;
     this.#charged = { tokens: countedTokens(usage), nanoUsd, ...(!isPaid && { isCacheHit: true }) };
