@@ -8,6 +8,7 @@
 // are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, ResolveContext, StoredCredential } from "../core/configured/credential.ts";
+import { growingWaitMs } from "../core/growing-wait.ts";
 import { hashText, rendezvousScore } from "../core/rendezvous.ts";
 import { fingerprint } from "./fingerprint.ts";
 
@@ -25,8 +26,7 @@ interface CredentialState {
 const MINUTE_MS = 60_000;
 const QUOTA_MS = 5 * MINUTE_MS;
 const AUTHENTICATION_MS = 10 * MINUTE_MS;
-/** 10 minutes grow to 320. */
-const MAX_DOUBLINGS = 5;
+const LONGEST_AUTHENTICATION_MS = 320 * MINUTE_MS;
 /** A credential that was available for this long before it is refused starts again without strikes. */
 const FORGIVEN_MS = 60 * MINUTE_MS;
 /** Credentials that were once in a configuration; beyond this the oldest are forgotten. */
@@ -132,8 +132,9 @@ export function openRotation(monotonicMs: () => number) {
       const nowMs = monotonicMs();
       if (state.asideUntilMs > nowMs) return null;
       if (nowMs - state.asideUntilMs > FORGIVEN_MS) state.strikes = 0;
-      const forMs = reason === "quota" ? QUOTA_MS : AUTHENTICATION_MS * 2 ** Math.min(state.strikes, MAX_DOUBLINGS);
       if (reason === "authentication") state.strikes += 1;
+      const forMs =
+        reason === "quota" ? QUOTA_MS : growingWaitMs(state.strikes, AUTHENTICATION_MS, LONGEST_AUTHENTICATION_MS);
       state.asideUntilMs = nowMs + forMs;
       return { key: keyOf(server, stored), forMs, strikes: state.strikes, model: null };
     },

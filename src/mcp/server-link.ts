@@ -3,6 +3,7 @@
 
 // Decides (the answer): How long may a tool take? By: `ServerLink`. Rule: `timeout_s` of the server (60 s), its queue
 // and connection included; then the model reads that it did not answer, and the call goes on.
+import { growingWaitMs } from "../core/growing-wait.ts";
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";
@@ -220,7 +221,7 @@ export class ServerLink {
     if (this.server.transport.kind !== "stdio") return;
     const nowMs = this.#dependencies.clock.monotonic();
     this.#earlyEnds = nowMs - beganMs < GOOD_LIFE_MS ? this.#earlyEnds + 1 : 0;
-    const pauseMs = this.#earlyEnds < 2 ? 0 : Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (this.#earlyEnds - 2));
+    const pauseMs = growingWaitMs(this.#earlyEnds - 1, FIRST_PAUSE_MS, MAX_PAUSE_MS);
     this.#notBeforeMs = nowMs + pauseMs;
     this.#dependencies.log(
       "the program has ended",

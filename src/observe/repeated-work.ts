@@ -1,5 +1,6 @@
 // Repeats work on an outside system that may be unavailable: one turn at a time, the next one at once if it was
 // requested meanwhile, else after a pause that grows while the system is unavailable.
+import { growingWaitMs } from "../core/growing-wait.ts";
 import { within } from "../core/concurrency/timeout.ts";
 
 export interface RepeatedWorkOptions {
@@ -28,8 +29,8 @@ export function openRepeatedWork({ turn, restMs, moreMs = 0, awayMs, longestAway
   let plannedMs: number | null = null;
   let isClosed = false;
   let isAway = false;
-  /** 0 when the last turn succeeded. */
-  let waitMs = 0;
+  /** Turns that failed since the last one that succeeded. */
+  let failures = 0;
 
   const away = (error: unknown): void => {
     if (!isAway) onState("away", error);
@@ -40,11 +41,11 @@ export function openRepeatedWork({ turn, restMs, moreMs = 0, awayMs, longestAway
       isMore = await turn();
       if (isAway) onState("back", null);
       isAway = false;
-      waitMs = 0;
+      failures = 0;
     } catch (error) {
       isMore = true;
       away(error);
-      waitMs = Math.min(Math.max(waitMs * 2, awayMs), longestAwayMs);
+      failures += 1;
     }
   };
   const stop = (): void => {
@@ -69,7 +70,7 @@ export function openRepeatedWork({ turn, restMs, moreMs = 0, awayMs, longestAway
       isWokenAgain = false;
       const inMs = plannedMs;
       plannedMs = null;
-      if (waitMs > 0) rest(waitMs);
+      if (failures > 0) rest(growingWaitMs(failures, awayMs, longestAwayMs));
       else if (isAgain || (isMore && moreMs === 0)) wake();
       else if (isMore) rest(moreMs);
       else if (inMs !== null) rest(inMs);
@@ -102,7 +103,7 @@ export function openRepeatedWork({ turn, restMs, moreMs = 0, awayMs, longestAway
       const lastTurns = async (): Promise<void> => {
         await turning;
         isMore = true;
-        for (let failures = 0; isMore && failures < MOST_LAST_FAILURES && !isLate; failures += waitMs > 0 ? 1 : 0)
+        for (let failed = 0; isMore && failed < MOST_LAST_FAILURES && !isLate; failed += failures > 0 ? 1 : 0)
           await take();
       };
       await within(lastTurns(), timeoutMs);

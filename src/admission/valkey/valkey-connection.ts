@@ -2,6 +2,7 @@
 // while there is no connection, and nothing is repeated. Whether an answer is too late is decided by the replica, which
 // knows whether its own process ran meanwhile (running-time.ts): a timer that fires before the socket is read proves
 // nothing. The library must not pipeline commands, because on clusters it loses them when a slot moves.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import type { Cluster, Redis } from "ioredis";
 import { type Answer, encodeMessage, type MessageWithKeys } from "./protocol.ts";
@@ -28,7 +29,7 @@ const CONNECT_MS = 2000;
 const COMMAND_MS = 5000;
 /** https://github.com/redis/ioredis/blob/main/lib/Command.ts */
 const TIMED_OUT = "Command timed out";
-const FIRST_RETRY_MS = 50;
+const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 500;
 const COMMAND = "dragomanLimits";
 
@@ -79,7 +80,7 @@ export async function openClient(
   commandTimeout: number,
 ): Promise<Redis | Cluster> {
   const library = await import("ioredis");
-  const retryStrategy = (tries: number): number => Math.min(FIRST_RETRY_MS * 2 ** Math.min(tries, 10), MAX_RETRY_MS);
+  const retryStrategy = (tries: number): number => growingWaitMs(tries, FIRST_RETRY_MS, MAX_RETRY_MS);
   // A server that was demoted still answers, with an error that it may not write. By now the address may lead to
   // another server.
   const reconnectOnError = (error: Error): boolean => error.message.includes("READONLY");

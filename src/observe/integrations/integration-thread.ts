@@ -1,6 +1,7 @@
 // One thread that delivers records, seen from the serving thread: the records on their way to it are bounded, its state
 // is read from shared counts, and a thread that ends, hangs or grows too large is replaced after growing waits; the
 // records that it held are counted as dropped.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 import type { Clock } from "../../core/clock.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { messageOf } from "../../core/thrown.ts";
@@ -196,8 +197,9 @@ export class IntegrationThread {
     this.#replaceFigures();
     this.#options.onLost(why);
     this.#restarts += 1;
+    this.#restartsInRow += 1;
     const { firstWaitMs = FIRST_WAIT_MS } = this.#options;
-    const waitMs = Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** Math.min(20, this.#restartsInRow++));
+    const waitMs = growingWaitMs(this.#restartsInRow, firstWaitMs, LONGEST_WAIT_MS);
     this.#restartTimer = setTimeout(() => this.#begin(), waitMs).unref();
   }
 

@@ -4,6 +4,7 @@
 
 // Decides (records and configuration): What happens while the receiver of an integration is down? By: `SinkQueue`.
 // Rule: Records wait in memory; the oldest are dropped when the queue is full, a batch after `give_up_s`.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";
@@ -228,8 +229,7 @@ export class SinkQueue<T> {
 
   async #pause(askedMs: number | null): Promise<void> {
     const { clock, random, firstWaitMs = FIRST_WAIT_MS, longestWaitMs = LONGEST_WAIT_MS } = this.#options;
-    const backoffMs =
-      Math.min(longestWaitMs, firstWaitMs * 2 ** Math.min(20, this.#failuresInRow - 1)) * (0.5 + random() / 2);
+    const backoffMs = growingWaitMs(this.#failuresInRow, firstWaitMs, longestWaitMs) * (0.5 + random() / 2);
     const untilMs = clock.monotonic() + Math.max(backoffMs, askedMs ?? 0);
     // New calls interrupt the sleep as well.
     while (this.#endsAtMs === null && clock.monotonic() < untilMs) await this.#sleep(untilMs - clock.monotonic());

@@ -1,5 +1,6 @@
 // Whether a worker hangs: it sends no beats although it computes. One that gets no CPU, because the machine is busy or the
 // process is stopped, is left alone; it only gets no new connections.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 
 export const BEAT_MS = 500;
 /** No beat for this long is silence. */
@@ -43,7 +44,7 @@ export class BackOff {
   }): number {
     this.#failures = livedMs >= SETTLED_MS ? 0 : this.#failures + 1;
     // The first replacement starts at once: most ends have nothing to do with the start.
-    const wait = this.#failures < 2 ? 0 : Math.min(MAX_WAIT_MS, FIRST_WAIT_MS * 2 ** (this.#failures - 2));
+    const wait = growingWaitMs(this.#failures - 1, FIRST_WAIT_MS, MAX_WAIT_MS);
     return hasServed || isLast ? Math.min(wait, MAX_WAIT_TO_SERVE_MS) : wait;
   }
 }

@@ -8,6 +8,7 @@
 // `MAX_WAIT_MS` for the call. Also: `routing/health/health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A
 // call waits at most 10 s, and only where no other able target is left; after a longer time it fails at once. The
 // target rests at most 24 h; of several keys, each rests by itself.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 import type { BlockedReason } from "../health/health.ts";
 import {
   begin,
@@ -148,5 +149,5 @@ const CAP_MS = 8_000;
  * first one; `chance` is at least 0 and below 1.
  */
 export function backoffMs(retry: number, chance: number): number {
-  return chance * Math.min(CAP_MS, BASE_MS * 2 ** retry);
+  return chance * growingWaitMs(retry + 1, BASE_MS, CAP_MS);
 }

@@ -1,6 +1,7 @@
 // Receives notifications of PostgreSQL on a separate connection that reconnects by itself. Notifications during an
 // interruption are lost, so it reports one change after every reconnection; code that needs every change has to poll as
 // well.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 import type { Client } from "pg";
 
 const FIRST_PAUSE_MS = 100;
@@ -10,18 +11,21 @@ export function followPostgres(newClient: () => Client, channel: string) {
   const watchers = new Set<() => void>();
   let client: Client | null = null;
   let timer: ReturnType<typeof setTimeout> | null = null;
-  let pauseMs = FIRST_PAUSE_MS;
+  let failures = 0;
   let closed = false;
   const notify = (): void => {
     for (const onChange of watchers) onChange();
   };
   const again = (): void => {
     if (closed || timer !== null) return;
-    timer = setTimeout(() => {
-      timer = null;
-      void connect();
-    }, pauseMs).unref();
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    failures += 1;
+    timer = setTimeout(
+      () => {
+        timer = null;
+        void connect();
+      },
+      growingWaitMs(failures, FIRST_PAUSE_MS, LONGEST_PAUSE_MS),
+    ).unref();
   };
   const lost = (which: Client): void => {
     if (client !== which) return;
@@ -38,7 +42,7 @@ export function followPostgres(newClient: () => Client, channel: string) {
     try {
       await opened.connect();
       await opened.query(`listen ${channel}`);
-      pauseMs = FIRST_PAUSE_MS;
+      failures = 0;
       notify();
     } catch {
       lost(opened);

@@ -1,6 +1,7 @@
 // Ships closing entries from the journal to the database, in order and in batches. It holds one batch in memory, so a
 // database that is down for hours costs disk space and nothing else. How far it has shipped is stored with the rows, in
 // the same transaction, and is read at the start. What happens when anything fails: docs/design/row-of-a-call.md.
+import { growingWaitMs } from "../../core/growing-wait.ts";
 import { statSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";
@@ -171,10 +172,7 @@ export class JournalShipper {
         // A batch that is not full contains everything that is there.
         if (await this.#round()) waitMs = this.#failures === 0 ? 0 : waitMs;
         if (this.#failures > 0)
-          waitMs = Math.min(
-            MAX_BACKOFF_MS,
-            (this.#options.backoffMs ?? MIN_BACKOFF_MS) * 2 ** Math.min(this.#failures - 1, 10),
-          );
+          waitMs = growingWaitMs(this.#failures, this.#options.backoffMs ?? MIN_BACKOFF_MS, MAX_BACKOFF_MS);
       } catch (fault) {
         this.#report(`rows of the ledger cannot be read for the database: ${messageOf(fault)}`);
         waitMs = MAX_BACKOFF_MS;
