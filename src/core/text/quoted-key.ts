@@ -177,6 +177,26 @@ function wayOf(state: number, code: number): number {
   return state * 65_536 + code;
 }
 
+/**
+ * Returns what follows in a whole text on its beginning that was shown in pieces; `null` where it begins otherwise. Where a
+ * key was removed, the pieces may have shown its beginning, which the whole text has not.
+ */
+export function restOf(whole: string, shown: string): string | null {
+  let at = 0;
+  let from = 0;
+  for (;;) {
+    const mark = shown.indexOf(CREDENTIAL, from);
+    if (mark < 0) break;
+    const next = whole.indexOf(CREDENTIAL, at);
+    const extra = mark - from - (next - at);
+    if (next < 0 || extra < 0 || extra > SHOWN_LENGTH || !shown.startsWith(whole.slice(at, next), from)) return null;
+    at = next + CREDENTIAL.length;
+    from = mark + CREDENTIAL.length;
+  }
+  const rest = shown.slice(from);
+  return whole.startsWith(rest, at) ? whole.slice(at + rest.length) : null;
+}
+
 /** Removes keys from one text that arrives in pieces. */
 export class KeyWatch {
   readonly #finder: KeyFinder;

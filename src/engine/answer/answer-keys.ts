@@ -29,23 +29,35 @@ export function answerKeyFinder(credential: Credential | null): KeyFinder | null
   return keys.length === 0 ? null : keyFinder(keys);
 }
 
-/** Returns the same decoder, but its chunks contain no key. */
+/**
+ * Returns the same decoder, but its chunks contain no key. It is given the events as they came: it compares the pieces of a
+ * text with the whole one, of which only the latter is found to hold a key before the pieces are joined.
+ */
 export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credential | null): StreamDecoder {
   const keys = keysOf(credential);
   if (keys.length === 0) return decoder;
   const removeKeys = keyRemover(keys);
-  const eventWithoutKeys = eventSearch(credential!);
+  const search = eventSearch(credential!);
   const texts = new StreamTexts(keyFinder(keys));
+  /** Whether an event had a key, which may then be in any chunk, outside the texts that come in pieces too. */
+  let hadKey = false;
+  const shown = (chunk: ChatChunk): ChatChunk => {
+    const withTexts = texts.chunk(chunk);
+    return hadKey ? (JSON.parse(removeKeys(JSON.stringify(withTexts))) as ChatChunk) : withTexts;
+  };
   const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
     let changed: ChatChunk[] | null = null;
     for (let at = 0; at < chunks.length; at++) {
-      const chunk = texts.chunk(chunks[at]!);
+      const chunk = shown(chunks[at]!);
       if (chunk !== chunks[at]) (changed ??= [...chunks])[at] = chunk;
     }
     return changed ?? chunks;
   };
   return decoderAround(decoder, {
-    push: (event) => clean(decoder.push(eventWithoutKeys(event))),
+    push: (event) => {
+      hadKey ||= search(event) !== event;
+      return clean(decoder.push(event));
+    },
     end: () => [...clean(decoder.end()), ...texts.end()],
     ...(decoder.passes === true && {
       passes: {

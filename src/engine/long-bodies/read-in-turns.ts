@@ -37,12 +37,12 @@ export function isLongEvent({ data }: SseEvent): boolean {
 }
 
 /**
- * Gives other calls their turn before each long event and between the parts of the work on it, of which `withoutKeys`
- * is one. Returns the events up to the first that is refused, and the refusal.
+ * Gives other calls their turn before each long event and between the parts of the work on it. One of them is `search`,
+ * which remembers what it finds for those that read the event. Returns the events up to the first that is refused, and the refusal.
  */
 export async function readableEvents(
   events: readonly SseEvent[],
-  withoutKeys: (event: SseEvent) => SseEvent,
+  search: (event: SseEvent) => unknown,
 ): Promise<{ readonly events: readonly SseEvent[]; readonly refusal: MalformedAnswer | null }> {
   const readable: SseEvent[] = [];
   for (const event of events) {
@@ -58,7 +58,9 @@ export async function readableEvents(
       return { events: readable, refusal: thrown };
     }
     await yieldToLoop();
-    readable.push(withoutKeys(value === undefined ? event : { ...event, value }));
+    const whole = value === undefined ? event : { ...event, value };
+    search(whole);
+    readable.push(whole);
     await yieldToLoop();
   }
   return { events: readable, refusal: null };

@@ -70,8 +70,8 @@ export interface AnswerStreamParts {
   readonly normalizer: StreamNormalizer | null;
   /** Passes on the events of a provider that speaks the operation; `null` where the writer makes the events. */
   readonly passing: NativePassing | null;
-  /** Removes the operator's keys that are whole within one event. */
-  readonly withoutKeys: (event: SseEvent) => SseEvent;
+  /** Searches a long event for the operator's keys before it is read. */
+  readonly search: (event: SseEvent) => unknown;
   readonly maxEventBytes: number;
 }
 
@@ -124,7 +124,7 @@ export class ResponseStream implements AnswerStream, EventReceiver {
       const given = this.#parsed(this.#ofTurn(bytes));
       if (given.length > 0 || this.#hasEnded) {
         const { events, refusal } = given.some(isLongEvent)
-          ? await readableEvents(given, this.#parts.withoutKeys)
+          ? await readableEvents(given, this.#parts.search)
           : { events: given, refusal: null };
         if (refusal !== null) this.#hasEnded = false;
         await this.#translate(events, refusal);

@@ -108,9 +108,9 @@ async function tryStream(
       decoders.set(open.request, opened);
       const decoder = watched(decoderWithoutKeys(opened, resolved.target.credential), attempt);
       const parts = { body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };
-      const withoutKeys = eventsWithoutKeys(resolved.target.credential);
+      const search = eventsWithoutKeys(resolved.target.credential);
       const fast = writer === normalizer ? normalizer : null;
-      return new ResponseStream({ ...parts, withoutKeys, normalizer: fast }, call.clock);
+      return new ResponseStream({ ...parts, search, normalizer: fast }, call.clock);
     };
     if (!/^application\/json/i.test(open.response.header("content-type") ?? "")) return eventStream(open.response);
     const { framing } = resolved.provider;

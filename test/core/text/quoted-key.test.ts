@@ -1,7 +1,7 @@
 // Keys in answers: whole texts in every usual spelling, and texts in pieces against the whole text.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { isKey, KeyFinder, keyRemover, KeyWatch } from "../../../src/core/text/quoted-key.ts";
+import { isKey, KeyFinder, keyRemover, KeyWatch, restOf } from "../../../src/core/text/quoted-key.ts";
 
 const KEY = "sk-proj-Ab3_dEf9-ghIJ7klMNop5qrST";
 const inPieces = (key: string, pieces: readonly string[]): readonly string[] => {
@@ -102,6 +102,25 @@ describe("a text in pieces", () => {
           const out = inPieces(key, pieces).join("");
           expect(out).not.toContain(key);
           expect(withoutBeginnings(out, key)).toBe(withoutBeginnings(text.replaceAll(key, "[credential]"), key));
+        },
+      ),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test("is the beginning of the whole text, of which the rest is known, however it is cut", () => {
+    const word = fc.oneof(fc.constant(KEY), fc.constantFrom("a", "b", "[credential]", " ", "sk-", "\u{1f600}", "{"));
+    fc.assert(
+      fc.property(
+        fc.array(word, { maxLength: 8 }),
+        fc.string({ unit: fc.constantFrom("x", "y"), maxLength: 9 }),
+        fc.nat(40),
+        (words, rest, size) => {
+          const text = words.join("");
+          const pieces = text.match(new RegExp(`.{1,${size + 1}}`, "gsu")) ?? [];
+          const shown = inPieces(KEY, pieces).join("");
+          expect(restOf(keyRemover([KEY])(text) + rest, shown)).toBe(rest);
+          expect(restOf(`z${keyRemover([KEY])(text)}${rest}`, `${shown}.`)).toBeNull();
         },
       ),
       { numRuns: 2_000 },

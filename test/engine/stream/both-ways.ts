@@ -56,7 +56,7 @@ export async function translated(source: string, options: StreamOptions = {}) {
     usage: () => normalizer.reported.usage ?? NO_USAGE,
     normalizer,
     passing: null,
-    withoutKeys: (event: SseEvent) => event,
+    search: (event: SseEvent) => event,
     maxEventBytes,
   };
   const stream = new ResponseStream(parts, new CallClock(systemClock));

@@ -1,6 +1,8 @@
 // Promise 2.9 where a provider repeats its key in the model's answer: non-streaming and streamed, in any text of the
 // answer, in pieces of any size.
 import { describe, expect, test } from "bun:test";
+import { handleCall } from "../../../src/engine/handle.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
 import { readStream } from "../../harness/sse.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
@@ -13,6 +15,37 @@ const SAID = `You sent ${KEY}, and again ${KEY}: is it yours? sk-live-Ab3_d is i
 function pieces(text: string, size: number): readonly string[] {
   return Array.from({ length: Math.ceil(text.length / size) }, (_, at) => text.slice(at * size, (at + 1) * size));
 }
+
+/** The text of the answer of a vendor that speaks the Responses API, which repeats each text as a whole behind its pieces. */
+function responsesStream(size: number): string {
+  const message = (status: string, content: readonly object[]) => ({
+    id: "msg_1",
+    type: "message",
+    role: "assistant",
+    status,
+    content,
+  });
+  const part = { item_id: "msg_1", output_index: 0, content_index: 0 };
+  const whole = { type: "output_text", text: SAID, annotations: [], logprobs: [] };
+  const item = message("completed", [whole]);
+  const usage = { input_tokens: 3, output_tokens: 9, total_tokens: 12 };
+  return [
+    { type: "response.created", response: { id: "resp_1", status: "in_progress", output: [] } },
+    { type: "response.output_item.added", output_index: 0, item: message("in_progress", []) },
+    { type: "response.content_part.added", ...part, part: { ...whole, text: "" } },
+    ...pieces(SAID, size).map((delta) => ({ type: "response.output_text.delta", ...part, delta, logprobs: [] })),
+    { type: "response.output_text.done", ...part, text: SAID, logprobs: [] },
+    { type: "response.content_part.done", ...part, part: whole },
+    { type: "response.output_item.done", output_index: 0, item },
+    { type: "response.completed", response: { id: "resp_1", status: "completed", output: [item], usage } },
+  ]
+    .map((event, number) => `event: ${event.type}\ndata: ${JSON.stringify({ ...event, sequence_number: number })}\n\n`)
+    .join("");
+}
+
+/** What is left of a key in pieces: its beginning may have left before it was one. */
+const withoutBeginnings = (text: string): string =>
+  text.replaceAll(/(sk-live-|sk-live|sk-liv|sk-li|sk-l|sk-|sk|s)?\[credential\]/g, "[credential]");
 
 function gateway(size: number, key = KEY) {
   const upstream = cannedUpstream(({ body }) =>
@@ -91,10 +124,57 @@ describe("[d2.9] the operator's key in an answer", () => {
         .join("");
       expect(done).toBe(true);
       for (const text of [content, reasoning, (JSON.parse(called) as { readonly said: string }).said])
-        expect(text.replaceAll(/(sk-live-|sk-live|sk-liv|sk-li|sk-l|sk-|sk|s)?\[credential\]/g, "[credential]")).toBe(
-          SAID.replaceAll(KEY, "[credential]"),
-        );
+        expect(withoutBeginnings(text)).toBe(SAID.replaceAll(KEY, "[credential]"));
     });
+
+  describe("streamed by a vendor that repeats the whole text behind its pieces", () => {
+    const upstreamOf = (size: number) =>
+      stubGateway({
+        permissions: [],
+        upstream: cannedUpstream({ headers: { "content-type": "text/event-stream" }, body: responsesStream(size) }),
+        providers: [
+          providerSettings({ id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey(KEY)] }),
+        ],
+      });
+    for (const size of [1, 3, 9, 40, 500]) {
+      test(`[d12.5] in pieces of ${size}: the stream passes, and neither pieces nor whole texts show it`, async () => {
+        const { authorization, context } = upstreamOf(size);
+        const response = await handleCall(
+          RESPONSES,
+          new Request("http://gateway.test/api/v1/responses", {
+            method: "POST",
+            headers: { authorization, "content-type": "application/json" },
+            body: JSON.stringify({ model: "openai:gpt-9", input: "Hello", stream: true }),
+          }),
+          context,
+        );
+        const text = await response.text();
+        expect(text).not.toContain(KEY);
+        const events = text
+          .split("\n")
+          .flatMap((line) => (line.startsWith("data: {") ? [JSON.parse(line.slice(6)) as Record<string, any>] : []));
+        expect(events.at(-1)).toMatchObject({ type: "response.completed" });
+        const said = events.flatMap(({ delta }) => (typeof delta === "string" ? [delta] : [])).join("");
+        const wholes = events.flatMap(({ type, text: whole, response: last }) => {
+          if (type === "response.output_text.done") return [whole as string];
+          return type === "response.completed" ? [last.output[0].content[0].text as string] : [];
+        });
+        for (const one of [said, ...wholes]) expect(withoutBeginnings(one)).toBe(SAID.replaceAll(KEY, "[credential]"));
+        expect(wholes).toHaveLength(2);
+      });
+
+      test(`in pieces of ${size}, in the form of chat completions: nothing shows it, and nothing else is lost`, async () => {
+        const response = await upstreamOf(size).chat({
+          model: "openai:gpt-5.6-sol",
+          messages: HELLO,
+          stream: true,
+          tools: [{ type: "function", function: { name: "f" } }],
+        });
+        const { content, done } = readStream(await response.text());
+        expect([done, withoutBeginnings(content)]).toEqual([true, SAID.replaceAll(KEY, "[credential]")]);
+      });
+    }
+  });
 
   const choice = { index: 0, delta: { role: "assistant", content: "Hello" }, finish_reason: null };
   const event = { ...openaiChunk({}), choices: [choice] };

@@ -2,6 +2,7 @@
 // Each grows by deltas and is repeated as a whole in the events that end it, its item and the answer.
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import { isObject, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../../core/json.ts";
+import { restOf } from "../../../core/text/quoted-key.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import { formOfInput, formOfPart, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 
@@ -54,7 +55,8 @@ export function isNewPiece(part: PassedPart, piece: string, number: Json | undef
  * be taken back.
  */
 export function missingText(part: PassedPart, whole: string): string {
-  if (whole.startsWith(part.text)) return whole.slice(part.text.length);
+  const rest = restOf(whole, part.text);
+  if (rest !== null) return rest;
   throw new MalformedAnswer("The provider's stream repeats a part of the answer with other text than its pieces had.");
 }
 
