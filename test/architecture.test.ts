@@ -9,6 +9,7 @@ import {
   bareDateViolations,
   callViolations,
   fileNameViolations,
+  filePathViolations,
   headCommentViolations,
   languageViolations,
   maybePromiseViolations,
@@ -356,6 +357,9 @@ describe("form", () => {
   test("no enum, namespace or decorator, and no base class but Error", () => {
     expect(shown(languageViolations(everything))).toEqual([]);
   });
+  test("a file is found by its path, also in a folder with a space in its name", () => {
+    expect(shown(filePathViolations(everything))).toEqual([]);
+  });
   test("a value that may have to be awaited is a MaybePromise", () => {
     const elsewhere = src.filter(({ path }) => path !== "src/core/maybe-promise.ts");
     expect(shown(maybePromiseViolations(elsewhere))).toEqual([]);
@@ -608,6 +612,11 @@ describe("the judges can fail", () => {
         tree({ "src/core/a.ts": "class A extends Error {} class B implements C {} declare global {}" }),
       ),
     ).toEqual([]);
+  });
+  test("the pathname of an address for a path", () => {
+    const judge = (text: string) => filePathViolations(tree({ "test/a.ts": text })).length;
+    expect(judge('f(new URL("./b.ts", import.meta.url).pathname);')).toBe(1);
+    expect(judge('f(new URL("./b.ts", import.meta.url).href, new URL(request.url).pathname);')).toBe(0);
   });
   test("names and heads", () => {
     expect(

@@ -15,7 +15,7 @@ const binary = findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server on this machine");
 
 const totalOf = (id: string) => accountOf({ id, kind: "budget", unit: "tokens", window: "total", limit: 100_000 });
-const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).pathname);
+const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 
 /** Prints what it has used, while it holds a lease, and goes on when it is asked to. */
 const borrower = (url: string, nodes: readonly string[] | null, id: string): string => `

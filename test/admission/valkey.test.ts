@@ -17,7 +17,7 @@ import { until } from "../harness/time/until.ts";
 const binary = findServer("redis-server");
 if (binary === null) console.log("skipped: there is no redis-server on this machine");
 
-const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).pathname);
+const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 const large = accountOf({ id: "large", window: "day", limit: 100_000, unit: "tokens" });
 
 /** Uses some of what it borrows, says how much, and borrows on until it is killed. */

@@ -91,6 +91,20 @@ export function languageViolations(files: readonly SourceFile[]): readonly Viola
   });
 }
 
+/** The pathname of an address has other characters than the path of the file: a space stands in it as %20. */
+export function filePathViolations(files: readonly SourceFile[]): readonly Violation[] {
+  return judgeNodes(files, (file, node) => {
+    const { object, property } = node as { readonly object?: unknown; readonly property?: unknown };
+    return node.type === "MemberExpression" &&
+      isNode(object) &&
+      isNode(property) &&
+      property["name"] === "pathname" &&
+      file.text.slice(object.start, object.end).includes("import.meta.url")
+      ? "takes the pathname of an address for a path; use import.meta.dir, fileURLToPath or the address itself"
+      : null;
+  });
+}
+
 /** A value that may have to be awaited has one type and one helper (`core/maybe-promise.ts`). */
 export function maybePromiseViolations(files: readonly SourceFile[]): readonly Violation[] {
   const isPromise = (type: unknown): boolean => isNode(type) && dottedName(type["typeName"]) === "Promise";

@@ -149,7 +149,7 @@ for (const name of ["redis-server", "valkey-server"] as const) {
   });
 }
 
-const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).pathname);
+const module = (path: string): string => JSON.stringify(new URL(path, import.meta.url).href);
 function slotHolder(url: string): string {
   return `
     const { openValkeyLimits } = await import(${module("../../src/admission/valkey/valkey.ts")});

@@ -48,7 +48,10 @@ test.skipIf(analyze === null)("systemd accepts the unit, and finds little that i
   };
   try {
     // systemd looks for the program, which is not installed here.
-    writeFileSync(unit, UNIT.replaceAll("/usr/local/bin/dragoman", process.execPath));
+    writeFileSync(
+      unit,
+      UNIT.replaceAll("/usr/local/bin/dragoman", JSON.stringify(process.execPath).replaceAll("%", "%%")),
+    );
     // Units of the machine itself may be at fault too.
     const faults = (await told("verify", unit)).split("\n").filter((line) => line.includes("dragoman.service"));
     expect(faults).toEqual([]);

@@ -24,7 +24,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
   await postgres?.dispose();
 });
-const WRITER = new URL("../../harness/audit-writer.ts", import.meta.url).pathname;
+const WRITER = join(import.meta.dir, "../../harness/audit-writer.ts");
 const TENANTS = [null, "acme", "else"] as const;
 const STEPS = 25;
 

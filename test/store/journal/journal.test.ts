@@ -536,7 +536,7 @@ describe("preallocated zeros after the entries", () => {
 describe("the lock", () => {
   test("one process holds a folder, and the system releases it when the process is killed", async () => {
     const folder = newFolder();
-    const program = `const { lockFolder } = await import(${JSON.stringify(new URL("../../../src/store/journal/journal-folder.ts", import.meta.url).pathname)}); const lock = lockFolder(${JSON.stringify(folder)}); console.log(lock !== null); await Bun.sleep(60_000); lock.release();`;
+    const program = `const { lockFolder } = await import(${JSON.stringify(new URL("../../../src/store/journal/journal-folder.ts", import.meta.url).href)}); const lock = lockFolder(${JSON.stringify(folder)}); console.log(lock !== null); await Bun.sleep(60_000); lock.release();`;
     const child = Bun.spawn([process.execPath, "-e", program], { stdout: "pipe" });
     const reader = child.stdout.getReader();
     expect(new TextDecoder().decode((await reader.read()).value)).toBe("true\n");
