@@ -224,7 +224,7 @@ class MessageStream implements StreamDecoder {
       return NO_CHUNKS;
     }
     const { call, chunks } = this.#chunks.beginCall(
-      { id: textOrEmpty(start["id"]), name: textOrEmpty(start["name"]), ...callerOf(start) },
+      { id: textOrEmpty(start["id"]), name: textOrEmpty(start["name"]), ...sentBackOf(start) },
       input,
     );
     this.#block = { kind: "call", call };
@@ -361,9 +361,13 @@ const OF_PROMPT: readonly string[] = [
 ];
 
 /**
- * The caller of the tool, when it was not the model itself but code that it runs at the vendor. It has to be sent back
- * with the tool call.
+ * What has to be sent back with the call beside its name and input: the caller of the tool, when it was not the model
+ * itself but code that it runs at the vendor, and the toolset that the tool belongs to.
  */
-function callerOf({ caller }: JsonObject): { readonly extra_content?: JsonObject } {
-  return isObject(caller) && caller["type"] !== "direct" ? { extra_content: { anthropic: { caller } } } : {};
+function sentBackOf({ caller, toolset_name: toolset }: JsonObject): { readonly extra_content?: JsonObject } {
+  const carried = {
+    ...(isObject(caller) && caller["type"] !== "direct" && { caller }),
+    ...(typeof toolset === "string" && { toolset_name: toolset }),
+  };
+  return Object.keys(carried).length === 0 ? {} : { extra_content: { anthropic: carried } };
 }

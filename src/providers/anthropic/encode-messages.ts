@@ -151,13 +151,15 @@ function withCacheControl(
 function encodeToolCall(call: ToolCall, path: string): JsonObject {
   const { id, cache_control: mark, extra_content: opaque } = call;
   const called = calledFunction(call, path);
-  const caller = (opaque?.["anthropic"] as JsonObject | undefined)?.["caller"];
+  const carried = opaque?.["anthropic"];
+  const { caller, toolset_name: toolset } = isObject(carried) ? carried : {};
   return {
     type: "tool_use",
     id: toolUseId(id),
     name: called.name,
     input: toolInput(called.arguments),
     ...(isObject(caller) && { caller }),
+    ...(typeof toolset === "string" && { toolset_name: toolset }),
     ...(isObject(mark) && { cache_control: mark }),
   };
 }

@@ -11,7 +11,7 @@ import { decodeResponse } from "./decode-response.ts";
 import { openStream } from "./decode-stream.ts";
 import { API_VERSION, messagesUrl } from "./encode-request.ts";
 
-const CLIENT_TOOLS = /^(custom|bash_\d+|text_editor_\d+|memory_\d+|computer_\d+)$/;
+const CLIENT_TOOLS = /^(custom|(bash|text_editor|memory|computer|computer_toolset|browser_toolset)_\d+)$/;
 
 export const MESSAGES_FORM: NativeForm = {
   parameters: {
@@ -23,7 +23,7 @@ export const MESSAGES_FORM: NativeForm = {
   // https://platform.claude.com/docs/en/agents-and-tools/mcp-connector
   privileged: ["mcp_servers", "fallbacks", "fallback_credit_token", "workspace_id", "user_profile_id"],
   privilegedInTools: [],
-  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview: tools that the client runs
+  // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference: tools that the client runs
   isClientTool: (_tool, type) => CLIENT_TOOLS.test(type),
   vendorIds: ["file_id", "container", "previous_message_id"],
   // BetaMessageThreadParam of https://github.com/anthropics/anthropic-sdk-typescript

@@ -154,7 +154,8 @@ describe("what goes out", () => {
       });
       expect(sent).toHaveLength(0);
     }
-    expect((await gateway(ANSWER).ask(tools("bash_20250124"))).status).toBe(200);
+    for (const type of ["bash_20250124", "computer_toolset_20260801", "browser_toolset_20260801"])
+      expect([type, (await gateway(ANSWER).ask(tools(type))).status]).toEqual([type, 200]);
     const allowed = (hostedTools: readonly string[]) =>
       gateway(
         ANSWER,

@@ -320,6 +320,25 @@ describe("thinking that is sent back", () => {
     );
     expect(turns([...ASK, decoded.choices[0]!.message])).toMatchObject([{}, { role: "assistant", content }]);
   });
+  test("a call of a tool of a toolset goes back with the name of the toolset", () => {
+    const click = {
+      type: "tool_use",
+      id: "toolu_1",
+      name: "left_click",
+      toolset_name: "browser",
+      input: { ref: "r1" },
+    };
+    const content = [{ ...click, caller: { type: "direct" } }];
+    const text = JSON.stringify({
+      type: "message",
+      id: "msg_1",
+      content,
+      stop_reason: "tool_use",
+      usage: { output_tokens: 1 },
+    });
+    const { message } = anthropic.decodeResponse(text, { model: "m", memo: null }).choices[0]!;
+    expect(turns([...ASK, message])).toMatchObject([{}, { role: "assistant", content: [click] }]);
+  });
 });
 
 describe("parts", () => {
