@@ -535,6 +535,12 @@ test.each<readonly [value: string, path: string, body: JsonObject]>([
     "input[0].call_id",
     { input: [{ type: "function_call_output", call_id: "zz", output: "x" }] },
   ],
+  [
+    "an output that names its tool and no call, which the vendor's SDK allows",
+    "input[0].call_id",
+    { input: [{ type: "function_call_output", name: "f", output: "x" }] },
+  ],
+  ["a role of the vendor's own", "input[0].role", { input: [{ role: "critic", content: "Say less." }] }],
 ])("[d12.3] %s goes to the form's own vendor as it is, and to no other target", async (_value, path, body) => {
   const native = gateway({ headers: JSON_TYPE, body: JSON.stringify(WHOLE) });
   expect((await native.ask({ ...ASKED, ...body })).status).toBe(200);

@@ -97,6 +97,11 @@ class ItemReader {
     const type = item["type"] ?? (item["role"] === undefined ? undefined : "message");
     if (typeof type !== "string") throw invalid(`${path}.type`, "the type of an item", type);
     this.#noteOthers(item, type);
+    // a vendor that speaks the form judges the members of its items itself
+    this.#context.left.orNoted(undefined, () => this.#addOfType(item, type, path));
+  }
+
+  #addOfType(item: JsonObject, type: string, path: string): void {
     switch (type) {
       case "message":
         return this.#addMessage(item, path);
