@@ -393,6 +393,8 @@ export interface WrittenRequest {
   readonly maxToolCalls?: number;
   /** Set where what the provider needs back of its reasoning is kept with the answer, and the client did not ask for it. */
   readonly keepsReasoning?: true;
+  /** Set where nothing is to be generated, so that an empty answer is what was asked for. */
+  readonly asksForNothing?: true;
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
   readonly edits?: readonly JsonEdit[];
   /** How guards mask the text for a target that speaks the operation. */

@@ -27,7 +27,7 @@ export function fitNative(
   const written = request.written!;
   const { form } = native;
   const facts = factsOf(written, form);
-  refuseOwn(facts, written.untranslated, native);
+  const own = ownLeft(facts, written.untranslated, native, settings);
   refusePrivileged(facts, request, form, resolved.provider, principal);
   const left = hostedToolsLeft(facts, { entry, settings, untranslated: written.untranslated }, resolved.provider);
   const features =
@@ -35,7 +35,7 @@ export function fitNative(
       ? null
       : splitFeatures(http.get(form.features.name), form.features, facts);
   const asked = askedReasoning(written, native, resolved.target.model);
-  const told = [...dropped, ...left, ...(features?.left ?? [])];
+  const told = [...dropped, ...own, ...left, ...(features?.left ?? [])];
   const dispositions: Record<string, ParameterDisposition> = {};
   for (const name of facts.names) dispositions[name] = "native";
   for (const path of told) dispositions[path] = "dropped";
@@ -54,6 +54,7 @@ export function fitNative(
             : [{ path: [form.storeMember], value: false }]),
           ...asked,
           ...edits,
+          ...own.map((path): JsonEdit => ({ path: [path], value: undefined })),
           ...left.map((path): JsonEdit => ({ path: ["tools", indexIn(path)], value: undefined })),
         ],
         ...(features !== null && { headers: { [form.features!.name]: features.header } }),
@@ -77,17 +78,23 @@ function askedReasoning(
   return [{ path: [member.name], value: [...listIn(body[member.name]), member.item] }];
 }
 
-/** Throws the error of the translation for a member of which only the gateway, or the form's own vendor, does what it asks for. */
-function refuseOwn(
+/**
+ * Returns the members that are left out because only the gateway, or the form's own vendor, does what they ask for.
+ * Throws the error of the translation for one that may not be left out.
+ */
+function ownLeft(
   facts: NativeFacts,
   untranslated: readonly Untranslated[],
   { form: { ownMembers = [], threadMember }, keepsThreads }: NativeOperation,
-): void {
-  const refused = untranslated.find(
+  settings: FitSettings,
+): readonly string[] {
+  const own = untranslated.filter(
     ({ path }) => facts.has(path) && (ownMembers.includes(path) || (path === threadMember && keepsThreads !== true)),
   );
+  const refused = own.find((part) => !mayBeLeft(part, settings));
   if (refused !== undefined)
     throw new GatewayError("unsupported_parameter", refused.message, { param: refused.path, isWritten: true });
+  return own.map(({ path }) => path);
 }
 
 function refusePrivileged(

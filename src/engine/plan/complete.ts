@@ -79,7 +79,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
         continue;
       }
       if (empty !== null) abandon(empty, work);
-      if (!work.isEmpty(result.answer)) return result;
+      if (!isEmpty(result, work)) return result;
       empty = result;
       // the attempt has ended, and its slot is released for the next one
       result.attempt.settle("success");
@@ -203,6 +203,11 @@ function served({ route }: RouteCandidate, before: Route | null, call: Call): Ro
   return route;
 }
 
+/** Whether nothing was generated for a request that asks for something. */
+function isEmpty<T>({ answer, attempt }: Answered<T>, work: AttemptWork<T>): boolean {
+  return work.isEmpty(answer) && attempt.fitted.request.written?.asksForNothing !== true;
+}
+
 /**
  * Discards an empty answer that is followed by another attempt. The upstream answered, so that its health is good; the
  * record states why there was another attempt.
@@ -244,7 +249,7 @@ async function hedged<T>(
   const empty = new Map<AttemptRun<T>, Answered<T>>();
   const withContent = async (run: AttemptRun<T>): ReturnType<typeof answerOf<T>> => {
     const one = await answerOf(run);
-    if (!work.isEmpty(one.answered.answer)) return one;
+    if (!isEmpty(one.answered, work)) return one;
     empty.set(run, one.answered);
     throw new Error("nothing was generated");
   };

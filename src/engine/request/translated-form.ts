@@ -54,7 +54,15 @@ export interface Translator {
 /** The memo can be sent to another thread. */
 export interface Translation extends Pick<
   WrittenRequest,
-  "origins" | "untranslated" | "replaced" | "approved" | "asked" | "maxToolCalls" | "keepsReasoning" | "memo"
+  | "origins"
+  | "untranslated"
+  | "replaced"
+  | "approved"
+  | "asked"
+  | "maxToolCalls"
+  | "keepsReasoning"
+  | "asksForNothing"
+  | "memo"
 > {
   readonly chat: JsonObject;
   /** Parameters of `chat` that are left out where a target lacks them. */

@@ -46,7 +46,7 @@ export const RESPONSES_FORM: NativeForm = {
   referenceTypes: ["item_reference"],
   emptyReferenceTypes: { reasoning: ["encrypted_content", "content"], image_generation_call: ["result"] },
   // the answer would have to be fetched from the vendor, with its id there
-  ownMembers: ["background"],
+  ownMembers: ["background", "background_options"],
   reasoningBack: encryptedItem,
   prompt: ({ tools, instructions, input, prompt, conversation, previous_response_id: before }) =>
     prompt == null && conversation == null && before == null ? { tools, system: instructions, turns: input } : null,

@@ -99,11 +99,44 @@ describe("requests", () => {
     expect(sent[0]!.body).toBe('{"model":"gpt-9","input":"Why?","store":false}');
   });
 
+  test("[d12.3, d6.10] options of a background that the vendor does not run are left out and told", async () => {
+    for (const more of [
+      { background_options: { completion_window: "soonest", continuation_id: "c" } },
+      { background_options: { completion_window: "2h" }, x_gateway: { drop_params: true } },
+    ]) {
+      const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+      const response = await ask({ ...ASKED, ...more });
+      expect(response.headers.get("x-gateway-dropped-params")).toBe("background_options");
+      expect(sent[0]!.body).toBe('{"model":"gpt-9","input":"Why?","store":false}');
+    }
+  });
+
+  test("[d12.3, d7.1] the empty answer to a request that only prepares the prompt cache is the answer, and is not asked for again", async () => {
+    const body = { ...ASKED, prompt_cache_options: { prewarm: true }, x_gateway: { num_retries: 1 } };
+    const whole = { ...WHOLE, output: [], usage: { input_tokens: 2000, output_tokens: 0, total_tokens: 2000 } };
+    const created = { type: "response.created", response: { ...whole, status: "in_progress" } };
+    const events = [created, { type: "response.completed", response: whole }];
+    for (const [answer, stream] of [
+      [headersOf(JSON.stringify(whole)), false],
+      [{ headers: STREAM_TYPE, body: sse(events) }, true],
+    ] as const) {
+      const { ask, sent } = gateway(answer);
+      const response = await ask({ ...body, stream });
+      expect(await response.text()).toContain('"output":[]');
+      expect(sent).toHaveLength(1);
+    }
+    const translated = gateway(headersOf("{}"));
+    const refused = await translated.ask({ ...body, model: "mistral:m", x_gateway: { drop_params: true } });
+    expect([refused.status, translated.sent.length]).toEqual([400, 0]);
+    expect(await refused.text()).toContain("prompt_cache_options.prewarm");
+  });
+
   test("[d12.3] templates, addresses of tools, and tools that run at the vendor need what the page says", async () => {
     const hosted = { ...ASKED, tools: [{ type: "image_generation" }] };
     const refused: readonly (readonly [JsonObject, number, string])[] = [
       [{ ...ASKED, prompt: { id: "pmpt_1" } }, 403, "prompt"],
       [{ ...ASKED, background: true }, 400, "background"],
+      [{ ...ASKED, background_options: { completion_window: "8h" } }, 400, "background_options"],
       [hosted, 400, "tools[0]"],
       [{ ...ASKED, tools: [{ type: "shell", environment: { type: "container_auto" } }] }, 400, "tools[0]"],
     ];

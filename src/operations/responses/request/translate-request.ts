@@ -76,12 +76,7 @@ const TRANSLATED: ReadonlySet<string> = new Set([
 ]);
 
 /** Hints, and values that ask for nothing: the answer means the same without them. */
-const ADVISORY: ReadonlySet<string> = new Set([
-  "stream_options",
-  "prompt_cache_retention",
-  "prompt_cache_options",
-  "client_metadata",
-]);
+const ADVISORY: ReadonlySet<string> = new Set(["stream_options", "prompt_cache_retention", "client_metadata"]);
 
 /** What a client that is known by `client_metadata` sends for its models by itself (promise 12.14). */
 const MODEL_SETTINGS: readonly Advisory[] = ["verbosity", "parallel_tool_calls"].map((name) => ({
@@ -160,6 +155,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     memo,
     ...(typeof body["max_tool_calls"] === "number" && { maxToolCalls: body["max_tool_calls"] }),
     ...(memo.kept !== null && !memo.showsCarriers && { keepsReasoning: true as const }),
+    ...(isPrewarming(body["prompt_cache_options"]) && { asksForNothing: true as const }),
   };
   // no provider is asked for it: the gateway does it
   const own: JsonObject = memo.isBackground ? { background: undefined } : {};
@@ -235,6 +231,18 @@ function noteMember(name: string, value: Json, left: UntranslatedParts, keeps: b
           "Leave store: false out where responses are kept, or wait for the answer.",
         );
       return;
+    // https://developers.openai.com/api/docs/guides/background: a later window costs less, and is the vendor's own
+    case "background_options":
+      if (!isObject(value) || !isSet(value["completion_window"]) || value["completion_window"] === "soonest")
+        return left.always(name);
+      return left.asked(name, "asks for a later answer at a lower price, which only the vendor's own background has");
+    case "prompt_cache_options":
+      if (!isPrewarming(value)) return left.always(name);
+      return left.never(
+        `${name}.prewarm`,
+        "prepares a prompt cache and asks for no answer, which only a provider with the Responses API can do",
+        "Leave it out, or use a model of such a provider.",
+      );
     case "truncation":
       if (value !== "auto" && value !== "disabled") left.invalid(invalid(name, '"auto" or "disabled"', value));
       else if (value === "auto") left.always(name);
@@ -264,6 +272,11 @@ function noteMember(name: string, value: Json, left: UntranslatedParts, keeps: b
     default:
       return left.asked(name.slice(0, 64));
   }
+}
+
+/** https://developers.openai.com/api/docs/guides/prompt-caching */
+function isPrewarming(options: Json | undefined): boolean {
+  return isObject(options) && options["prewarm"] === true;
 }
 
 function checkMetadata(metadata: Json | undefined): void {
