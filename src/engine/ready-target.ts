@@ -213,7 +213,11 @@ function requireOpenedServers({ options, offered }: ChatRequest, target: Target)
   );
 }
 
-const PREVIOUS = "previous_response_id";
+/** Members of which the client has the gateway's id of a response that the vendor stores. */
+const OF_RESPONSES: ReadonlySet<string> = new Set([
+  "previous_response_id",
+  "prompt_cache_options.comparison_response_id",
+]);
 
 /** Throws what `fitNative` throws. `unmasked` is the target as the request asks for it before guards have masked it. */
 function nativeRequest(asked: AskedTarget, unmasked: NativeTarget): WayResult {
@@ -245,8 +249,8 @@ function nativeRequest(asked: AskedTarget, unmasked: NativeTarget): WayResult {
 function withVendorIds(native: NativeTarget, { references, vendorIdOf }: AskedTarget["objects"]): NativeTarget {
   if (references.length === 0) return native;
   const edits = references.flatMap(({ path, id }): JsonEdit[] => {
-    const vendorId = path === PREVIOUS ? vendorIdOf(id, native.resolved) : null;
-    return vendorId === null ? [] : [{ path: [path], value: vendorId }];
+    const vendorId = OF_RESPONSES.has(path) ? vendorIdOf(id, native.resolved) : null;
+    return vendorId === null ? [] : [{ path: path.split("."), value: vendorId }];
   });
   return { ...native, edits: [...native.edits, ...edits] };
 }

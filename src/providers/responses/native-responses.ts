@@ -40,6 +40,8 @@ export const RESPONSES_FORM: NativeForm = {
     "container_id",
     "vector_store_ids",
     "previous_response_id",
+    // https://developers.openai.com/api/docs/guides/prompt-caching/diagnostics
+    "comparison_response_id",
     "conversation",
     "prompt",
   ],

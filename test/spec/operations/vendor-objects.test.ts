@@ -508,12 +508,20 @@ describe("responses that the vendor stores", () => {
     expect(id).not.toBe("resp_vendor");
     const next = await asked(objects, { ...INPUT, previous_response_id: id }, stored);
     expect([next.status, JSON.parse(next.sent[0]!.body)]).toMatchObject([200, { previous_response_id: "resp_vendor" }]);
+    const options = { comparison_response_id: id, ttl: "30m" };
+    const compared = await asked(objects, { ...INPUT, prompt_cache_options: options }, stored);
+    expect([compared.status, JSON.parse(compared.sent[0]!.body)]).toMatchObject([
+      200,
+      { prompt_cache_options: { comparison_response_id: "resp_vendor", ttl: "30m" } },
+    ]);
     const item = { ...INPUT, input: [{ type: "item_reference", id: "m_1" }] };
     expect((await asked(objects, item, stored)).status).toBe(200);
     for (const refused of [
       await asked(objects, { ...INPUT, previous_response_id: id }, { ...stored, projectId: "q" }),
       await asked(objects, item, { ...stored, projectId: "q" }),
       await asked(objects, { ...INPUT, previous_response_id: "resp_vendor" }, stored),
+      await asked(objects, { ...INPUT, prompt_cache_options: options }, { ...stored, projectId: "q" }),
+      await asked(objects, { ...INPUT, prompt_cache_options: { comparison_response_id: "resp_vendor" } }, stored),
     ])
       expect([refused.status, refused.code]).toEqual([400, "unknown_reference"]);
   });
