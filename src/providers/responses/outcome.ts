@@ -73,6 +73,7 @@ const KNOWN: KnownFigures = {
   cost_details: "all",
   is_byok: "figure",
   cost_in_usd_ticks: "figure",
+  /* of the whole answer, and beside its usage */ tool_usage: { web_search: "all" },
 };
 
 /** `input_tokens` includes what was read from and written to the cache, and `output_tokens` the reasoning. */
@@ -126,9 +127,12 @@ export function toolUses(items: readonly JsonObject[]): Readonly<Record<string, 
   return counts;
 }
 
-function hostedTools(items: readonly JsonObject[]): Pick<Usage, "hosted_tools"> {
-  const counts = toolUses(items);
-  return Object.keys(counts).length === 0 ? {} : { hosted_tools: counts };
+/** Where the vendor tells how many searches it bills, that counts: https://platform.openai.com/docs/api-reference/responses/object */
+function hostedTools(items: readonly JsonObject[], billed: Json | undefined): Pick<Usage, "hosted_tools"> {
+  const { web_search: search } = isObject(billed) ? billed : {};
+  const searches = isObject(search) && isCount(search["num_requests"]) ? { web_search: search["num_requests"] } : {};
+  const counts = Object.entries({ ...toolUses(items), ...searches }).filter(([, uses]) => uses > 0);
+  return counts.length === 0 ? {} : { hosted_tools: Object.fromEntries(counts) };
 }
 
 /** What stands beside the choices of an answer or of its last chunk. `items` are those of the answer. */
@@ -136,11 +140,14 @@ export function besideChoices(
   response: JsonObject,
   items: readonly JsonObject[],
 ): JsonObject & { readonly usage?: Usage } {
-  const { usage, service_tier: tier } = response;
-  const tools = hostedTools(items);
+  const { usage, service_tier: tier, tool_usage: billed } = response;
+  const tools = hostedTools(items, billed);
   return {
     ...((isObject(usage) || tools.hosted_tools !== undefined) && {
-      usage: { ...usageOf(isObject(usage) ? usage : {}), ...tools },
+      usage: {
+        ...usageOf({ ...(isObject(usage) && usage), ...(billed !== undefined && { tool_usage: billed }) }),
+        ...tools,
+      },
     }),
     ...(typeof tier === "string" && { service_tier: tier }),
   };

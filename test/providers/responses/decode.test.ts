@@ -1,6 +1,7 @@
 // Answers of the Responses form, non-streaming and streamed: both say the same, whatever a server does with its events.
 import { describe, expect, test } from "bun:test";
 import type { JsonObject } from "../../../src/core/json.ts";
+import { unnamedFigures } from "../../../src/core/record/usage.ts";
 import { decodeResponse } from "../../../src/providers/responses/decode-response.ts";
 import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import type { SseEvent } from "../../../src/wire/sse.ts";
@@ -104,6 +105,22 @@ describe("an answer", () => {
       completion_tokens_details: { reasoning_tokens: 7 },
     });
     expect(read.extra).toBeNull();
+  });
+  test("[d8.9] searches count as the vendor bills them, and what its other tools used is noticed", () => {
+    const output = [{ id: "ws_1", type: "web_search_call", status: "completed" }, message("msg_1", "A")];
+    const pictures = { input_tokens: 0, output_tokens: 1056, total_tokens: 1056 };
+    for (const [searches, counted] of [
+      [3, { web_search: 3 }],
+      [0, undefined],
+    ] as const) {
+      const told = responseOf(output, { tool_usage: { web_search: { num_requests: searches }, image_gen: pictures } });
+      const { usage } = decodeResponse(JSON.stringify(told), RULES);
+      expect(usage?.hosted_tools).toEqual(counted);
+      expect(unnamedFigures(usage!)).toEqual({
+        "tool_usage.image_gen.output_tokens": 1056,
+        "tool_usage.image_gen.total_tokens": 1056,
+      });
+    }
   });
   test("raw reasoning is sent back as text, and reasoning that no one can send back has no details", () => {
     expect(plain(ANSWERS["raw reasoning without encryption"]!)).toMatchObject({
