@@ -58,6 +58,7 @@ const KNOWN: KnownFigures = {
   input_tokens_details: {
     cached_tokens: "figure",
     cache_write_tokens: "figure",
+    /* the usual lifetime, at the usual price of a write */ cache_write_tokens_details: { ttl_30m_tokens: "figure" },
     text_tokens: "figure",
     image_tokens: "figure",
     audio_tokens: "figure",

@@ -122,6 +122,18 @@ describe("an answer", () => {
       });
     }
   });
+  test("[d8.9] tokens that were written to the cache for longer than usual are noticed, and no others", () => {
+    const figuresOf = (lifetimes: JsonObject) => {
+      const details = { cached_tokens: 0, cache_write_tokens: 100, cache_write_tokens_details: lifetimes };
+      const told = { input_tokens: 200, input_tokens_details: details, output_tokens: 1, total_tokens: 201 };
+      const answer = responseOf([message("msg_1", "A")], { usage: told });
+      return unnamedFigures(decodeResponse(JSON.stringify(answer), RULES).usage!);
+    };
+    expect(figuresOf({ ttl_30m_tokens: 100, ttl_12h_tokens: 0 })).toBeNull();
+    expect(figuresOf({ ttl_30m_tokens: 40, ttl_12h_tokens: 60 })).toEqual({
+      "input_tokens_details.cache_write_tokens_details.ttl_12h_tokens": 60,
+    });
+  });
   test("raw reasoning is sent back as text, and reasoning that no one can send back has no details", () => {
     expect(plain(ANSWERS["raw reasoning without encryption"]!)).toMatchObject({
       reasoning: "They greet me.",
