@@ -126,7 +126,16 @@ function keep(part: JsonObject, out: DecodedParts): void {
   else addExtra(out, { parts: [part] });
 }
 
-export function addExtra(out: { extra_content?: JsonObject }, added: JsonObject): void {
+/** Keeps what stands beside the parts of a candidate: its sources, and the token with which a later request goes on. */
+export function keepBeside(
+  out: { extra_content?: JsonObject },
+  { groundingMetadata: grounding, continuationToken: token }: JsonObject,
+): void {
+  if (isObject(grounding)) addExtra(out, { grounding_metadata: grounding });
+  if (typeof token === "string" && token !== "") addExtra(out, { continuation_token: token });
+}
+
+function addExtra(out: { extra_content?: JsonObject }, added: JsonObject): void {
   const google = out.extra_content?.["google"];
   out.extra_content = extraContent(isObject(google) ? { ...google, ...added } : added);
 }

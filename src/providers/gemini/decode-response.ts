@@ -20,7 +20,7 @@ import {
   safetyRatings,
 } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
-import { addExtra, decodeParts } from "./decode-parts.ts";
+import { keepBeside, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage, searchesOf, withSearches } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
@@ -75,8 +75,7 @@ function decodeCandidate(
   const text = new TextPositions();
   text.append(message.content ?? "");
   const citations = citationsOf(candidate, text, spoken);
-  if (isObject(candidate["groundingMetadata"]))
-    addExtra(message, { grounding_metadata: candidate["groundingMetadata"] });
+  keepBeside(message, candidate);
   const index = typeof candidate["index"] === "number" ? candidate["index"] : position;
   if (message.audio !== undefined) message.audio = { id: audioId(answerId, index), ...message.audio };
   const native = nativeFinish(candidate["finishReason"]);

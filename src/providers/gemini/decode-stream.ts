@@ -2,7 +2,7 @@
 // only new parts, while its usage is cumulative.
 // https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
-import { isObject, type JsonObject } from "../../core/json.ts";
+import { type JsonObject } from "../../core/json.ts";
 import type { DecodeContext } from "../interface/encoded-request.ts";
 import { NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
@@ -21,7 +21,7 @@ import {
   safetyRatings,
 } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
-import { addExtra, type DecodedParts, decodeParts } from "./decode-parts.ts";
+import { keepBeside, type DecodedParts, decodeParts } from "./decode-parts.ts";
 import { decodeServiceTier, decodeUsage, searchesOf, withSearches } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
@@ -122,8 +122,7 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
     stream.renamed,
   );
   if (parts.content !== undefined) known.text.append(parts.content);
-  const grounding = candidate["groundingMetadata"];
-  if (isObject(grounding)) addExtra(parts, { grounding_metadata: grounding });
+  keepBeside(parts, candidate);
   const annotations = citationsOf(candidate, known.text, null);
   const delta = deltaOf(parts, firstCall, audioId(stream.identity.id, index), annotations);
   const logprobs = decodeLogprobs(candidate["logprobsResult"]);

@@ -57,6 +57,8 @@ const KNOWN: KnownFigures = {
   toolUsePromptTokensDetails: BY_MODALITY,
   serviceTier: "figure",
   trafficType: "figure",
+  // that of the request before its continuations: https://github.com/googleapis/js-genai
+  initialPromptTokenCount: "figure",
 };
 
 function figure(name: string, tokens: number): JsonObject {

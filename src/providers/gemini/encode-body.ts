@@ -11,7 +11,10 @@ import { encodeGenerationConfig, encodeServiceTier } from "./encode-params.ts";
 import { encodeTools, wireName } from "./encode-tools.ts";
 import type { GeminiPlatform } from "./platform.ts";
 
-/** Members of generationConfig that have no counterpart among the common parameters. */
+/**
+ * Members of generationConfig that have no counterpart among the common parameters. Those of Vertex AI are in
+ * https://github.com/googleapis/js-genai (interface GenerationConfig).
+ */
 const GENERATION_MEMBERS: ReadonlySet<string> = new Set([
   "topK",
   "thinkingConfig",
@@ -20,6 +23,9 @@ const GENERATION_MEMBERS: ReadonlySet<string> = new Set([
   "imageConfig",
   "enableEnhancedCivicAnswers",
   "audioTimestamp",
+  "audioTranscriptionConfig",
+  "translationConfig",
+  "enableAffectiveDialog",
   "routingConfig",
   "modelConfig",
 ]);

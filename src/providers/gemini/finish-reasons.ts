@@ -1,11 +1,13 @@
 // Converts Google's finish reasons, names and numbers, to OpenAI's.
-// https://ai.google.dev/api/generate-content#FinishReason
+// https://ai.google.dev/api/generate-content#FinishReason, https://github.com/googleapis/js-genai (enum FinishReason)
 import type { FinishReason } from "../../core/chat.ts";
 
 /** A map, because the reason that a server sends may be a name that every object has. */
 const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
   ["STOP", "stop"],
   ["MAX_TOKENS", "length"],
+  // A later request with the token of the answer goes on.
+  ["CONTINUATION", "length"],
   ["SAFETY", "content_filter"],
   ["RECITATION", "content_filter"],
   ["LANGUAGE", "content_filter"],
@@ -16,6 +18,8 @@ const REASONS: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>
   ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
   ["IMAGE_RECITATION", "content_filter"],
   ["MODEL_ARMOR", "content_filter"],
+  ["ESCALATION", "content_filter"],
+  ["PUP_LIMITED_DISABLED", "content_filter"],
 ]);
 
 /**

@@ -114,6 +114,9 @@ describe("the end", () => {
     ["IMAGE_SAFETY", "content_filter"],
     ["IMAGE_RECITATION", "content_filter"],
     ["MODEL_ARMOR", "content_filter"],
+    ["ESCALATION", "content_filter"],
+    ["PUP_LIMITED_DISABLED", "content_filter"],
+    ["CONTINUATION", "length"],
     ["MALFORMED_FUNCTION_CALL", "stop"],
     ["UNEXPECTED_TOOL_CALL", "stop"],
     ["OTHER", "stop"],
@@ -126,6 +129,10 @@ describe("the end", () => {
       finish_reason: ours,
       native_finish_reason: native,
     });
+  });
+  test("an answer that a later request goes on with carries the token for it", () => {
+    const { message } = choiceOf([{ text: "x" }], { finishReason: "CONTINUATION", continuationToken: "dG9rZW4=" });
+    expect(message["extra_content"]).toEqual({ google: { continuation_token: "dG9rZW4=" } });
   });
   test("numbers of the enumeration are read as names", () => {
     expect(choiceOf([], { finishReason: 2 })).toMatchObject({

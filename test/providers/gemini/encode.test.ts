@@ -675,6 +675,10 @@ describe("pass-through", () => {
     expect(
       bodyOf({ temperature: 1, generation_config: { media_resolution: "LOW" }, top_k: 4 }).generationConfig,
     ).toEqual({ temperature: 1, media_resolution: "LOW", topK: 4 });
+    expect(
+      bodyOf({ audio_transcription_config: { a: 1 }, translationConfig: { b: 2 }, enable_affective_dialog: true })
+        .generationConfig,
+    ).toEqual({ audioTranscriptionConfig: { a: 1 }, translationConfig: { b: 2 }, enableAffectiveDialog: true });
     expect(bodyOf({ thinkingConfig: { thinkingBudget: 0 } }).generationConfig).toEqual({
       thinkingConfig: { thinkingBudget: 0 },
     });
