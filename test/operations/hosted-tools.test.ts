@@ -75,7 +75,8 @@ describe("a tool that the vendor runs", () => {
   test("[d12.3] runs where the row prices it, at the row's own address", async () => {
     const status = async (type: string, settings?: Partial<ProviderSettings>) =>
       (await asked(MESSAGES, { body: withTool(type), answer: PLAIN, ...(settings && { settings }) })).status;
-    expect(await status("web_search_20250305")).toBe(200);
+    for (const type of ["web_search_20250305", "web_search_20260318", "web_fetch_20260309", "web_fetch_20260318"])
+      expect([type, await status(type)]).toEqual([type, 200]);
     expect(await status("web_search_20991231")).toBe(400);
     expect(await status("code_execution_20250825")).toBe(400);
     expect(await status("web_search_20250305", { isElsewhere: true, native: ["messages"] })).toBe(400);

@@ -16,12 +16,25 @@ import type { PricedTool } from "../../core/configured/hosted-tool.ts";
 import type { PriceFactor } from "../../core/configured/price.ts";
 import { GATEWAY } from "../../core/params.ts";
 
-/** The prices of tools that the vendor runs. Running code is billed by the hour and has none here. */
+/**
+ * The prices of tools that the vendor runs. Running code is billed by the hour and has none here. The versions of each:
+ * https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference
+ */
 const SOURCE = "https://platform.claude.com/docs/en/about-claude/pricing";
 
 const HOSTED_TOOLS: readonly PricedTool[] = [
-  { kind: "web_search", types: ["web_search_20250305", "web_search_20260209"], nanoUsd: 10_000_000, source: SOURCE },
-  { kind: "web_fetch", types: ["web_fetch_20250910", "web_fetch_20260209"], nanoUsd: 0, source: SOURCE },
+  {
+    kind: "web_search",
+    types: ["web_search_20250305", "web_search_20260209", "web_search_20260318"],
+    nanoUsd: 10_000_000,
+    source: SOURCE,
+  },
+  {
+    kind: "web_fetch",
+    types: ["web_fetch_20250910", "web_fetch_20260209", "web_fetch_20260309", "web_fetch_20260318"],
+    nanoUsd: 0,
+    source: SOURCE,
+  },
 ];
 
 const PRICE_FACTORS: readonly PriceFactor[] = [
