@@ -63,6 +63,13 @@ describe("Mistral's requests", () => {
       random_seed: 7,
       max_tokens: 9,
     });
+    for (const [tier, sent] of [
+      ["default", "standard_only"],
+      ["standard_only", "standard_only"],
+      ["auto", "auto"],
+    ] as const)
+      expect(wireBody(provider("mistral"), { service_tier: tier })["service_tier"]).toBe(sent);
+    expect(refusalOf("mistral", { service_tier: "flex" }).code).toBe("unsupported_value");
     expect(wireBody(provider("mistral"), { tools: TOOLS, safe_prompt: true })).toMatchObject({
       tools: TOOLS,
       safe_prompt: true,

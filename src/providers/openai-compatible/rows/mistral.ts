@@ -2,7 +2,7 @@
 // blocks in requests and answers. https://docs.mistral.ai/api/endpoint/chat and the vendor's client generated from it:
 // https://github.com/mistralai/client-python
 import type { EmbeddingRow } from "../tasks/embedding-row.ts";
-import { native } from "../../../core/capability.ts";
+import { mapped, native } from "../../../core/capability.ts";
 import type { ContentPart, Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
 import type { CallIdForm } from "../../conversation/tool-calls.ts";
@@ -48,6 +48,12 @@ const document = documentAs("sent as a document_url block", (source, path) => {
 const toolsUnlessEmpty: ParameterRewrite = {
   note: "an empty list is not sent",
   write: (tools) => (Array.isArray(tools) && tools.length === 0 ? {} : null),
+};
+
+/** https://docs.mistral.ai/inference/priority-tier */
+const tierWord: ParameterRewrite = {
+  note: "default -> standard_only",
+  write: (tier) => (tier === "default" ? { service_tier: "standard_only" } : null),
 };
 
 /**
@@ -112,13 +118,20 @@ export const mistral: OpenAICompatibleRow = {
     calls: ["index"],
     parts: { file: ["file_id"] },
   },
-  lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, "logit_bias", "user", "video_url"],
+  lacks: [
+    ...without(OPENAI_ONLY, "prediction", "prompt_cache_key", "service_tier"),
+    ...LOGPROBS,
+    "logit_bias",
+    "user",
+    "video_url",
+  ],
   cells: {
     tools: native("an empty list is not sent"),
     reasoning_effort: native("none, high; on models that list it", ["none", "high"]),
+    service_tier: mapped("default -> standard_only", ["auto", "default", "standard_only"]),
   },
   renames: { max_completion_tokens: "max_tokens", seed: "random_seed" },
-  rewrites: { tools: toolsUnlessEmpty },
+  rewrites: { tools: toolsUnlessEmpty, service_tier: tierWord },
   blocks: { file, document },
   models: [
     // Large: "not enabled for this model", https://github.com/dust-tt/dust/pull/27613
