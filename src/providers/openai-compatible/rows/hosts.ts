@@ -154,7 +154,12 @@ const cerebras: OpenAICompatibleRow = {
   keyVariables: ["CEREBRAS_API_KEY"],
   verified: { source: "https://github.com/Cerebras/cerebras-cloud-sdk-python", date: "2026-11-20" },
   conversation: withNames({ tool: ["name"] }),
-  lacks: [...without(OPENAI_ONLY, "prediction", "service_tier"), ...PENALTIES, ...BEYOND_IMAGES, "logit_bias"],
+  lacks: [
+    ...without(OPENAI_ONLY, "prediction", "service_tier", "prompt_cache_key"),
+    ...PENALTIES,
+    ...BEYOND_IMAGES,
+    "logit_bias",
+  ],
   cells: { temperature: { support: "native", range: [0, 1.5] } },
   dialect: { blocks: ["image"] },
   reasoningBack: "reasoning",
