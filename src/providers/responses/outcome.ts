@@ -1,7 +1,7 @@
 // How an answer ended and what it used, in the terms of chat completions:
 // https://platform.openai.com/docs/api-reference/responses/object (status, incomplete_details, usage).
 import type { ChunkChoice, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { MalformedAnswer, StreamError, withCounted } from "../interface/upstream-failure.ts";
 import { isCount, mainTokenCount } from "../../core/record/token-count.ts";
@@ -141,7 +141,7 @@ export function besideChoices(
   response: JsonObject,
   items: readonly JsonObject[],
 ): JsonObject & { readonly usage?: Usage } {
-  const { usage, service_tier: tier, tool_usage: billed } = response;
+  const { usage, service_tier: tier, tool_usage: billed, moderation } = response;
   const tools = hostedTools(items, billed);
   return {
     ...((isObject(usage) || tools.hosted_tools !== undefined) && {
@@ -151,7 +151,18 @@ export function besideChoices(
       },
     }),
     ...(typeof tier === "string" && { service_tier: tier }),
+    ...(isObject(moderation) && { moderation: moderationOf(moderation) }),
   };
+}
+
+/** A chat completion has a list of results where a response has one: https://github.com/openai/openai-node */
+function moderationOf(moderation: JsonObject): JsonObject {
+  const found = Object.entries(moderation).map(([side, one]): readonly [string, Json | undefined] =>
+    isObject(one) && one["type"] === "moderation_result"
+      ? [side, { type: "moderation_results", ...(isSet(one["model"]) && { model: one["model"] }), results: [one] }]
+      : [side, one],
+  );
+  return Object.fromEntries(found);
 }
 
 /** What an answer says of itself, in its first chunk or in the whole. */

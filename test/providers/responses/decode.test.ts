@@ -134,6 +134,15 @@ describe("an answer", () => {
       "input_tokens_details.cache_write_tokens_details.ttl_12h_tokens": 60,
     });
   });
+  test("what the vendor's moderation found is told as in chat completions", () => {
+    const found = { type: "moderation_result", model: "m", flagged: true, categories: { violence: true } };
+    const failed = { type: "error", code: "c", message: "Not now." };
+    const told = responseOf([message("msg_1", "A")], { moderation: { input: found, output: failed } });
+    expect(decodeResponse(JSON.stringify(told), RULES)["moderation"]).toEqual({
+      input: { type: "moderation_results", model: "m", results: [found] },
+      output: failed,
+    });
+  });
   test("raw reasoning is sent back as text, and reasoning that no one can send back has no details", () => {
     expect(plain(ANSWERS["raw reasoning without encryption"]!)).toMatchObject({
       reasoning: "They greet me.",
