@@ -22,6 +22,19 @@ const BY_TYPE: ReadonlyMap<string, FailureClass> = new Map<string, FailureClass>
   } as const),
 );
 
+/**
+ * Codes in the details of an error that state more than its type: limits that no waiting of a call cures, and what is
+ * wrong with the account or its keys. https://github.com/anthropics/anthropic-sdk-typescript (errorCode)
+ */
+const BY_CODE: ReadonlyMap<unknown, FailureClass> = new Map<unknown, FailureClass>([
+  ["contract_spend_limit_reached", "quota"],
+  ["enforced_spend_limit_reached", "quota"],
+  ["organization_on_hold", "permission"],
+  ["claude_code_key_creator_not_member", "permission"],
+  ["cmek_key_disabled", "permission"],
+  ["cmek_key_network_blocked", "permission"],
+]);
+
 /** Messages that state more than the type under which the vendor sends them. */
 const BY_TEXT: readonly TextRule[] = [
   {
@@ -53,7 +66,7 @@ export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   if (first === "not_found" && typeof errorCode === "string" && errorCode.startsWith("thread_"))
     return { class: "reference", message: named.text, param: null, nativeCode: errorCode };
   return {
-    class: refinedClass(first, named.text, BY_TEXT),
+    class: BY_CODE.get(errorCode) ?? refinedClass(first, named.text, BY_TEXT),
     message: named.text,
     param: FIELD.exec(named.text)?.[1] ?? null,
     nativeCode,

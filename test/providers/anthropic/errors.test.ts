@@ -41,6 +41,18 @@ describe("classes", () => {
     });
   });
 
+  test.each([
+    [429, "rate_limit_error", "contract_spend_limit_reached", "quota"],
+    [429, "rate_limit_error", "enforced_spend_limit_reached", "quota"],
+    [429, "rate_limit_error", "ramp_limit_exceeded", "rate_limit"],
+    [400, "invalid_request_error", "organization_on_hold", "permission"],
+    [400, "invalid_request_error", "cmek_key_disabled", "permission"],
+    [400, "invalid_request_error", "image_dimensions_too_large", "invalid_request"],
+  ])("%d %s with the code %s is %s", (status, type, code, expected) => {
+    const body = JSON.stringify({ type: "error", error: { type, message: "No.", details: { error_code: code } } });
+    expect(anthropic.classifyError({ status, body })).toMatchObject({ class: expected, nativeCode: type });
+  });
+
   test("without an error type of the vendor's the status decides", () => {
     const statuses = {
       invalid_request: [400, 409, 413, 422],
