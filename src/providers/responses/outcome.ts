@@ -128,7 +128,10 @@ export function toolUses(items: readonly JsonObject[]): Readonly<Record<string, 
   return counts;
 }
 
-/** Where the vendor tells how many searches it bills, that counts: https://platform.openai.com/docs/api-reference/responses/object */
+/**
+ * Where the vendor tells how many searches it bills, that counts:
+ * https://platform.openai.com/docs/api-reference/responses/object
+ */
 function hostedTools(items: readonly JsonObject[], billed: Json | undefined): Pick<Usage, "hosted_tools"> {
   const { web_search: search } = isObject(billed) ? billed : {};
   const searches = isObject(search) && isCount(search["num_requests"]) ? { web_search: search["num_requests"] } : {};
