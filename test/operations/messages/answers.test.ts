@@ -329,7 +329,7 @@ test("[d12.4] advice is left out and told; what is not advice is refused, or dro
   const advised = await asked(answer, {
     context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
     service_tier: "standard_only",
-    model: "mistral:m",
+    model: "upstage:m",
   });
   expect(advised.response.headers.get("x-gateway-dropped-params")).toBe("service_tier,context_management");
   const speed = await asked(answer, { speed: "fast" });
