@@ -112,7 +112,9 @@ export class ServerLink {
             "failed",
             "no slot of the tool server is to be had: too many calls wait, or the supervisor has gone",
           );
-        const schema = this.#list?.tools.find(({ name }) => name === tool)?.inputSchema ?? null;
+        // the schema may name arguments that are repeated in headers, without which the server refuses the call
+        const tools = this.#list?.tools ?? (await this.tools(endsMs - this.#dependencies.clock.monotonic(), signal));
+        const schema = tools.find(({ name }) => name === tool)?.inputSchema ?? null;
         const answer = await this.#ask(endsMs, signal, (connection, leftMs) =>
           connection.call({ tool, args, schema, trace }, { timeoutMs: leftMs, signal }),
         );

@@ -1,7 +1,12 @@
 // Which tools a client leaves out because of `x-mcp-header` (promise 10.5).
 import { expect, test } from "bun:test";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { z } from "zod";
+import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { hasValidHeaders } from "../../src/mcp/parameter-headers.ts";
+import { closeFaultyTools, openFaultyTools } from "../harness/tools/faulty-tools.ts";
+import { ASKER } from "../harness/tools/tool-server.ts";
 
 const city = (parts: JsonObject = {}): JsonObject => ({ type: "string", "x-mcp-header": "City", ...parts });
 
@@ -37,4 +42,31 @@ test("[d10.5] a tool is left out where one of them breaks a rule", () => {
     { dependentSchemas: { properties: { properties: { city: city() } } } },
   ] as readonly JsonObject[])
     expect([JSON.stringify(schema), hasValidHeaders(schema)]).toEqual([JSON.stringify(schema), false]);
+});
+
+test("[d10.2, d10.5] a call repeats its arguments in headers also over a connection that has listed no tools, such as that of a changed configuration", async () => {
+  const handler = createMcpHandler(
+    () => {
+      const made = new McpServer({ name: "regions", version: "1.0.0" });
+      made.registerTool(
+        "clock",
+        { inputSchema: z.object({ region: z.string().meta({ "x-mcp-header": "Region" }) }) },
+        ({ region }) => ({ content: [{ type: "text", text: `noon in ${region}` }] }),
+      );
+      return made;
+    },
+    { legacy: "reject" },
+  );
+  const regions = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => handler.fetch(request) });
+  const { servers, server } = openFaultyTools();
+  const url = `http://127.0.0.1:${regions.port}/mcp`;
+  try {
+    const asked = { ...server, key: "regions", transport: { ...server.transport, url } } as typeof server;
+    const { parts } = await servers.call(asked, "clock", { region: "eu" }, new Cancellation(), ASKER);
+    expect(parts).toEqual([{ kind: "text", text: "noon in eu" }]);
+  } finally {
+    await closeFaultyTools();
+    await handler.close();
+    await regions.stop(true);
+  }
 });
