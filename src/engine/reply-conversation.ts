@@ -1,8 +1,8 @@
 // Answers a call with generated text: explained, streamed or not, in one round or in several rounds of tools.
 
 // Decides (the answer): Who runs the tools of a server that the caller names by address? By: `leavesServers`. Rule:
-// The vendor, where a target speaks the operation, its form has such tools, and no registered server is named; else the
-// gateway.
+// The vendor, where a target speaks the operation, its form has such tools, no registered server is named, and the token
+// is not restricted to tools; else the gateway.
 import { nonStreaming, replyNonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";
@@ -38,11 +38,17 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
 
 /**
  * Whether the tool servers of the request are left to the vendor: all of them are the caller's own, and a target speaks
- * the operation, whose form has such tools (promise 12.3).
+ * the operation, whose form has such tools (promise 12.3). A vendor does not know to which tools a token is restricted.
  */
-function leavesServers({ request, prepare }: ReadyCall): boolean {
+function leavesServers({ request, principal, prepare }: ReadyCall): boolean {
   const { toolServers } = request.options;
   const { leavesServers: isLeaving } = request.form;
-  if (isLeaving !== true || toolServers.length === 0 || toolServers.some(({ url }) => url === null)) return false;
+  if (
+    isLeaving !== true ||
+    principal.permitsTool !== undefined ||
+    toolServers.length === 0 ||
+    toolServers.some(({ url }) => url === null)
+  )
+    return false;
   return prepare(request, true).stages.some(({ candidates }) => candidates.some((candidate) => candidate.isNative()));
 }

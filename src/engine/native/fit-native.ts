@@ -102,7 +102,7 @@ function refusePrivileged(
   { written, configured }: ChatRequest,
   { privileged }: NativeForm,
   provider: Provider,
-  { permissions, restrictions }: Principal,
+  { permissions, restrictions, permitsTool }: Principal,
 ): void {
   const { label } = provider;
   const added = addedMembers(written!);
@@ -111,12 +111,13 @@ function refusePrivileged(
     [...privileged, ...provider.privileged].find(
       (name) => facts.has(name) || (isSet(added[name]) && configured?.has(name) !== true),
     ) ?? (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
-  if (path === undefined || (permissions.has("byo_endpoint") && restrictions === null)) return;
+  const isRestricted = restrictions !== null || permitsTool !== undefined;
+  if (path === undefined || (permissions.has("byo_endpoint") && !isRestricted)) return;
   throw new GatewayError(
     "permission_required",
     permissions.has("byo_endpoint")
-      ? `${path} can choose further models, addresses or credentials at ${label}, but this access token is restricted to some models or routes.`
-      : `${path} can choose further models, addresses or credentials at ${label} and needs the permission byo_endpoint.`,
+      ? `${path} can choose further models, tools, addresses or credentials at ${label}, but this access token is restricted to some models, routes or tools.`
+      : `${path} can choose further models, tools, addresses or credentials at ${label} and needs the permission byo_endpoint.`,
     { param: path, isWritten: true },
   );
 }

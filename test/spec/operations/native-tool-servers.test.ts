@@ -1,6 +1,7 @@
 // A caller's own tool server in responses: a target that speaks the operation is sent it as it was written, and the
 // gateway asks no such server itself; where no target speaks the operation, the gateway runs its tools.
 import { describe, expect, test } from "bun:test";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { INPUT_TOKENS } from "../../../src/operations/responses/input-tokens.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
@@ -78,6 +79,38 @@ describe("a caller's own tool server", () => {
     const bare = gatewayWith(["mcp"], { permissions: [] });
     expect(await outcome(bare, BODY)).toEqual([403, "permission_required", "tools[0]"]);
     for (const gateway of [forbidden, bare]) expect([gateway.sent.length, gateway.asked()]).toEqual([0, 0]);
+  });
+
+  test("[d3.4, d12.3] is asked by the gateway where the token is restricted to tools, which the vendor would not know", async () => {
+    for (const [restriction, isOffered] of [
+      ["own__look", true],
+      ["other__*", false],
+    ] as const) {
+      const gateway = gatewayWith(["mcp"], { token: { tools: [restriction] } });
+      expect(await outcome(gateway, BODY)).toEqual([200, null, null]);
+      expect([gateway.asked(), gateway.sent[0]!.body.includes("own__look")]).toEqual([1, isOffered]);
+      expect(gateway.sent[0]!.body).not.toContain(OWN.server_url);
+    }
+  });
+
+  test("[d3.4, d12.3] is left to no vendor in the vendor's own form where the token is restricted to tools", async () => {
+    const body = {
+      model: "anthropic:claude-9",
+      max_tokens: 50,
+      messages: [{ role: "user", content: "Why?" }],
+      mcp_servers: [{ type: "url", name: "own", url: OWN.server_url }],
+      tools: [{ type: "mcp_toolset", mcp_server_name: "own" }],
+    };
+    const providers = [
+      providerSettings({ id: "anthropic", credentials: [storedKey("k")], hostedTools: ["mcp_toolset"] }),
+    ];
+    const statusOf = async (tools: readonly string[]): Promise<readonly unknown[]> => {
+      const gateway = gatewayWith(null, { providers, token: { tools } });
+      const answer = await gateway.call(MESSAGES, body);
+      return [answer.headers.get("x-gateway-error-code"), gateway.sent.length];
+    };
+    expect((await statusOf([]))[1]).toBe(1);
+    expect(await statusOf(["other__*"])).toEqual(["permission_required", 0]);
   });
 
   test("[d12.3] is asked by the gateway where no target speaks the operation", async () => {
