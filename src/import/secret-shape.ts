@@ -3,8 +3,8 @@
 // is cut.
 import { formatKey, formatPath, type Path } from "../config/problem.ts";
 
-/** How usual keys begin. */
-const KEY = /(?:^|[^A-Za-z])(?:sk|pk|rk|ghp|gsk|xai|hf|AKIA|AIza)[-_]?[A-Za-z0-9_-]{12,}/;
+/** How usual keys begin. Names of models begin so too, such as `xai-grok-4-fast`, but soon have a dash. */
+const KEY = /(?:^|[^A-Za-z])(?:(?:[spr]k[-_]|AIza)[A-Za-z0-9_-]{12,}|(?:ghp_|gsk_|hf_|xai-|AKIA)[A-Za-z0-9]{12,})/;
 /** Unlike these, the names of settings have no digits: `key_generation_settings`. */
 const NAMED_KEY = /(?:^|[^A-Za-z])key(?=[A-Za-z_-]*\d)[-_]?[A-Za-z0-9_-]{12,}/;
 /** Letters and digits without a break, such as a hash or a token. */

@@ -84,7 +84,8 @@ export function readDeployment(
 function problemOf(named: NamedModel | null, asked: string, model: string, { families }: ImportContext): string | null {
   if (named === null) return whyUnknown(asked);
   if (!families.has(named.name.family)) return `Dragoman has no provider ${named.name.family}`;
-  if (MODEL_ID.test(model) && !looksLikeKey(model)) return null;
+  if (looksLikeKey(model)) return "it looks like a key, which cannot be the name of a model";
+  if (MODEL_ID.test(model)) return null;
   return "this cannot be the name of a model here: expected printable characters without spaces, `..`, `?` and `#`";
 }
 
