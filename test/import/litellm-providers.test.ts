@@ -54,3 +54,46 @@ describe("names", () => {
     expect(lineAt(result, "model_list[0].litellm_params.model").outcome).toBe("without");
   });
 });
+
+describe("addresses", () => {
+  const entryOf = (params: object): unknown => Object.entries(section(deployment(params), "providers"))[0];
+  test.each([
+    ["anthropic/m", "https://proxy.example.com/x/v1/messages", "https://proxy.example.com/x"],
+    ["cohere/m", "https://proxy.example.com/v2/chat", "https://proxy.example.com"],
+  ])("[d15.2] of an operation of %s are those of its server", (model, address, base) => {
+    const result = deployment({ model, api_base: address });
+    expect(section(result, "providers")[model.slice(0, -2)]).toMatchObject({ base_url: base });
+    expect(lineAt(result, "model_list[0].litellm_params.api_base").outcome).toBe("changed");
+  });
+  test("[d15.2] of Google's publishers name the project and the location, and are Vertex's for Gemini too", () => {
+    const own = "https://aiplatform.eu.rep.googleapis.com/v1/projects/acme/locations/eu/publishers/anthropic/models/m";
+    expect(entryOf({ model: "vertex_ai/m", vertex_location: "us", api_base: own })).toEqual([
+      "vertex_ai",
+      { type: "vertex", google: "default", project: "acme", location: "eu", api_version: "v1", models: ["m"] },
+    ]);
+    expect(
+      entryOf({
+        model: "gemini/m",
+        api_base: "https://proxy.example.com/p/v1/publishers/google",
+        api_key: "os.environ/K",
+      }),
+    ).toEqual([
+      "gemini-vertex",
+      {
+        type: "vertex",
+        base_url: "https://proxy.example.com/p",
+        api_key: "${K:-unset}",
+        api_version: "v1",
+        models: ["m"],
+      },
+    ]);
+  });
+  test("[d15.2] with a path that means more here are said to be changed", () => {
+    const line = (model: string, address: string) =>
+      lineAt(deployment({ model, api_base: address }), "model_list[0].litellm_params.api_base").outcome;
+    expect(line("vertex_ai/m", "https://proxy.example.com/vertex")).toBe("changed");
+    expect(line("vertex_ai/m", "https://proxy.example.com/v1/")).toBe("taken");
+    expect(line("gemini/m", "https://proxy.example.com")).toBe("changed");
+    expect(line("gemini/m", "https://proxy.example.com/v1beta")).toBe("taken");
+  });
+});

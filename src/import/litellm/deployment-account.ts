@@ -8,6 +8,7 @@ import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
 import type { NamedModel } from "./provider-names.ts";
+import { meantAddress, OF_THE_PATH } from "./whole-address.ts";
 
 /** The settings of a deployment by name: its own, and those of the credential that it names. */
 export type Settings = ReadonlyMap<string, ForeignNode>;
@@ -56,16 +57,19 @@ export function deploymentAccount(
   const address = settings.get("api_base") ?? settings.get("base_url");
   // at an address of its own, what speaks OpenAI's API is any server with that API
   const isElsewhere = address !== undefined && !isOpenAiAddress(textOf(address) ?? "");
-  const familyId = named.name.family === "openai" && isElsewhere ? "custom" : named.name.family;
+  const spoken = named.name.family === "openai" && isElsewhere ? "custom" : named.name.family;
+  const { family: familyId, found, settings: inAddress } = meantAddress(spoken, named.model, address, texts);
   const family = families.get(familyId)!;
-  const found = address === undefined ? null : texts.address(address);
   const parts: readonly Part[] = [
     ...addressParts(family, named.name.address, address, found),
     ...credentialParts(named, family, settings, texts),
-    ...ownSettings(family, settings, texts),
+    ...ownSettings(family, settings, texts).filter(({ key }) => !Object.hasOwn(inAddress, key)),
+    ...Object.entries(inAddress).map(([key, value]): Part => ({ key, value, node: address!, how: OF_THE_PATH })),
   ];
   const id = draft.account({ family: familyId, wantedId: wantedId(named, familyId, found), entry: entryOf(parts) });
   for (const { node, key, how } of parts) if (node !== null) claims.moved(node, `providers.${id}.${key}`, how);
+  for (const { node } of ownSettings(family, settings, texts))
+    if (node !== null) claims.without(node, "the address names another, which counts");
   return id;
 }
 
