@@ -80,6 +80,20 @@ describe("[d16.1] [d15.2] a routing rule of Bifrost", () => {
     expect(result.missingTargets).toEqual([]);
   });
 
+  test("has no fallback of a text without a provider, which Bifrost passes over", () => {
+    const result = made([
+      rule('model == "gpt-4o"', [to("openai", "gpt-4o")], { fallbacks: ["anthropic", "/c", "groq/"] }),
+    ]);
+    expect(section(result, "routes")["openai-gpt-4o"]).toEqual({
+      aliases: ["openai/gpt-4o"],
+      targets: ["openai:gpt-4o"],
+      fallbacks: ["groq:gpt-4o"],
+    });
+    for (const index of [0, 1])
+      expect(lineAt(result, `${AT}[0].fallbacks[${index}]`).note).toContain("Bifrost passes over it");
+    expect(result.missingTargets).toEqual([]);
+  });
+
   test("on a model makes a route of its name alone, whichever of the providers it is asked of", () => {
     const result = made([rule('model == "gpt-4" && provider == "groq"', [to("openai", "gpt-4o")])]);
     expect(section(result, "routes")).toEqual({

@@ -106,13 +106,23 @@ function weightOf({ members }: ForeignNode): number {
   return numberOf(members.get("weight")) ?? 1;
 }
 
-/** `"provider/model"`, `"provider/"`, or a mapping. */
+/**
+ * `"provider/model"`, `"provider/"`, or a mapping. Bifrost passes over a text without a provider:
+ * https://github.com/maximhq/bifrost/blob/main/plugins/governance/main.go
+ */
 function fallbackOf(node: ForeignNode, fleet: Fleet, context: ImportContext): readonly RuleTarget[] {
   const text = textOf(node);
   const at = text?.indexOf("/") ?? -1;
+  if (text !== null && at <= 0) {
+    context.claims.without(
+      node,
+      "Bifrost passes over it, because it names no provider; write <provider>/<model>, or <provider>/ for the model of the call, and import again",
+    );
+    return [];
+  }
   const target: RuleTarget = {
     ...targetOf(node, 1),
-    ...(text !== null && { provider: text.slice(0, Math.max(at, 0)) || null, model: text.slice(at + 1) || null }),
+    ...(text !== null && { provider: text.slice(0, at), model: text.slice(at + 1) || null }),
   };
   return isServed(target, fleet, context) ? [target] : [];
 }
