@@ -1,5 +1,5 @@
 // What entries for MCP servers of other gateways have in common: each is an address, or a program with its arguments.
-import { isPlainAddress } from "../providers/credentials/credential-settings.ts";
+import { httpAddress } from "../config/http-address.ts";
 import { nameOf } from "./draft.ts";
 import { placed } from "./environment-texts.ts";
 import { textOf, wordOf } from "./figures.ts";
@@ -26,7 +26,7 @@ export interface ServerEntry {
 /** Begins the entry of a server; `null` for one that has neither, about which the report then says so. */
 export function beginServer(
   { name, node, url, command, args }: ForeignServer,
-  { claims, draft, texts }: ImportContext,
+  { claims, draft, secrets, texts }: ImportContext,
 ): ServerEntry | null {
   const id = draft.freeName("tool_servers", nameOf(name));
   const at = `tool_servers.${id}`;
@@ -39,11 +39,19 @@ export function beginServer(
     claims.taken(args, `${at}.args`);
     return { id, at, entry, isProgram: true };
   }
-  if (url === undefined || (texts.variableOf(url) === null && !isPlainAddress(textOf(url) ?? ""))) {
-    claims.without(node, "expected the address of a server, or the command of a program");
+  const text = textOf(url) ?? "";
+  if (url === undefined || (texts.variableOf(url) === null && !httpAddress.safeParse(text).success)) {
+    claims.without(node, "expected the address of a server without user name, or the command of a program");
     return null;
   }
-  entry["url"] = placed(texts.address(url), url, `${at}.url`, claims)!;
+  if (text.includes("?")) {
+    entry["url"] = secrets.keep(`${id}_url`, text);
+    claims.changed(
+      url,
+      `${at}.url`,
+      "the address has a query, which can hold a secret, and stands in a file of its own",
+    );
+  } else entry["url"] = placed(texts.address(url), url, `${at}.url`, claims)!;
   return { id, at, entry, isProgram: false };
 }
 

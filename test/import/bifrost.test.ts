@@ -1,7 +1,7 @@
 // What becomes of Bifrost's configuration file.
 import { describe, expect, test } from "bun:test";
 import { ConfigurationError } from "../../src/config/problem.ts";
-import { imported, lineAt, section } from "./imported.ts";
+import { FOLDER, imported, lineAt, section } from "./imported.ts";
 
 const made = (value: unknown) => imported("bifrost", JSON.stringify(value));
 const key = (name: string, value: string, weight = 1, models: readonly string[] = ["*"]) => ({
@@ -237,6 +237,15 @@ test("a tool server has the tools that Bifrost would run, which are none where i
     unsaid: { allowed_tools: [] },
   });
   expect(lineAt(result, "mcp.client_configs[2].tools_to_execute").outcome).toBe("taken");
+});
+
+test("[d15.2] the address of a server of tools keeps its query, in a file of its own", () => {
+  const address = "https://tools.example.com/mcp?tools=search";
+  const client = { name: "t", connection_type: "http", connection_string: address, tools_to_execute: ["*"] };
+  const result = made({ providers: {}, mcp: { client_configs: [client] } });
+  expect(section(result, "tool_servers")["t"]).toMatchObject({ url: `\${file:${FOLDER}/secrets/t_url}` });
+  expect(result.secrets).toEqual([{ name: "secrets/t_url", text: address }]);
+  expect(lineAt(result, "mcp.client_configs[0].connection_string").outcome).toBe("changed");
 });
 
 test("budgets and rate limits are said to be limits, and not people", () => {
