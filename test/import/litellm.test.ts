@@ -87,6 +87,27 @@ model_list:
       { metric: "requests", window: "minute", limit: 30, scope: { route: "m", model: "anthropic:b" } },
     ]);
   });
+  test("[d15.2] rpm and tpm beside litellm_params are limits where LiteLLM reads them there, and come first", () => {
+    const list = "model_list: [{model_name: m, litellm_params: {model: openai/a, rpm: 5}, rpm: 500, tpm: 9}]\n";
+    const check = "router_settings: {optional_pre_call_checks: [enforce_model_rate_limits]}\n";
+    const kept = made(`${list}${check}`);
+    const scope = { route: "m", model: "openai:a" };
+    expect(Object.values(section(kept, "limits"))).toEqual([
+      { metric: "requests", window: "minute", limit: 500, scope },
+      { metric: "tokens", window: "minute", limit: 9, scope },
+    ]);
+    expect(lineAt(kept, "model_list[0].rpm").outcome).toBe("taken");
+    expect(lineAt(kept, "model_list[0].litellm_params.rpm").note).toContain("takes precedence");
+    expect(lineAt(kept, "router_settings.optional_pre_call_checks[0]")).toMatchObject({
+      outcome: "taken",
+      to: "limits",
+    });
+    const other = made(`${list}router_settings: {enable_pre_call_checks: true}\n`);
+    expect(Object.values(section(other, "limits"))).toMatchObject([{ limit: 5 }]);
+    expect(lineAt(other, "model_list[0].rpm").outcome).toBe("without");
+    const none = made(`${ONE}${check}`);
+    expect(lineAt(none, "router_settings.optional_pre_call_checks[0]").outcome).toBe("without");
+  });
   test("a name that no route can have is changed, and the report says to what", () => {
     const result = made(`
 model_list:

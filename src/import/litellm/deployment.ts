@@ -26,6 +26,8 @@ export interface Deployment {
   readonly params: Readonly<Record<string, Value>>;
   readonly drop: readonly string[];
   readonly settings: Settings;
+  /** Its `rpm` and `tpm`, from wherever LiteLLM reads them. */
+  readonly rates: Settings;
   readonly maxConcurrency: number | null;
   readonly retries: number | null;
   readonly timeoutMs: number | null;
@@ -63,8 +65,6 @@ export function readDeployment(
   claims.moved(modelNode, `${providerId}:${model}`, how);
   importModelFacts(node, { providerId, model }, context);
   withoutMembers(own, OF_DEPLOYMENTS, claims);
-  for (const key of BESIDE)
-    claims.without(node.members.get(key), `it is read from litellm_params only; move ${key} there and import again`);
   const routes: string[] = [];
   const at: PlaceOf = (setting) => () =>
     routes.map((route) => `${setting} of ${providerId}:${model} in routes.${route}`);
@@ -76,6 +76,7 @@ export function readDeployment(
     providerId,
     model,
     settings,
+    rates: ratesOf(node, settings, context),
     routes,
     ...readTarget(own, at, context),
   };
@@ -124,8 +125,24 @@ const OF_DEPLOYMENTS: Reasons = {
   input_cost_per_second: "prices are those of tokens, requests and search units",
   output_cost_per_second: "prices are those of tokens, requests and search units",
 };
-/** What stands beside `litellm_params`, where LiteLLM looks only for usage-based routing. */
-const BESIDE = ["rpm", "tpm"] as const;
+
+/** Those beside `litellm_params` come first where LiteLLM looks there at all. */
+function ratesOf({ members }: ForeignNode, settings: Settings, { claims, foreign }: ImportContext): Settings {
+  const isBeside = readsRatesBeside(foreign.root.members.get("router_settings"));
+  return new Map(
+    ["rpm", "tpm"].flatMap((key): readonly [string, ForeignNode][] => {
+      const [beside, own] = [members.get(key), settings.get(key)];
+      if (!isBeside)
+        claims.without(
+          beside,
+          "LiteLLM does not read it here with these router_settings; if it has to be kept, set a limit under limits",
+        );
+      else if (beside !== undefined) claims.without(own, "the one beside litellm_params takes precedence there");
+      const rate = isBeside ? (beside ?? own) : own;
+      return rate === undefined ? [] : [[key, rate]];
+    }),
+  );
+}
 
 type OfTarget = Pick<Deployment, "params" | "drop" | "maxConcurrency" | "retries" | "timeoutMs" | "streamTimeoutMs">;
 
@@ -183,11 +200,11 @@ export const RATE_CHECK = "enforce_model_rate_limits";
 
 /** Whether deployments over their own rate are passed over, or the rate only says how calls are divided. */
 export function enforcesRates(router: ForeignNode | undefined): boolean {
+  return readsRatesBeside(router) || isOn(router?.members.get("enable_pre_call_checks"));
+}
+
+function readsRatesBeside(router: ForeignNode | undefined): boolean {
   const strategy = textOf(router?.members.get("routing_strategy")) ?? "";
   const checks = router?.members.get("optional_pre_call_checks")?.items.map(textOf) ?? [];
-  return (
-    strategy.startsWith("usage-based-routing") ||
-    isOn(router?.members.get("enable_pre_call_checks")) ||
-    checks.includes(RATE_CHECK)
-  );
+  return strategy.startsWith("usage-based-routing") || checks.includes(RATE_CHECK);
 }

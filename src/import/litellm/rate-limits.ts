@@ -19,7 +19,7 @@ export function importRateLimits(
   const key = shareKeyOf(group);
   for (const deployment of group.deployments)
     for (const [setting, metric] of Object.entries(METRICS)) {
-      const node = deployment.settings.get(setting);
+      const node = deployment.rates.get(setting);
       const limit = wholeOf(node, 0, MOST);
       if (limit === null) continue;
       const target = targetOf(deployment);

@@ -41,14 +41,14 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   importReliability(settings, context);
   const fallbacks = importFallbacks(groups, deployments.filter(isWildcard), settings, context);
   const isEnforced = enforcesRates(router);
-  const checks = router?.members.get("optional_pre_call_checks")?.items ?? [];
-  for (const node of [
-    router?.members.get("enable_pre_call_checks"),
-    ...checks.filter((item) => textOf(item) === RATE_CHECK),
-  ])
-    if (isEnforced && haveAny(groups, ["rpm", "tpm", ...REGIONS]))
-      claims.changed(node, "limits", "targets over their rate are passed over, and none by its region");
-    else if (isEnforced) claims.taken(node, TOO_LONG);
+  const haveRates = groups.some(({ deployments: members }) => members.some(({ rates }) => rates.size > 0));
+  const checks = router?.members.get("enable_pre_call_checks");
+  if (isEnforced && (haveRates || haveAny(groups, REGIONS)))
+    claims.changed(checks, "limits", "targets over their rate are passed over, and none by its region");
+  else if (isEnforced) claims.taken(checks, TOO_LONG);
+  for (const node of router?.members.get("optional_pre_call_checks")?.items ?? [])
+    if (textOf(node) === RATE_CHECK && haveRates) claims.taken(node, "limits");
+    else if (textOf(node) === RATE_CHECK) claims.without(node, "no deployment has rpm or tpm");
   /** Those that conditions read. */
   const headers = new Set<string>();
   for (const group of groups) {
