@@ -89,7 +89,7 @@ const WORDS: Readonly<Record<Outcome, string>> = { taken: "taken", changed: "cha
 
 function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFlags): void {
   const { report, secrets } = imported;
-  printReportLines(report);
+  printAlike(report);
   const { taken, changed, without } = countOf(report);
   printLine("");
   printLine(
@@ -107,6 +107,28 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
     out === undefined
       ? "Nothing was written; --out <folder> writes the configuration."
       : `${resolve(out, CONFIGURATION_FILE)} is written; try it with dragoman check and dragoman simulate.`,
+  );
+}
+
+/**
+ * One row for each setting of the members of a list, such as the models of a file, of which the same is to be said.
+ * A list of hundreds of models would hide everything else.
+ */
+function printAlike(report: readonly ReportLine[]): void {
+  const groups = Map.groupBy(report, ({ path, outcome, note }) =>
+    JSON.stringify([path.replaceAll(/\[\d+\]/g, "[]"), outcome, note]),
+  );
+  printReportLines(
+    Array.from(groups.values(), ([first, ...others]): ReportLine => {
+      const { path, to } = first!;
+      if (others.length === 0) return first!;
+      const isApart = others.some((other) => other.to !== to);
+      return {
+        ...first!,
+        path: `${path} and ${others.length} like it`,
+        to: isApart ? `${to} and others` : to,
+      };
+    }),
   );
 }
 

@@ -41,7 +41,7 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   importReliability(settings, context);
   const fallbacks = importFallbacks(groups, deployments.filter(isWildcard), settings, context);
   const isEnforced = enforcesRates(router);
-  const haveRates = groups.some(({ deployments: members }) => members.some(({ rates }) => rates.size > 0));
+  const haveRates = groups.some((group) => group.deployments.some(({ rates }) => rates.size > 0));
   const checks = router?.members.get("enable_pre_call_checks");
   if (isEnforced && (haveRates || haveAny(groups, REGIONS)))
     claims.changed(checks, "limits", "targets over their rate are passed over, and none by its region");
