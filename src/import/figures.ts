@@ -14,10 +14,15 @@ const SECONDS: Readonly<Record<string, number>> = {
   Y: 31_536_000,
 };
 
-/** Seconds of `30s`, `10m`, `24h`, `7d`, `1mo` and the like, or of a number of seconds; `null` for anything else. */
+/** Words that LiteLLM takes for a time: https://docs.litellm.ai/docs/proxy/users */
+const WORDS: Readonly<Record<string, string>> = { hourly: "1h", daily: "1d", weekly: "7d", monthly: "30d" };
+
+/** Seconds of `30s`, `10m`, `24h`, `7d`, `1mo`, `daily` and the like, or of a number of seconds; `null` for anything else. */
 export function secondsOf(value: string | number | boolean | null): number | null {
   if (typeof value === "number") return value >= 0 ? value : null;
-  const [, count, unit] = /^\s*(\d+(?:\.\d+)?)\s*(ms|mo|s|m|h|d|w|M|y|Y)?\s*$/.exec(String(value ?? "")) ?? [];
+  const text = String(value ?? "");
+  const [, count, unit] =
+    /^\s*(\d+(?:\.\d+)?)\s*(ms|mo|s|m|h|d|w|M|y|Y)?\s*$/.exec(WORDS[text.trim().toLowerCase()] ?? text) ?? [];
   return count === undefined ? null : Number(count) * (SECONDS[unit ?? "s"] ?? 1);
 }
 

@@ -212,7 +212,21 @@ model_list:
     );
     expect(lines.length).toBeGreaterThanOrEqual(Object.keys(kept).length);
     expect(lines.filter(({ outcome }) => outcome !== "without")).toEqual([]);
+    expect(lines.filter(({ note }) => note?.includes("does not know"))).toEqual([]);
     expect(JSON.stringify(result)).not.toContain("sk-lf-0123456789abcdef");
+  });
+  test("[d15.2] headers, an organization and a token of Entra have no counterpart, and the report says what to do", () => {
+    const params = {
+      model: "azure/a",
+      extra_headers: { "x-team": "a" },
+      organization: "org",
+      azure_ad_token: "os.environ/T",
+    };
+    const result = made(JSON.stringify({ model_list: [{ model_name: "m", litellm_params: params }] }));
+    const note = (name: string) => lineAt(result, `model_list[0].litellm_params.${name}`).note;
+    expect(note("extra_headers.x-team")).toContain("callers can send those");
+    expect(note("organization")).toContain("take a key of it");
+    expect(note("azure_ad_token")).toContain("tenant_id");
   });
   test("[d15.2] of a parameter that stands under extra_body too, only what LiteLLM sends is said to be taken", () => {
     const result = made(`
@@ -347,6 +361,16 @@ litellm_settings: {context_window_fallbacks: [{a: [b]}]}
       note: expect.stringContaining("nothing of it is in the configuration"),
     });
   });
+  test("[d15.2] of models that only a wildcard serves have no counterpart, and the report says why", () => {
+    const result = made(`
+model_list:
+  - {model_name: "groq/*", litellm_params: {model: "groq/*"}}
+  - {model_name: backup, litellm_params: {model: openai/b}}
+router_settings: {default_fallbacks: [backup], fallbacks: [{groq/llama: [backup]}]}
+`);
+    for (const path of ["default_fallbacks[0]", "fallbacks[0].groq/llama[0]"])
+      expect(lineAt(result, `router_settings.${path}`).note).toContain("models of a wildcard");
+  });
   test("to names that are not there have no counterpart", () => {
     const result = made(`model_list:\n${models}\nrouter_settings: {fallbacks: [{a: [nobody]}]}\n`);
     expect(lineAt(result, "router_settings.fallbacks[0].a[0]").outcome).toBe("without");
@@ -389,6 +413,10 @@ describe("settings", () => {
     expect(section(result, "budgets")).toEqual({
       "all-calls": { usd: "12.5", window: "month", unpriced: "allow", scope: {} },
     });
+  });
+  test("[d15.2] a budget's period may be a word", () => {
+    const result = made(`${ONE}litellm_settings: {max_budget: 5, budget_duration: monthly}\n`);
+    expect(section(result, "budgets")).toMatchObject({ "all-calls": { usd: "5", window: "month" } });
   });
   test("[d15.2] budget_duration is said with its amount, without it, and when it is no time", () => {
     const alone = made(`${ONE}litellm_settings: {budget_duration: 30d}\n`);

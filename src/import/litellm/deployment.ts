@@ -107,6 +107,8 @@ const BY_REGION =
 const BY_ROLE =
   "a role is assumed by a profile of AWS's shared files (aws_profile_name), or by the chain of aws: default: docs/credentials.md";
 const SANDBOXED = "the provider sandbox answers by itself: docs/sandbox.md";
+const NO_HEADERS =
+  "a target sends no headers of its own; callers can send those without a credential in extra_headers, if their token may: docs/api.md";
 const OF_DEPLOYMENTS: Reasons = {
   region_name: BY_REGION,
   allowed_model_region: BY_REGION,
@@ -122,6 +124,11 @@ const OF_DEPLOYMENTS: Reasons = {
   otpm: "limits of tokens count those of prompt and answer together: docs/limits.md",
   rpm_limit: "LiteLLM does not read it; write rpm and import again",
   tpm_limit: "LiteLLM does not read it; write tpm and import again",
+  azure_ad_token:
+    "a token that somebody renews cannot stand in a file; write tenant_id, client_id and client_secret and import again, or an entra entry: docs/credentials.md",
+  extra_headers: NO_HEADERS,
+  headers: NO_HEADERS,
+  organization: "no header names the organization: take a key of it, or of one of its projects",
   input_cost_per_second: "prices are those of tokens, requests and search units",
   output_cost_per_second: "prices are those of tokens, requests and search units",
 };

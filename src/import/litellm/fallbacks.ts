@@ -42,6 +42,11 @@ export function importFallbacks(
   const defaults = (lists.get("default_fallbacks")?.items ?? []).map((node) => wishOf(node, names));
   const general = withDefaults(wishes("fallbacks"), defaults, groups);
   const fallbacks = withoutLoops(general, "fallbacks", groups, context);
+  if (wildcards.length > 0) context.claims.without(lists.get("default_fallbacks"), OF_WILDCARDS);
+  context.claims.without(
+    lists.get("default_fallbacks"),
+    "every model that was taken over has fallbacks of its own, or is this one",
+  );
   const refused = withoutLoops(wishes("content_policy_fallbacks"), "content_policy_fallbacks", groups, context);
   const tooLong = wishes("context_window_fallbacks");
   return new Map(
@@ -63,13 +68,18 @@ function listed(
   return entries === undefined || entries.length === 0 ? {} : { [key]: entries };
 }
 
+const NOBODY = "no model in model_list has the name for which these fallbacks are";
+const OF_WILDCARDS =
+  "fallbacks belong to routes, and models of a wildcard are called without one; give each that needs them an entry of its own in model_list and import again";
+
 /** `[{name: [other, ...]}, ...]`, or the same as one mapping. */
 function wishesOf(list: ForeignNode | undefined, names: Names, { claims }: ImportContext): Wishes {
   const wishes = new Map<string, Wish[]>();
   for (const mapping of list === undefined ? [] : list.kind === "mapping" ? [list] : list.items)
     for (const [from, others] of mapping.members) {
       if (from !== ANY && !names.byName.has(from)) {
-        claims.without(others, "no model in model_list has the name for which these fallbacks are");
+        const isServed = names.wildcards.some((each) => servedBy(each, from) !== null);
+        claims.without(others, isServed ? OF_WILDCARDS : NOBODY);
         continue;
       }
       const found = itemsOf(others).map((node) => wishOf(node, names));

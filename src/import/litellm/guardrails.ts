@@ -8,6 +8,7 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
 import type { Place } from "../report.ts";
 import { shownKey } from "../secret-shape.ts";
+import { STAYS_MASKED } from "./without-counterpart.ts";
 import { literally } from "../usable-condition.ts";
 import { type Asked, guardService, presidioService } from "./external-guards.ts";
 
@@ -80,6 +81,7 @@ function importGuardrail(item: ForeignNode, context: ImportContext): void {
   const isDuring = textOf(params.get("mode")) === "during_call";
   claims.moved(params.get("mode"), at, isDuring ? "the text is searched before it is sent" : null);
   claims.moved(params.get("default_on"), at, isAlways ? null : ONLY_REPORTS);
+  claims.without(params.get("output_parse_pii"), STAYS_MASKED);
 }
 
 /** Says what Dragoman finds itself, and for what a service is asked beside that. */

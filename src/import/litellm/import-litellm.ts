@@ -7,6 +7,7 @@ import type { Settings } from "./deployment-account.ts";
 import { CREDENTIAL, readDeployment } from "./deployment.ts";
 import { importGuardrails } from "./guardrails.ts";
 import { importIntegrations } from "./integrations.ts";
+import { isKeptByLiteLlm } from "./kept-parameters.ts";
 import { importRoutes } from "./routes.ts";
 import { importSettings } from "./settings.ts";
 import { importToolServers } from "./tool-servers.ts";
@@ -18,6 +19,8 @@ const SECTIONS = ["model_list", "litellm_settings", "router_settings", "general_
 const TEMPLATE = /^\$\{[A-Za-z_][A-Za-z0-9_]*(?::?-[^}]*)?\}$/;
 const NOT_EXPANDED =
   "LiteLLM does not fill in such a text, and neither does the import: write os.environ/<name> for a variable and import again";
+
+const KEPT = "LiteLLM acts on it itself and sends it to no provider; there is nothing of this kind here";
 
 export const litellm: GatewayImport = {
   // PyYAML reads its files
@@ -46,6 +49,8 @@ export const litellm: GatewayImport = {
       const using = deployments.filter(({ settings }) => textOf(settings.get(CREDENTIAL)) === textOf(name));
       claims.taken(name, () => using.map(({ providerId }) => `providers.${providerId}`));
     }
+    for (const { settings } of deployments)
+      for (const [name, node] of settings) if (isKeptByLiteLlm(name)) claims.without(node, KEPT);
     claims.without(
       members.get("environment_variables"),
       "nothing that was taken over refers to it; variables are set in the environment of the gateway",

@@ -124,6 +124,8 @@ function withAliases(
   const added = [...(aliases?.members ?? [])].flatMap(([name, node]): readonly Group[] => {
     const target = node.kind === "mapping" ? node.members.get("model") : node.kind === "list" ? node.items[0] : node;
     const group = byName.get(textOf(target) ?? "");
+    for (const further of node.items.slice(1)) claims.without(further, "an alias stands for one model");
+    claims.without(node.members.get("hidden"), "the alias is a route, and routes are listed");
     if (group === undefined) {
       claims.without(node, "no model that was taken over has this name");
       return [];

@@ -15,6 +15,8 @@ const OF_RECORDS = "each call has a record, from which budgets and usage are cou
 const OF_LABELS = "which metrics there are, and their labels, is not configured: docs/metrics.md";
 const OF_TELEMETRY = "Dragoman reports nothing to its makers";
 
+/** Of guardrails too. */
+export const STAYS_MASKED = "what was masked stays masked in the answer";
 const OF_WINDOWS = "periods of budgets are those of the calendar: docs/limits.md";
 
 /** What LiteLLM reads under `litellm_settings`, and which is often written under `general_settings`. */
@@ -31,7 +33,9 @@ const OF_THE_OTHER_SECTION = [
   "request_timeout",
   "num_retries",
   "fallbacks",
+  "allowed_fails",
 ] as const;
+const IN_THE_ROUTER = "LiteLLM reads it under router_settings; if it has to count, move it there and import again";
 const ELSEWHERE = "LiteLLM reads it under litellm_settings; if it has to count, move it there and import again";
 
 const LITELLM: Reasons = {
@@ -64,6 +68,9 @@ const LITELLM: Reasons = {
   prometheus_initialize_budget_metrics: OF_LABELS,
   include_cost_in_streaming_usage: "the cost of a call is in its record and in usage reports: docs/api.md",
   reasoning_auto_summary: "a target can set reasoning parameters in its params",
+  custom_provider_map:
+    "a provider in Python has no counterpart; a server with OpenAI's API can be a provider of the type custom",
+  output_parse_pii: STAYS_MASKED,
   default_params: "LiteLLM does not read it; parameters of a model stand in its litellm_params",
 };
 
@@ -88,6 +95,14 @@ const GENERAL: Reasons = {
   allow_client_side_credentials: "callers send keys of their own in api_key, if their token may",
   allowed_ips: "a token can be confined to addresses (ip)",
   pass_through_endpoints: "requests go to the operations of this gateway only",
+  cooldown_time: IN_THE_ROUTER,
+  stream_timeout: IN_THE_ROUTER,
+  custom_sso: OF_LOGINS,
+  ui_access_mode: OF_PEOPLE,
+  custom_key_generate: OF_TOKENS,
+  enforced_params: "a policy can refuse calls that lack something: docs/policies.md",
+  store_audit_logs: "changes are always recorded: docs/audit.md",
+  otel: "LiteLLM sends to OpenTelemetry by the callback otel; name it under callbacks and import again",
   custom_auth: "who may call is decided by access tokens and by issuers under oidc",
   store_model_in_db: "models that were added in its database are not in this file",
   allow_requests_on_db_unavailable:
@@ -161,7 +176,9 @@ const OF_THE_FILE: Reasons = {
 export function reportPlainly({ foreign, claims }: ImportContext): void {
   const { members } = foreign.root;
   // some settings are read in several sections
-  const others = Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER }).filter(([, why]) => why !== ELSEWHERE);
+  const others = Object.entries({ ...LITELLM, ...GENERAL, ...ROUTER }).filter(
+    ([, why]) => why !== ELSEWHERE && why !== IN_THE_ROUTER,
+  );
   for (const [section, reasons] of [
     ["litellm_settings", LITELLM],
     ["general_settings", GENERAL],
