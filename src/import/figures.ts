@@ -14,7 +14,7 @@ const SECONDS: Readonly<Record<string, number>> = {
   Y: 31_536_000,
 };
 
-/** Words that LiteLLM takes for a time: https://docs.litellm.ai/docs/proxy/users */
+/** Words that LiteLLM takes for a time: https://github.com/BerriAI/litellm/blob/main/litellm/litellm_core_utils/duration_parser.py */
 const WORDS: Readonly<Record<string, string>> = { hourly: "1h", daily: "1d", weekly: "7d", monthly: "30d" };
 
 /** Seconds of `30s`, `10m`, `24h`, `7d`, `1mo`, `daily` and the like, or of a number of seconds; `null` for anything else. */

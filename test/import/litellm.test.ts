@@ -421,7 +421,7 @@ describe("settings", () => {
   test("[d15.2] budget_duration is said with its amount, without it, and when it is no time", () => {
     const alone = made(`${ONE}litellm_settings: {budget_duration: 30d}\n`);
     expect(lineAt(alone, "litellm_settings.budget_duration").note).toContain("no amount");
-    const unreadable = made(`${ONE}litellm_settings: {max_budget: 5, budget_duration: monthly}\n`);
+    const unreadable = made(`${ONE}litellm_settings: {max_budget: 5, budget_duration: fortnightly}\n`);
     expect(section(unreadable, "budgets")).toEqual({});
     for (const key of ["max_budget", "budget_duration"])
       expect(lineAt(unreadable, `litellm_settings.${key}`)).toMatchObject({
