@@ -187,6 +187,28 @@ describe("targets", () => {
     expect(section(result, "routes")["imported"]).toMatchObject({ targets: ["openai:m", "openai-2:m"] });
     expect(lineAt(result, "targets[1].api_key").to).toBe("providers.openai-2.api_key");
   });
+  test.each([
+    ["azure-open-ai-prod", "azure"],
+    ["bedrock-anthropic", "bedrock"],
+    ["vertex-gemini-eu", "vertex"],
+    ["open-ai-prod", "openai"],
+  ])("[d15.2] the slug %s is that of who serves the model", (slug, type) => {
+    const result = made({ provider: `@${slug}`, override_params: { model: "m" } });
+    expect(section(result, "providers")[slug]).toMatchObject({ type });
+  });
+  test("[d15.2] a condition that leads nowhere says so", () => {
+    const query = { "metadata.plan": { $eq: "paid" } };
+    const result = made({
+      strategy: {
+        mode: "conditional",
+        conditions: [condition(query, "known"), condition(query, "nowhere")],
+        default: "nobody",
+      },
+      targets: [{ name: "known", virtual_key: "xx" }],
+    });
+    expect(lineAt(result, "strategy.conditions[0].then").note).toContain("was not taken over");
+    expect(lineAt(result, "strategy.conditions[1].then").note).toBe("no target has this name");
+  });
   test("a slug that says nothing needs --provider", () => {
     const config = { provider: "@xx", override_params: { model: "m" } };
     expect(lineAt(made(config), "provider").outcome).toBe("without");

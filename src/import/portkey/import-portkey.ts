@@ -114,7 +114,8 @@ function importConditions(
     const model = query?.members.size === 1 ? modelAsked(query) : null;
     const when = model === null && byName.has(then) ? conditionOf(query) : null;
     if (when !== null) conditional.push({ when, target: then, node: condition });
-    else if (model === null || !byName.has(then)) {
+    else if (!byName.has(then)) claims.without(condition, "no target has this name");
+    else if (model === null) {
       claims.without(
         query,
         "calls are not told apart by this; clients name the route that they want, such as the one of the target's name",
@@ -152,6 +153,10 @@ function importConditions(
   for (const [target, routes] of made) claims.taken(byName.get(target)!.node.members.get("name"), placed(routes));
   claims.taken(strategy.members.get("mode"), placed([...made.values()].flat()));
   claims.without(standard, "the default names no target");
+  claims.without(
+    strategy.members.get("conditions"),
+    "the target that it leads to, or that of the default, was not taken over",
+  );
 }
 
 /** The targets of each condition are for the calls for which it is the first to hold; the default is for the others. */

@@ -61,11 +61,27 @@ export function familyOfName(name: string): string | null {
   return Object.hasOwn(NAMES, name) ? NAMES[name]! : null;
 }
 
-/** The family whose name stands in a slug such as `openai-prod`, the longest of several; `null` for a slug without any. */
+/** Makers of models that others serve too: in `azure-open-ai` and `bedrock-anthropic`, the other one is called. */
+const MAKERS: ReadonlySet<string> = new Set([
+  "ai21",
+  "anthropic",
+  "cohere",
+  "deepseek",
+  "gemini",
+  "mistral",
+  "openai",
+  "xai",
+  "zai",
+]);
+
+/**
+ * The family whose name stands in a slug such as `openai-prod`; of several, one that is no maker, and then the longest.
+ * `null` for a slug without any.
+ */
 export function familyInSlug(slug: string): string | null {
   const words = `-${slug.toLowerCase().replaceAll(/[^a-z0-9]+/g, "-")}-`;
   const found = Object.keys(NAMES)
     .filter((name) => words.includes(`-${name}-`))
-    .toSorted((a, b) => b.length - a.length)[0];
+    .toSorted((a, b) => Number(MAKERS.has(NAMES[a]!)) - Number(MAKERS.has(NAMES[b]!)) || b.length - a.length)[0];
   return found === undefined ? null : NAMES[found]!;
 }
