@@ -111,12 +111,12 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
 }
 
 /**
- * One row for each setting of the members of a list, such as the models of a file, of which the same is to be said.
- * A list of hundreds of models would hide everything else.
+ * One row for each setting that was taken alike from several members of a list, such as the models of a file: hundreds of
+ * such rows would hide those that say what has changed or is missing.
  */
 function printAlike(report: readonly ReportLine[]): void {
   const groups = Map.groupBy(report, ({ path, outcome, note }) =>
-    JSON.stringify([path.replaceAll(/\[\d+\]/g, "[]"), outcome, note]),
+    JSON.stringify([outcome === "taken" ? path.replaceAll(/\[\d+\]/g, "[]") : path, outcome, note]),
   );
   printReportLines(
     Array.from(groups.values(), ([first, ...others]): ReportLine => {
