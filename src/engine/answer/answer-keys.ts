@@ -8,6 +8,7 @@ import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../co
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { isLongEvent } from "../long-bodies/read-in-turns.ts";
+import { parseSentObject } from "../../providers/answers/sent-json.ts";
 import { decoderAround, type StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 
 const NO_KEYS: readonly string[] = [];
@@ -43,7 +44,9 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
   let hadKey = false;
   const shown = (chunk: ChatChunk): ChatChunk => {
     const withTexts = texts.chunk(chunk);
-    return hadKey ? (JSON.parse(removeKeys(JSON.stringify(withTexts))) as ChatChunk) : withTexts;
+    return hadKey
+      ? (parseSentObject(removeKeys(JSON.stringify(withTexts)), "event") as unknown as ChatChunk)
+      : withTexts;
   };
   const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
     let changed: ChatChunk[] | null = null;
