@@ -28,7 +28,7 @@ const SAME_PATH: Readonly<Record<string, RegExp>> = {
   gemini: /\/v1(?:alpha|beta)?\/*$/,
   vertex: /^https?:\/\/[^/]+(?:\/v1(?:beta1)?)?\/*$/,
 };
-const MORE_PATH = "Dragoman adds the version and the path of its API to it, and LiteLLM less";
+const MORE_PATH = "Dragoman adds the version and the path of the API to this address, and LiteLLM adds less";
 export const OF_THE_PATH = "the rest of the path is made of the project, the location and the model";
 
 /** `family` is that of the provider that the deployment names, and `model` what it calls there. */
