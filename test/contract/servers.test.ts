@@ -8,6 +8,15 @@ import { until } from "../harness/time/until.ts";
 
 const HARNESS = join(import.meta.dir, "..", "harness", "servers");
 
+const lacksPostgres = postgresPrograms() === null;
+const lacksRedis = findServer("redis-server") === null;
+/** By which it is known that a process has ended. */
+const lacksProcesses = !existsSync("/proc/self");
+if (lacksPostgres || lacksRedis || lacksProcesses)
+  console.log(
+    "skipped: servers that end with their test, where PostgreSQL, redis-server or /proc is not on this machine",
+  );
+
 /** Starts a server in a process of its own, kills that, and gives the server's pid and folder. */
 async function orphaned(script: string): Promise<{ readonly pid: number; readonly folder: string }> {
   const child = Bun.spawn(
@@ -24,7 +33,7 @@ function untilGone({ pid, folder }: { readonly pid: number; readonly folder: str
   return until(() => !existsSync(`/proc/${pid}`) && !existsSync(folder), `process ${pid} and ${folder} are gone`);
 }
 
-test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
+test.skipIf(lacksPostgres || lacksProcesses)(
   "a PostgreSQL ends with a test that is killed, and its folder is removed",
   async () => {
     const left = await orphaned(`
@@ -37,7 +46,7 @@ test.skipIf(postgresPrograms() === null || !existsSync("/proc/self"))(
   },
 );
 
-test.skipIf(findServer("redis-server") === null || !existsSync("/proc/self"))(
+test.skipIf(lacksRedis || lacksProcesses)(
   "a Redis ends with a test that is killed, and its folder is removed",
   async () => {
     const left = await orphaned(`
