@@ -7,7 +7,7 @@ import type { CacheMarks } from "./configured/prompt-cache.ts";
 import type { ClientDeviationName } from "./configured/client-deviations.ts";
 import type { CredentialForm, StoredCredential } from "./configured/credential.ts";
 import type { HeldBody } from "./request/held-body.ts";
-import type { Json, JsonObject } from "./json.ts";
+import { isFilled, type Json, type JsonObject } from "./json.ts";
 import type { JsonEdit } from "./request/json-edit.ts";
 import type { Permission } from "./identity.ts";
 import type { OperationName, TaskName } from "./operation.ts";
@@ -32,6 +32,23 @@ export interface Message extends JsonObject {
    * Reasoning blocks with what the provider needs in order to accept the turn again: signatures and encrypted parts.
    */
   readonly reasoning_details?: readonly ReasoningDetail[];
+}
+
+/** What an answer may have in place of a text. Clients send it back as it came. */
+const IN_PLACE_OF_TEXT = [
+  "tool_calls",
+  "function_call",
+  "refusal",
+  "audio",
+  "images",
+  "reasoning_content",
+  "reasoning_details",
+  "reasoning",
+] as const;
+
+/** Whether the message is one of the assistant that says something beside its content, which may then be null. */
+export function saysMoreThanText(message: JsonObject): boolean {
+  return message["role"] === "assistant" && IN_PLACE_OF_TEXT.some((name) => isFilled(message[name]));
 }
 
 /** One block of reasoning, in the form that OpenRouter publishes: https://openrouter.ai/docs/use-cases/reasoning-tokens */

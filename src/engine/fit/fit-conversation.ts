@@ -2,8 +2,15 @@
 // provider does not support are left out and reported. It works only on data, the provider's table of members.
 // Unchanged objects keep their identity, so that the caller's own text can be sent.
 import { withMembers } from "../../core/request/request-source.ts";
-import type { ChatRequest, ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, isFilled } from "../../core/json.ts";
+import {
+  saysMoreThanText,
+  type ChatRequest,
+  type ContentPart,
+  type Message,
+  type MessageRole,
+  type ToolCall,
+} from "../../core/chat.ts";
+import { isFilled, isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import type { ConversationMembers, Members } from "../../providers/conversation/conversation-members.ts";
 import { effectiveCapability } from "../../core/capability.ts";
@@ -51,13 +58,17 @@ export function fitConversation(request: ChatRequest, members: ConversationMembe
   };
 }
 
-function fitMessage(message: Message, members: ConversationMembers, left: Left): Message {
+function fitMessage(sent: Message, members: ConversationMembers, left: Left): Message {
+  const message = withRefusalAsText(sent, members);
   const { content, tool_calls: calls } = message;
-  const fitted = fitReasoning(
+  const fitted = withTextInPlace(
     message,
-    fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left),
-    members,
-    left,
+    fitReasoning(
+      message,
+      fitMembers(message, OF_MESSAGE, members.messages[message.role], members, "messages[]", left),
+      members,
+      left,
+    ),
   );
   const parts = Array.isArray(content)
     ? mappedList(content as readonly ContentPart[], (part) => fitPart(part, message.role, members, left))
@@ -75,6 +86,23 @@ function fitMessage(message: Message, members: ConversationMembers, left: Left):
 }
 
 const OF_MESSAGE: readonly string[] = ["role", "content"];
+
+/** Says a refusal as the text of its message where the provider has no other place for it. */
+function withRefusalAsText(message: Message, members: ConversationMembers): Message {
+  if (!isFilled(message.refusal) || isFilled(message.content)) return message;
+  const { refusal, ...others } = message;
+  const accepted = members.messages[message.role];
+  return typeof refusal !== "string" || accepted === "any" || accepted.has("refusal")
+    ? message
+    : { ...others, content: refusal };
+}
+
+/** A message whose content was null because of what has been left out has an empty text, as null would be no message. */
+function withTextInPlace(message: Message, fitted: JsonObject): JsonObject {
+  return !isSet(message.content) && saysMoreThanText(message) && !saysMoreThanText(fitted)
+    ? { ...fitted, content: "" }
+    : fitted;
+}
 
 /**
  * Removes reasoning that its vendor has not signed, where the provider accepts only signed reasoning, and reasoning of

@@ -1,6 +1,13 @@
 // The rules of `messages` (promises 5.4 and 5.7; the specification's tables of messages and content blocks). What only
 // some vendors understand is noted as a vendor form, and checked when the target is known.
-import { BLOCK_TYPES, MESSAGE_ROLES, type BlockType, type Message, type VendorForm } from "../../core/chat.ts";
+import {
+  BLOCK_TYPES,
+  MESSAGE_ROLES,
+  saysMoreThanText,
+  type BlockType,
+  type Message,
+  type VendorForm,
+} from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid, invalidRequest, objectAt, textAt } from "../../core/refusals.ts";
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
@@ -193,11 +200,11 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
   const content = message["content"];
   if (typeof content === "string") return;
   if (content === undefined || content === null) {
-    if (message["role"] === "assistant" && carriesCalls(message)) return;
+    if (saysMoreThanText(message)) return;
     found.rule(
       "no_content",
       `${path}.content`,
-      "must be a string or an array of content blocks; it may be null only in an assistant message with tool calls",
+      "must be a string or an array of content blocks; it may be null only in an assistant message that has tool calls, a refusal, audio, images or reasoning",
     );
     return;
   }
@@ -205,11 +212,6 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
   if (content.length === 0) found.rule("empty_content", `${path}.content`, "must hold at least one content block");
   for (let index = 0; index < content.length; index++)
     checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
-}
-
-function carriesCalls(message: JsonObject): boolean {
-  const list = message["tool_calls"];
-  return (Array.isArray(list) && list.length > 0) || isObject(message["function_call"]);
 }
 
 function checkBlock(block: Json, path: string, found: Findings): void {

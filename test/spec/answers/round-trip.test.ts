@@ -220,4 +220,26 @@ describe("a provider's answer, sent back to it", () => {
       { numRuns: RUNS },
     );
   });
+
+  test("[d9.7] R4: an answer without text comes back as it was", async () => {
+    const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
+    for (const [model, more] of [
+      ["openai:gpt-4.1", { refusal: "I cannot." }],
+      ["openai:gpt-audio", { audio: { id: "audio_1", data: "AAAA", transcript: "Hi", expires_at: 1 } }],
+      ["openrouter:a/b", { images: [image] }],
+      ["deepseek:deepseek-reasoner", { reasoning_content: "Hm." }],
+    ] as const) {
+      const said = { role: "assistant", content: null, refusal: null, ...more };
+      const { messages } = await bringBack(model, openaiAnswer("", { message: said, finish_reason: "stop" }), [], null);
+      expect([model, messages[1]]).toEqual([model, said]);
+    }
+    const parts = [{ inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }];
+    const { contents } = await bringBack(
+      "gemini:gemini-2.5-flash-image",
+      { responseId: "r", candidates: [{ index: 0, content: { role: "model", parts }, finishReason: "STOP" }] },
+      [],
+      null,
+    );
+    expect(contents[1]).toEqual({ role: "model", parts });
+  });
 });

@@ -470,6 +470,23 @@ describe("a turn with tool calls of one provider, at every other provider", () =
     }
   });
 
+  test("[d6.10 d9.7] a refusal is said to every other provider, as text where it has no other place; a turn that has nothing else left is an empty text", async () => {
+    const said = async (provider: Provider, more: JsonObject) => {
+      const turn = { role: "assistant", content: null, ...more };
+      const messages = [{ role: "user", content: "Is it?" }, turn, { role: "user", content: "So?" }];
+      const { body, dropped } = await goOn(provider, "m", messages);
+      return { text: JSON.stringify(body), dropped };
+    };
+    for (const provider of targets) {
+      const refused = await said(provider, { refusal: "I cannot." });
+      expect([provider.id, refused.text]).toEqual([provider.id, expect.stringContaining("I cannot.")]);
+      expect([provider.id, ...refused.dropped]).not.toContain("messages[].refusal");
+      const { text, dropped } = await said(provider, { audio: { id: "audio_1" } });
+      if (dropped.includes("messages[].audio"))
+        expect([provider.id, text]).toEqual([provider.id, expect.not.stringContaining('"content":null')]);
+    }
+  });
+
   test("[d6.10] names that a caller invents are reported within bounds, and cannot corrupt the header", async () => {
     const strange = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`member_${index}`, 1]));
     const gone = await goOn(providers.get("mistral")!, "m", [

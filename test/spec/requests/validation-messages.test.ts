@@ -114,7 +114,7 @@ describe("name", () => {
 });
 
 describe("content", () => {
-  test("[s:message.content] [d5.4] is a string or a list of blocks, and null only on an assistant message with calls", async () => {
+  test("[s:message.content] [d5.4] is a string or a list of blocks, and null only on an assistant message that has something else of an answer", async () => {
     const text = [{ type: "text", text: "x" }];
     for (const content of ["", "x", text])
       expect([content, await second({ role: "user", content })]).toEqual([content, "200"]);
@@ -127,7 +127,18 @@ describe("content", () => {
     for (const content of [null, undefined]) {
       expect(await second({ role: "assistant", content, tool_calls: [CALL] })).toBe("200");
       expect(await second({ role: "assistant", content, function_call: { name: "f", arguments: "{}" } })).toBe("200");
-      expect(await second({ role: "assistant", content, tool_calls: [] })).toBe(refusedAt(".content"));
+      for (const more of [
+        { refusal: "No." },
+        { audio: { id: "audio_1" } },
+        { images: [{ type: "image_url", image_url: { url: "https://images.example/1.png" } }] },
+        { reasoning_content: "Hm." },
+        { reasoning_details: [{ type: "reasoning.text", text: "Hm." }] },
+      ]) {
+        expect([more, await second({ role: "assistant", content, ...more })]).toEqual([more, "200"]);
+        expect([more, await second({ role: "user", content, ...more })]).toEqual([more, refusedAt(".content")]);
+      }
+      for (const empty of [{ tool_calls: [] }, { refusal: null }, { refusal: "" }, { audio: null }, { images: [] }])
+        expect([empty, await second({ role: "assistant", content, ...empty })]).toEqual([empty, refusedAt(".content")]);
     }
   });
 
