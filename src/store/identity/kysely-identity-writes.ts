@@ -32,6 +32,7 @@ import type { Reader } from "../reader.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { Writer } from "../writer.ts";
+import { revokeClaimsOf } from "./kysely-claim-writes.ts";
 import { tokenWrites, changeToken } from "./kysely-token-writes.ts";
 import { removeViewsOf } from "../configuration/kysely-view-writes.ts";
 
@@ -195,6 +196,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
         .where("user_id", "=", id)
         .execute())
         await removeMembership(work, id, projectId);
+      await revokeClaimsOf(work, { id, tenantId });
       await removeViewsOf(work, id);
       // Another user may take the id later, and must not see what was typed here, nor get an answer to an earlier request.
       await tx.deleteFrom("drafts").where("owner", "=", id).execute();
@@ -272,4 +274,5 @@ export async function removeMembership(work: Work, userId: string, projectId: st
       (token) => ({ ...token, revokedAtMs: nowMs }),
       "The user's last membership was removed in the meantime.",
     );
+  await revokeClaimsOf(work, { id: userId, tenantId: membership.tenantId });
 }

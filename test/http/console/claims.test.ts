@@ -1,5 +1,6 @@
 // Claim links: who may make them, what they give, and what ends them.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { makeLoginLink } from "../../../src/auth/logins/login-links.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
 import { type ConsoleBrowser, consoleBrowser, type Shown } from "../../harness/console/browser.ts";
@@ -147,6 +148,36 @@ for (const kind of await allDatabases()) {
       clock.turnTo(clock.now() + HOUR_MS);
       await givesNothing(late.code);
       await givesNothing("nonsense");
+    });
+
+    test("[d2.7, d14.6] links that a user has made, and those to a token of the user, end with the user and with the last role", async () => {
+      const tenant = "/api/v1/admin/tenants/acme";
+      const joins = async (): Promise<void> => {
+        await world.send("acme.owner", "POST", `${tenant}/users`, { id: "paula", name: "Paula" });
+        await world.send("acme.owner", "PUT", `${tenant}/memberships/paula`, { role: "viewer" });
+        await world.send("acme.owner", "PUT", "/api/v1/admin/projects/site/memberships/paula", { role: "maintainer" });
+      };
+      const login = async (): Promise<ConsoleBrowser> => {
+        const browser = local();
+        const { code } = await makeLoginLink(world.store, { userId: "paula", permissions: [] }, clock.now());
+        expect((await browser.ask("POST", "/console/api/session", { code })).status).toBe(200);
+        return browser;
+      };
+      for (const [ends, path] of [
+        ["last role", `${tenant}/memberships/paula`],
+        ["user", `${tenant}/users/paula`],
+      ] as const) {
+        await joins();
+        const other = await made("acme.owner", { name: "other" });
+        const toUser = await made("acme.owner", { name: "Paula's", user_id: "paula" }, `${tenant}/claims`);
+        const byUser = (await (await login()).ask("POST", `/console${SITE}`, { name: "by Paula" })).body.link as string;
+        await world.send("acme.owner", "DELETE", "/api/v1/admin/projects/site/memberships/paula");
+        await world.send("acme.owner", "DELETE", path);
+        await joins();
+        expect([ends, (await redeem(toUser.code)).status]).toEqual([ends, 401]);
+        await givesNothing(byUser.split("code=")[1]!);
+        expect((await redeem(other.code)).status).toBe(200);
+      }
     });
 
     test("[d14.6] the page sends the code only when its button is pressed, and a page elsewhere cannot", async () => {

@@ -94,7 +94,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
         const { caller, place, nowMs, snapshot } = call;
         const consoleAddress = call.consoleAddress();
         const { valid_hours: hours, ...request } = call.body;
-        const { createdBy } = await permittedRequest({ ...call, body: request }, writer);
+        const { createdBy, userId } = await permittedRequest({ ...call, body: request }, writer);
         const giver = keptCaller(caller.token, snapshot);
         if (consoleAddress === null)
           throw conflict(
@@ -109,7 +109,8 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
           id: `clm_${newSpanId()}`,
           codeHash,
           ...place!,
-          request,
+          // whoever is meant now, also where the request names nobody
+          request: userId === null ? request : { ...request, user_id: userId },
           giver,
           createdBy: createdBy!,
           createdAtMs: nowMs,
