@@ -126,6 +126,7 @@ export interface AdminSources
       | "auditSigner"
       | "isEnding"
       | "turns"
+      | "held"
     > {
   /** Makes a call for a caller who was identified already. */
   call(operation: Operation, request: Request, token: AccessToken): Promise<Response>;

@@ -329,6 +329,7 @@ function openApp(
       turns: machine === null ? undefined : openTurns(machine.slots),
       toolServers,
       cache: context.cache,
+      held: context.traffic.held,
       started: startedGateway(base),
       auditSigner: () => auditSigner(options.audit.signingKey, keys.read()[0]!),
       call: (operation, request, token) =>

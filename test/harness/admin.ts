@@ -1,4 +1,5 @@
 // The admin API over a real store and a real snapshot, without sockets: three tenants, people of every role, tokens of every kind.
+import { HeldBytes } from "../../src/engine/call/held-bytes.ts";
 import type { LimitStore } from "../../src/admission/limit-store.ts";
 import type { TargetStatus } from "../../src/observe/metrics/metrics.ts";
 import type { ResponseCache } from "../../src/cache/response-cache.ts";
@@ -202,6 +203,7 @@ export async function openAdminWorld({
       isEnding: () => isEnding(),
       toolServers,
       cache: cache ?? null,
+      held: new HeldBytes(() => "The bodies hold too much."),
       started: {
         configurationFile: null,
         host: "127.0.0.1",

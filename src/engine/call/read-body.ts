@@ -9,7 +9,7 @@ import { withTimeout } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
-import { type BytesHolder, LEAST_HELD_BYTES } from "./held-bytes.ts";
+import { type BytesHolder, type HeldBytes, LEAST_HELD_BYTES } from "./held-bytes.ts";
 
 export const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
@@ -19,6 +19,17 @@ export interface LongBodyCaller {
   readonly holder: BytesHolder;
   /** Called before a body is read that is long, or has no `content-length`. What it throws refuses the request. */
   admit(): MaybePromise<void>;
+}
+
+/** Who may send long bodies whatever their limits are. */
+export function holderOf(tenantId: string, held: Pick<HeldBytes, "hold" | "release">): LongBodyCaller {
+  return {
+    holder: {
+      hold: (bytes, bound) => held.hold(tenantId, bytes, bound),
+      release: (bytes) => held.release(tenantId, bytes),
+    },
+    admit: () => undefined,
+  };
 }
 
 /**

@@ -47,7 +47,7 @@ import { VIEW_OPERATIONS } from "./views.ts";
 /** Every operation below `/api/v1/admin`. */
 export function adminOperations(
   dependencies: DocumentDependencies,
-  context: Omit<AdminContext, "store" | "auditReads" | "follow" | "turns"> & {
+  context: Omit<AdminContext, "store" | "auditReads" | "follow" | "turns" | "held"> & {
     /** `null` where the operations are only described. */
     readonly store: Pick<AdminStore, "drafts"> | null;
     readonly auditReads: AuditReads | null;

@@ -2,7 +2,8 @@
 import type { z } from "zod";
 import { invalidRequest } from "../../core/refusals.ts";
 import { unreadableBody } from "../../engine/request/bounded-body.ts";
-import { bodyText, readBody } from "../../engine/call/read-body.ts";
+import { LEAST_HELD_BYTES } from "../../engine/call/held-bytes.ts";
+import { bodyText, type LongBodyCaller, readBody } from "../../engine/call/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
 import { formatPath, type Finding } from "../../config/problem.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -24,11 +25,18 @@ export interface JsonBody {
   readonly value: Readonly<Record<string, unknown>>;
 }
 
-/** Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`. */
-export async function readJsonBody(request: Request, limits: ServerLimits): Promise<JsonBody> {
-  const text = bodyText(
-    await readBody(request, { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MAX_ADMIN_BODY_BYTES) }),
-  );
+/**
+ * `caller` is `null` where nobody is identified yet: such a body is short, so that it need not be counted. Throws
+ * `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`, `gateway_overloaded`.
+ */
+export async function readJsonBody(
+  request: Request,
+  limits: ServerLimits,
+  caller: LongBodyCaller | null,
+): Promise<JsonBody> {
+  const most = caller === null ? LEAST_HELD_BYTES : MAX_ADMIN_BODY_BYTES;
+  const bounds = { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, most) };
+  const text = bodyText(await readBody(request, bounds, caller));
   try {
     const { value } = parseJsonObject(text, { maxDepth: MAX_DEPTH, maxValues: MAX_VALUES, maxMembers: MAX_MEMBERS });
     requirePlainValues(value, []);

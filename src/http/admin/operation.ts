@@ -1,5 +1,6 @@
 // An operation of the admin API as a value: the server serves it, the OpenAPI document describes it, and the tests try
 // it with every role.
+import type { HeldBytes } from "../../engine/call/held-bytes.ts";
 import { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
@@ -91,6 +92,8 @@ export interface AdminContext {
   snapshot(): Snapshot;
   /** Takes over what was changed in the store, so that the next request sees the changes of this one. */
   follow(): Promise<void>;
+  /** What the bodies of requests hold in memory while they arrive. */
+  readonly held: Pick<HeldBytes, "hold" | "release">;
   /** Signs exports of the audit log. */
   readonly auditSigner: () => AuditSigner;
   /** The process is about to end, so that what stays open has to be closed. */

@@ -160,7 +160,7 @@ async function data(asked: Asked, context: ConsoleContext): Promise<Response> {
 
 async function login(asked: Asked, context: ConsoleContext): Promise<Response> {
   const { request, arrival, address } = asked;
-  const body = checked(loginBody, (await readJsonBody(request, context.snapshot().limits)).value);
+  const body = checked(loginBody, (await readJsonBody(request, context.snapshot().limits, null)).value);
   const identity = await loggedIn(body, { request, address }, context);
   const former = secretInCookie(request.headers, arrival);
   const opened = await openSession(identity, { address, headers: request.headers, former }, context);
@@ -179,7 +179,7 @@ const claimBody = z.strictObject({ code: z.string().min(1).max(200) });
 /** Needs no session: whoever has the code receives the token. */
 async function redeemed({ request, arrival, address }: Asked, context: ConsoleContext): Promise<Response> {
   const { clock, store } = context;
-  const { code } = checked(claimBody, (await readJsonBody(request, context.snapshot().limits)).value);
+  const { code } = checked(claimBody, (await readJsonBody(request, context.snapshot().limits, null)).value);
   const made = await redeemedClaim(code, address, {
     store,
     snapshot: () => context.snapshot(),

@@ -8,7 +8,7 @@ import { authorize, type RequestedScope } from "../../auth/authorize.ts";
 import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
-import { bodyText, type LongBodyCaller, readBody } from "../../engine/call/read-body.ts";
+import { bodyText, holderOf, readBody } from "../../engine/call/read-body.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
 import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
@@ -50,7 +50,7 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
       const bytes = await readBody(
         http,
         { ...limits, maxBodyBytes: Math.min(limits.maxBodyBytes, MOST_MESSAGE_BYTES) },
-        messagesOf(caller.token.tenantId, context),
+        holderOf(caller.token.tenantId, context.held),
       );
       const message = parsedBody(bodyText(bytes), limits.body).value;
       const { kept } = context;
@@ -70,17 +70,6 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
 
 /** Twice as much as the arguments of a tool may have: messages are read in the thread that serves all calls. */
 const MOST_MESSAGE_BYTES = 2_097_152;
-
-/** A message counts as held by its tenant until it has arrived. */
-function messagesOf(tenantId: string, { held }: McpContext): LongBodyCaller {
-  return {
-    holder: {
-      hold: (bytes, bound) => held.hold(tenantId, bytes, bound),
-      release: (bytes) => held.release(tenantId, bytes),
-    },
-    admit: () => undefined,
-  };
-}
 
 const EVENTS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" };
 

@@ -60,16 +60,21 @@ afterAll(async () => {
 });
 
 /** A request of which all but the last byte is sent. */
-function stalledCall(framing: "content-length" | "chunked"): Promise<Socket> {
+function stalledRequest(
+  framing: "content-length" | "chunked",
+  asks = "POST /api/v1/chat/completions",
+  token = gateway.firstToken,
+  bytes = BODY_BYTES,
+): Promise<Socket> {
   const { hostname, port } = new URL(gateway.url);
-  const head = `POST /api/v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${gateway.firstToken}\r\ncontent-type: application/json\r\n`;
-  const body = " ".repeat(BODY_BYTES - 1);
+  const head = `${asks} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${token}\r\ncontent-type: application/json\r\n`;
+  const body = " ".repeat(bytes - 1);
   return new Promise((resolve) => {
     const socket = connect({ host: hostname, port: Number(port) }, () =>
       socket.write(
         framing === "chunked"
-          ? `${head}transfer-encoding: chunked\r\n\r\n${BODY_BYTES.toString(16)}\r\n${body}`
-          : `${head}content-length: ${BODY_BYTES}\r\n\r\n${body}`,
+          ? `${head}transfer-encoding: chunked\r\n\r\n${bytes.toString(16)}\r\n${body}`
+          : `${head}content-length: ${bytes}\r\n\r\n${body}`,
         () => resolve(socket),
       ),
     );
@@ -92,7 +97,7 @@ describe("the bytes of bodies that are still arriving", () => {
   test.each(["content-length", "chunked"] as const)(
     "[d5.8] of requests are bounded for a tenant, and are given back when their senders leave: %s",
     async (framing) => {
-      const stalled = await Promise.all([stalledCall(framing), stalledCall(framing)]);
+      const stalled = await Promise.all([stalledRequest(framing), stalledRequest(framing)]);
       try {
         const refused = await untilAnswered(503);
         const error = readError(refused.status, refused.headers, await refused.text());
@@ -106,6 +111,33 @@ describe("the bytes of bodies that are still arriving", () => {
       await untilAnswered(200);
     },
   );
+
+  test.each(["content-length", "chunked"] as const)(
+    "[d5.8] of requests to the admin API count with those of calls: %s",
+    async (framing) => {
+      const owner = await gateway.createToken("--personal", "--role", "owner");
+      const stalled = await Promise.all(
+        [1, 2, 3, 4].map(() => stalledRequest(framing, "PUT /api/v1/admin/tenants/default/settings", owner, MIB)),
+      );
+      try {
+        await untilAnswered(503);
+      } finally {
+        for (const socket of stalled) socket.destroy();
+      }
+      await untilAnswered(200);
+    },
+  );
+
+  test("[d5.8] of somebody who is not known yet are few", async () => {
+    for (const path of ["session", "claims"]) {
+      const refused = await fetch(`${gateway.url}/console/api/${path}`, {
+        method: "POST",
+        headers: { "content-type": "application/json", "x-gateway-console": "1" },
+        body: JSON.stringify({ token: "x".repeat(2 * LEAST_HELD_BYTES) }),
+      });
+      expect([path, refused.status]).toEqual([path, 413]);
+    }
+  });
 
   test("[d5.8] of answers are bounded too, and those within the bound come to their end", async () => {
     const asking = [1, 2, 3].map(() => gateway.chat({ ...small, model: "openai:gpt-4o" }));

@@ -39,6 +39,7 @@ import type {
   WriteOperation,
 } from "../operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
+import { holderOf } from "../../../engine/call/read-body.ts";
 import { openConcurrency } from "../../../core/concurrency/slots.ts";
 import { openTurns, type Turns } from "../turns.ts";
 import { fromStoreError } from "./store-errors.ts";
@@ -189,7 +190,7 @@ async function attempted(
     (await context.store.findTenant(named.tenantId)) === null
   )
     throw nothingThere(placeText(named));
-  const { query, sent, body } = await inputOf(c, operation, arrived, snapshot);
+  const { query, sent, body } = await inputOf(c, operation, arrived, context, snapshot);
   const place = named ?? operation.placeOf?.(body, arrived) ?? null;
   const callerNow = async (): Promise<AdminCaller> => {
     const now = adminCaller(await c.env.identifyAgain(), context.snapshot());
@@ -240,13 +241,16 @@ async function inputOf(
   c: AdminHttp,
   operation: AdminOperation,
   caller: AdminCaller,
+  { held }: AdminContext,
   snapshot: Snapshot,
 ): Promise<Input> {
   try {
     const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
     if (operation.body === undefined) return { query, sent: null, body: undefined };
     const sent =
-      operation.bodyOptional === true && hasNoBody(c) ? NO_BODY : await readJsonBody(c.req.raw, snapshot.limits);
+      operation.bodyOptional === true && hasNoBody(c)
+        ? NO_BODY
+        : await readJsonBody(c.req.raw, snapshot.limits, holderOf(caller.token.tenantId, held));
     return { query, sent, body: checked(operation.body, sent.value) };
   } catch (thrown) {
     if (operation.placeOf !== undefined)
