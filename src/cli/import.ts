@@ -115,8 +115,8 @@ function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFl
  * such rows would hide those that say what has changed or is missing.
  */
 function printAlike(report: readonly ReportLine[]): void {
-  const groups = Map.groupBy(report, ({ path, outcome, note }) =>
-    JSON.stringify([outcome === "taken" ? path.replaceAll(/\[\d+\]/g, "[]") : path, outcome, note]),
+  const groups = Map.groupBy(report, (line) =>
+    JSON.stringify(line.outcome === "taken" ? [line.path.replaceAll(/\[\d+\]/g, "[]"), line.note] : line),
   );
   printReportLines(
     Array.from(groups.values(), ([first, ...others]): ReportLine => {
