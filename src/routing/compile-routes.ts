@@ -86,7 +86,7 @@ export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<strin
   return new Set(entriesSeen(scopes).keys());
 }
 
-/** Returns those names, and the aliases of the routes. */
+/** Returns the names and the aliases of the routes that are visible within `scopes`. */
 export function routeAliasesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
   return new Set([...entriesSeen(scopes)].flatMap(([name, { entry }]) => [name, ...(entry.aliases ?? [])]));
 }

@@ -37,8 +37,9 @@ export function isLongEvent({ data }: SseEvent): boolean {
 }
 
 /**
- * Gives other calls their turn before each long event and between the parts of the work on it. One of them is `search`,
- * which remembers what it finds for those that read the event. Returns the events up to the first that is refused, and the refusal.
+ * Gives other calls their turn before each long event and between the parts of the work on it. One of these parts is
+ * `search`, whose result is remembered for later readers of the event. Returns the events up to the first that is refused,
+ * and the refusal.
  */
 export async function readableEvents(
   events: readonly SseEvent[],

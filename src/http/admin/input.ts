@@ -26,8 +26,8 @@ export interface JsonBody {
 }
 
 /**
- * `caller` is `null` where nobody is identified yet: such a body is short, so that it need not be counted. Throws
- * `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`, `gateway_overloaded`.
+ * Reads and checks the body of a request. `caller` is `null` if the sender is not identified yet; the body is then at most
+ * 64 KiB long, and is not counted as held by a tenant. Throws `unsupported_media_type`, `body_too_large`, `body_timeout`, `invalid_json`, `invalid_request`, `gateway_overloaded`.
  */
 export async function readJsonBody(
   request: Request,

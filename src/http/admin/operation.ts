@@ -1,6 +1,5 @@
 // An operation of the admin API as a value: the server serves it, the OpenAPI document describes it, and the tests try
 // it with every role.
-import type { HeldBytes } from "../../engine/call/held-bytes.ts";
 import { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
@@ -11,6 +10,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { OperationName } from "../../core/operation.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { HeldBytes } from "../../engine/call/held-bytes.ts";
 import type { Simulations } from "../../simulation/simulations.ts";
 import type { IntegrationStatus } from "../../observe/integrations/integrations.ts";
 import type { TargetStatus } from "../../observe/metrics/metrics.ts";

@@ -68,7 +68,7 @@ function listed(
   return entries === undefined || entries.length === 0 ? {} : { [key]: entries };
 }
 
-const NOBODY = "no model in model_list has the name for which these fallbacks are";
+const UNKNOWN_NAME = "model_list has no model with this name";
 const OF_WILDCARDS =
   "fallbacks belong to routes, and models of a wildcard are called without one; give each that needs them an entry of its own in model_list and import again";
 
@@ -79,7 +79,7 @@ function wishesOf(list: ForeignNode | undefined, names: Names, { claims }: Impor
     for (const [from, others] of mapping.members) {
       if (from !== ANY && !names.byName.has(from)) {
         const isServed = names.wildcards.some((each) => servedBy(each, from) !== null);
-        claims.without(others, isServed ? OF_WILDCARDS : NOBODY);
+        claims.without(others, isServed ? OF_WILDCARDS : UNKNOWN_NAME);
         continue;
       }
       const found = itemsOf(others).map((node) => wishOf(node, names));

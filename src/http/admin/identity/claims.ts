@@ -109,7 +109,7 @@ function operationsOf(reach: "tenant" | "project"): readonly AdminOperation[] {
           id: `clm_${newSpanId()}`,
           codeHash,
           ...place!,
-          // whoever is meant now, also where the request names nobody
+          // A request without user_id means the user of now. The link keeps that, because later it could be another.
           request: userId === null ? request : { ...request, user_id: userId },
           giver,
           createdBy: createdBy!,

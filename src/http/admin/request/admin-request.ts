@@ -39,8 +39,8 @@ import type {
   WriteOperation,
 } from "../operation.ts";
 import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
-import { holderOf } from "../../../engine/call/read-body.ts";
 import { openConcurrency } from "../../../core/concurrency/slots.ts";
+import { holderOf } from "../../../engine/call/read-body.ts";
 import { openTurns, type Turns } from "../turns.ts";
 import { fromStoreError } from "./store-errors.ts";
 

@@ -165,8 +165,8 @@ export class Conversation {
   }
 
   /**
-   * Returns the call to which an output or an approval with this id belongs; `null` where there is none. Notes what is
-   * wrong with the id.
+   * Returns the tool call to which an output or an approval refers by this id, or `null` if the input has none. Records an
+   * error if the call must be in the input and is not (`isOpen` is false), or if it already has an output.
    */
   #answeredCall(id: string, place: string, isOpen: boolean): Call | null {
     const call = this.#calls.get(id);
