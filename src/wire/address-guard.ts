@@ -9,12 +9,12 @@
 // requests and of tenants are checked, those of the operator are not; the connection goes to the checked IP address,
 // and redirects are not followed.
 import { withTimeout } from "../core/concurrency/timeout.ts";
-import { lookup } from "node:dns/promises";
 import { isIP, isIPv4 } from "node:net";
 import ipaddr from "ipaddr.js";
 import { GatewayError } from "../core/errors.ts";
 import { messageOf } from "../core/thrown.ts";
 import { parseIpAddress, rangesOf } from "./ip-range.ts";
+import { lookUpName } from "./name-lookup.ts";
 
 /**
  * `metadata` addresses hand out a cloud's credentials to any caller and are never called. `private` is every other
@@ -29,7 +29,7 @@ export interface AddressOptions {
   readonly param: string;
   /** What has the address, in the words of the error; the default is the field itself. */
   readonly subject?: string | undefined;
-  /** Resolves a host to all its addresses. The default is the resolver of the operating system. */
+  /** Resolves a host to all its addresses. The default is `lookUpName`. */
   readonly resolve?: (host: string) => Promise<readonly string[]>;
   /** Time limit of the lookup; the default is 5,000. */
   readonly resolveTimeoutMs?: number;
@@ -126,14 +126,10 @@ async function resolveHost(host: string, options: AddressOptions): Promise<reado
   const timeoutMs = options.resolveTimeoutMs ?? RESOLVE_TIMEOUT_MS;
   const late = (): Error => new Error(`no answer within ${timeoutMs} ms`);
   try {
-    return await withTimeout((options.resolve ?? systemLookup)(host), timeoutMs, late);
+    return await withTimeout((options.resolve ?? lookUpName)(host), timeoutMs, late);
   } catch (thrown) {
     throw unresolved(options, `${host}: ${messageOf(thrown)}`, thrown);
   }
-}
-
-async function systemLookup(host: string): Promise<readonly string[]> {
-  return (await lookup(host, { all: true })).map((found) => found.address);
 }
 
 function refusal(param: string, message: string, detail?: string): GatewayError {
