@@ -314,7 +314,7 @@ function serveAdmin(
         clock: context.clock,
         version: context.version,
         targets: async () => (await context.standing()).targets,
-        integrations: async () => (await context.standing()).integrations ?? [],
+        integrations: async () => (await context.standing()).integrations,
         notReady: () => context.notReady(),
         call: (operation, sent, caller) => calledFor(admin, operation, sent, caller),
         snapshot: () => context.snapshot(),

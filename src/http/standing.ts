@@ -16,8 +16,7 @@ export interface ProcessStanding {
   readonly callsInFlight: number;
   readonly targets: readonly TargetStatus[];
   readonly dependencies: Dependencies;
-  /** Absent from a process of an earlier version. */
-  readonly integrations?: readonly IntegrationStatus[];
+  readonly integrations: readonly IntegrationStatus[];
 }
 
 export interface Standing extends ProcessStanding {
@@ -73,7 +72,7 @@ export function machineStanding(
     callsInFlight: serving.reduce((total, { callsInFlight }) => total + callsInFlight, 0),
     targets: machineTargets(serving.map(({ targets }) => targets)),
     // only the supervisor delivers
-    integrations: supervisor.integrations ?? [],
+    integrations: supervisor.integrations,
     dependencies: {
       database: {
         unreachedMs: Math.max(...all.map(({ database }) => database.unreachedMs)),

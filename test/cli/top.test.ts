@@ -143,13 +143,11 @@ test("budgets are shown by their names, and by their ids as well where two have 
     '{budget="bud_1",name="monthly"} 0.5',
     '{budget="bud_2",name="monthly"} 0.25',
     '{budget="bud_3",name="daily"} 0.75',
-    '{budget="bud_4"} 0.1',
   ].map((each) => `dragoman_budget_used_ratio${each}`);
   expect(figuresOf(reading(0, []), reading(1000, metrics)).budgets.map(({ budget }) => budget)).toEqual([
     "daily",
     "monthly (bud_1)",
     "monthly (bud_2)",
-    "bud_4",
   ]);
 });
 
@@ -162,7 +160,10 @@ describe("the screen", () => {
       { length: 30 },
       (_, index) => `dragoman_route_calls_total{route="route${index}",outcome="ok"} ${index}`,
     ),
-    ...Array.from({ length: 9 }, (_, index) => `dragoman_budget_used_ratio{budget="budget${index}"} 0.${index}`),
+    ...Array.from(
+      { length: 9 },
+      (_, index) => `dragoman_budget_used_ratio{budget="bud_${index}",name="budget${index}"} 0.${index}`,
+    ),
     'dragoman_integration_up{integration="lines",type="json_lines"} 0',
     'dragoman_integration_shed_total{integration="lines",type="json_lines",reason="queue_full"} 12',
     'dragoman_tool_runs_total{server="search",outcome="failed"} 5',

@@ -185,7 +185,7 @@ describe("the nouns", () => {
       [["route", "create", "bad", "--set", "targets=[]"], "targets"],
       [["limit", "create", "--set", "metric=requests", "--set", "window=minute", "--set", "limit=-1"], "limit"],
       [["route", "update", "filed", "--set", "retries=1"], "403 read_only"],
-      [["route", "list", "--filter", "colour=red"], "origin, search"],
+      [["route", "list", "--filter", "colour=red"], "search, name, origin"],
       [["route", "create", "x", "--set", "targets"], "--set expects"],
       [["route", "create", "x", "-f", "/nowhere.yaml"], "there is no such file"],
       [["tenant", "list", "--token", "dgm_ut_wrong"], "401 invalid_token"],

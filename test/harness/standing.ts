@@ -7,6 +7,7 @@ export const idleStanding = (targets: readonly TargetStatus[] = []): Standing =>
   snapshot: 1,
   callsInFlight: 0,
   targets,
+  integrations: [],
   dependencies: {
     database: { unreachedMs: 0, problems: [] },
     limitStore: { driver: "memory", awayForMs: null, reason: null },

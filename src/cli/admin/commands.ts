@@ -1,6 +1,7 @@
 // The commands of the admin API, derived from the table of nouns.
 import { type Command, InvalidArgumentError } from "commander";
 import { readEnvironment } from "../../config/environment.ts";
+import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
 import { gatewayOptions } from "../command-options.ts";
 import type { NounFlags } from "./run.ts";
 import { NOUNS, type Noun, type Verb } from "./nouns.ts";
@@ -41,16 +42,12 @@ function addVerb(parent: Command, noun: Noun, verb: Verb): void {
     command.option("--all", verb === "list" ? "all tenants; for operators" : "of whatever tenant; for operators");
   if (verb === "list") {
     command.option("--most <n>", "maximum number of rows", positiveInteger);
-    if (noun.filters !== undefined)
-      command.option("--filter <field=value...>", `only rows with these values; fields: ${noun.filters.join(", ")}`);
+    command.option("--filter <field=value...>", "only rows with these values: query parameters of the list in the API");
   }
   if (verb === "list" && noun.sums === true)
     command
-      .option(
-        "--by <words>",
-        "group by these, separated by commas: tenant, project, token, user, route, provider, model, day",
-      )
-      .option("--order <word>", "sort by cost, calls or tokens, the largest first")
+      .option("--by <words>", `group by these, separated by commas: ${USAGE_DIMENSIONS.join(", ")}`)
+      .option("--order <word>", `one of ${USAGE_ORDERS.join(", ")}; all but group with the largest first`)
       .option("--csv", "print CSV");
   const takesFields = verb === "create" || verb === "update" || verb === "replace";
   if (takesFields)

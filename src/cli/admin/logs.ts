@@ -7,7 +7,7 @@ import { isObject, isRawNumber, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { CALL_COLUMNS, cell } from "./nouns.ts";
-import { type PlaceFlags, placePath, printThings } from "./run.ts";
+import { filtersOf, type PlaceFlags, placePath, printThings } from "./run.ts";
 import { printError, printJson, printLine } from "../output.ts";
 
 export interface LogFlags extends GatewayFlags, PlaceFlags {
@@ -67,20 +67,6 @@ async function purge(client: AdminClient, place: string, { dryRun, json }: LogFl
     dryRun === true
       ? `The content of ${counted(calls, "call")} would be deleted: this was a dry run.`
       : `The content of ${counted(calls, "call")} was deleted.`,
-  );
-}
-
-/** The gateway itself checks which filters exist. */
-function filtersOf(filters: readonly string[]): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    filters.map((text) => {
-      const at = text.indexOf("=");
-      if (at < 1)
-        throw new Error(
-          `--filter expects <field>=<value>, such as status_class=5xx. Got ${JSON.stringify(text.slice(0, 100))}.`,
-        );
-      return [text.slice(0, at), text.slice(at + 1)] as const;
-    }),
   );
 }
 

@@ -51,49 +51,7 @@ export interface Noun {
   readonly isConfigured?: true;
   /** Its objects have tests, which an owner may override. */
   readonly isTested?: true;
-  /** Additional filters of the list. */
-  readonly filters?: readonly string[];
 }
-
-const SCOPE_FILTERS: readonly string[] = [
-  "from",
-  "to",
-  "project_id",
-  "token_id",
-  "user_id",
-  "end_user",
-  "route",
-  "provider",
-  "model",
-  "operation",
-];
-const CALL_FILTERS: readonly string[] = [
-  ...SCOPE_FILTERS,
-  "outcome",
-  "status",
-  "status_class",
-  "code",
-  "stream",
-  "cancelled",
-  "estimated",
-  "cache",
-  "finish_reason",
-  "min_ms",
-  "max_ms",
-  "min_attempts",
-  "min_tokens",
-  "max_tokens",
-  "min_cost_usd",
-  "max_cost_usd",
-  "metadata",
-  "tool",
-  "policy",
-  "limit_id",
-  "trace_id",
-  "client_request_id",
-  "provider_request_id",
-  "otel_trace_id",
-];
 
 const ALL: readonly Verb[] = ["list", "get", "create", "update", "delete"];
 
@@ -107,7 +65,6 @@ function configured(noun: ConfiguredNoun): Omit<Noun, "columns"> {
     place: "either",
     verbs: ["list", "get", "create", "update", "replace", "delete"],
     named: "name",
-    filters: ["origin", "search"],
   };
 }
 
@@ -126,7 +83,6 @@ export const NOUNS: readonly Noun[] = [
     verbs: ALL,
     named: "id",
     columns: { ID: "id", NAME: "name" },
-    filters: ["search"],
     contains: "its projects, users, tokens and configuration",
   },
   {
@@ -137,7 +93,6 @@ export const NOUNS: readonly Noun[] = [
     verbs: ALL,
     named: "id",
     columns: { ID: "id", TENANT: "tenant_id", NAME: "name" },
-    filters: ["tenant_id", "search"],
     contains: "its tokens, memberships and configuration",
   },
   {
@@ -148,7 +103,6 @@ export const NOUNS: readonly Noun[] = [
     verbs: ALL,
     named: "id",
     columns: { ID: "id", NAME: "name", "E-MAIL": "email", OPERATOR: "operator" },
-    filters: ["email", "search"],
     contains: "the user's roles and personal tokens",
   },
   {
@@ -160,7 +114,6 @@ export const NOUNS: readonly Noun[] = [
     named: "user_id",
     subject: "The role of",
     columns: { USER: "user_id", TENANT: "tenant_id", PROJECT: "project_id", ROLE: "role" },
-    filters: ["user_id", "role"],
   },
   {
     ...configured("providers"),
@@ -242,7 +195,6 @@ export const NOUNS: readonly Noun[] = [
     verbs: ["list", "create", "update", "delete"],
     named: "name",
     columns: { ID: "id", SCREEN: "screen", NAME: "name", QUERY: "query", DEFAULT: "is_default", BY: "created_by" },
-    filters: ["screen"],
   },
   {
     word: "session",
@@ -260,7 +212,6 @@ export const NOUNS: readonly Noun[] = [
       SEEN: "seen_at",
       ENDS: "ends_at",
     },
-    filters: ["user_id"],
   },
   {
     ...WHOLE_LIST,
@@ -286,7 +237,6 @@ export const NOUNS: readonly Noun[] = [
       NAME: "target_name",
       VIA: "via",
     },
-    filters: ["action", "outcome", "kind", "target_id", "token_id", "user_id", "via", "session_id", "from", "to"],
   },
   {
     ...PAGED_LIST,
@@ -307,7 +257,6 @@ export const NOUNS: readonly Noun[] = [
       "CACHE HITS": "cache_hit_rate",
       "CACHE SAVED": "cache_saved_usd",
     },
-    filters: [...SCOPE_FILTERS, "timezone", "earlier_s"],
   },
   {
     word: "call",
@@ -318,7 +267,6 @@ export const NOUNS: readonly Noun[] = [
     verbs: ["list", "get"],
     named: "id",
     columns: CALL_COLUMNS,
-    filters: CALL_FILTERS,
   },
   {
     ...WHOLE_LIST,
@@ -327,7 +275,6 @@ export const NOUNS: readonly Noun[] = [
     many: "calls over time",
     path: "calls/histogram",
     columns: { FROM: "at", CALLS: "calls", ERRORS: "errors", USD: "cost_usd", P50: "p50_ms", P95: "p95_ms" },
-    filters: [...CALL_FILTERS, "bucket", "timezone", "narrow"],
   },
   {
     ...WHOLE_LIST,
@@ -336,7 +283,6 @@ export const NOUNS: readonly Noun[] = [
     many: "the most frequent values among calls",
     path: "calls/facets",
     columns: { DIMENSION: "dimension", VALUE: "value", CALLS: "calls", ERRORS: "errors", USD: "cost_usd" },
-    filters: [...SCOPE_FILTERS.filter((name) => name !== "end_user"), "limit", "order", "causes"],
   },
   {
     word: "limit-state",
@@ -347,7 +293,6 @@ export const NOUNS: readonly Noun[] = [
     named: "id",
     isWhole: true,
     columns: { ID: "id", NAME: "name", WINDOW: "window", METRIC: "metric", LIMIT: "limit", ACCOUNTS: "accounts" },
-    filters: ["kind"],
   },
   {
     ...WHOLE_LIST,

@@ -194,11 +194,11 @@ function targetsOf(of: Between, standing: JsonObject) {
   return [...sorted.filter(isLeftAlone), ...sorted.filter((target) => !isLeftAlone(target))];
 }
 
-/** By name, with the id when several budgets have the same name. A gateway of an earlier release shows no names. */
+/** By name, with the id when several budgets have the same name. */
 function budgetsOf(of: Between) {
   const known = of
     .samples("dragoman_budget_used_ratio")
-    .map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"] ?? labels["budget"]!, used: value }));
+    .map(({ labels, value }) => ({ id: labels["budget"]!, name: labels["name"]!, used: value }));
   const isShared = (name: string): boolean => known.filter((each) => each.name === name).length > 1;
   return known
     .map(({ id, name, used }) => ({ budget: isShared(name) ? `${name} (${id})` : name, id, used }))

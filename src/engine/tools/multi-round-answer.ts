@@ -253,8 +253,8 @@ export class RoundAccumulator {
   }
 
   /**
-   * Returns the round as the assistant message that goes back to the model. Throws `upstream_invalid_response` if the
-   * message is preferred and too long.
+   * Returns the round as the assistant message that goes back to the model. Throws `upstream_invalid_response` if it has
+   * calls that the gateway runs and is too long.
    */
   turn(finish: FinishReason | null): Message {
     if (this.#kept > MAX_TURN && this.hasHidden)

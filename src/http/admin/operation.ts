@@ -114,7 +114,7 @@ export interface CallingSession {
   readonly recentUntilMs: number;
 }
 
-export interface AdminCall<Body = unknown, Query = unknown> {
+export interface AdminCall<Body = unknown, Query = Readonly<Record<string, unknown>>> {
   readonly caller: AdminCaller;
   /** The caller's role in the place of the operation; `viewer` where the caller sees several places. */
   readonly role: Role;
@@ -170,7 +170,7 @@ export interface AdminReply {
   readonly body: string | ReadableStream<Uint8Array> | null;
 }
 
-interface Described<Body extends z.ZodType, Query extends z.ZodType> {
+interface Described<Body extends z.ZodType, Query extends z.ZodObject> {
   /** A key of ADMIN_OPERATIONS. */
   readonly id: string;
   /** Relative to the base of the admin API; `{tenant}` and `{project}` name the place. */
@@ -195,7 +195,7 @@ interface Described<Body extends z.ZodType, Query extends z.ZodType> {
 
 export interface ReadOperation<
   Body extends z.ZodType = z.ZodType,
-  Query extends z.ZodType = z.ZodType,
+  Query extends z.ZodObject = z.ZodObject,
 > extends Described<Body, Query> {
   /** It changes nothing of what a snapshot, a version or the audit log is made of. */
   readonly isApart: true;
@@ -206,7 +206,7 @@ export interface ReadOperation<
 /** Runs in one transaction. When it throws, nothing is changed. */
 export interface WriteOperation<
   Body extends z.ZodType = z.ZodType,
-  Query extends z.ZodType = z.ZodType,
+  Query extends z.ZodObject = z.ZodObject,
   Found = unknown,
 > extends Described<Body, Query> {
   readonly isApart?: false;
@@ -221,13 +221,13 @@ export interface WriteOperation<
 /** An operation without the types of its body and query. */
 export type AdminOperation = ReadOperation | WriteOperation;
 
-export function reading<Body extends z.ZodType, Query extends z.ZodType>(
+export function reading<Body extends z.ZodType, Query extends z.ZodObject>(
   operation: Omit<ReadOperation<Body, Query>, "method" | "isApart">,
 ): AdminOperation {
   return { ...operation, isApart: true, method: "get" };
 }
 /** Answers a question that stands in the body, or keeps what is no configuration. */
-export function apart<Body extends z.ZodType, Query extends z.ZodType>(
+export function apart<Body extends z.ZodType, Query extends z.ZodObject>(
   operation: Omit<ReadOperation<Body, Query>, "isApart">,
 ): AdminOperation {
   return { ...operation, isApart: true };

@@ -18,10 +18,10 @@ import type { ConfigurationScope } from "../../store/records.ts";
 import type { Channel } from "./channel.ts";
 
 /**
- * Both sides have to have the same: a worker of another version may be started by a rolling restart. It changes when one side
- * would miss what the other says; a supervisor of protocol 1 does not know the messages about responses that are kept.
+ * Both sides have to have the same: a worker of another version may be started by a rolling restart. It changes when one
+ * side would miss what the other says.
  */
-export const PROTOCOL = 4;
+export const PROTOCOL = 1;
 
 /** What a worker sends to the supervisor. */
 export type ToSupervisor = {

@@ -93,12 +93,8 @@ export interface LimitCounts extends CountStore {
   markComplete(): void;
 }
 
-/**
- * Versions of a file that lacks what was counted before it was made, and of one that does not. Files of earlier
- * releases have 0.
- */
-const UNKNOWN = 1;
-const KNOWN = 2;
+/** The version of a file that has everything that was counted. SQLite gives a new file the version 0. */
+const COMPLETE = 1;
 
 const TABLES = [
   "CREATE TABLE IF NOT EXISTS limit_count (rule TEXT NOT NULL, value TEXT NOT NULL, state TEXT NOT NULL, PRIMARY KEY (rule, value)) WITHOUT ROWID",
@@ -131,10 +127,8 @@ function openCounts(file: string): LimitCounts {
   // The last write survives the death of the process; only a crash of the machine may lose the last seconds.
   database.run("PRAGMA journal_mode = WAL");
   database.run("PRAGMA synchronous = NORMAL");
-  if (database.query("SELECT 1 FROM sqlite_master WHERE name = 'limit_count'").get() === null)
-    database.run(`PRAGMA user_version = ${UNKNOWN}`);
   const isNew =
-    database.query<{ readonly user_version: number }, []>("PRAGMA user_version").get()!.user_version === UNKNOWN;
+    database.query<{ readonly user_version: number }, []>("PRAGMA user_version").get()!.user_version !== COMPLETE;
   for (const table of TABLES) database.run(table);
   const put = database.query<unknown, [string, string, string]>(
     "INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state",
@@ -158,7 +152,7 @@ function openCounts(file: string): LimitCounts {
   return {
     isNew,
     run: beside.own,
-    markComplete: () => database.run(`PRAGMA user_version = ${KNOWN}`),
+    markComplete: () => database.run(`PRAGMA user_version = ${COMPLETE}`),
     read,
     keptAtMs() {
       const kept = database

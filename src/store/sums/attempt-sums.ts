@@ -135,7 +135,6 @@ export async function attempts(
   };
 }
 
-/** Gateways of the former version go on beside this one, and leave out the attempts of their calls. */
 export async function createAttemptSums(db: Kysely<unknown>): Promise<void> {
   const isPostgres = usesPostgres(db);
   const [wide, name] = isPostgres ? [POSTGRES_TYPES.integer, POSTGRES_TYPES.name] : ["integer", "integer"];

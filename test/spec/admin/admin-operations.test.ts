@@ -173,6 +173,9 @@ for (const kind of kinds)
 
       test("[d9.3] every list has bounded pages, and every filter that it describes works; another method of any path is answered with 405 and the allowed methods", async () => {
         for (const operation of operations!.filter(({ query }) => query.includes("cursor"))) {
+          const { error } = (await sent(operation, "?surplus=1")).body;
+          expect(error?.param).toBe("surplus");
+          expect(operation.query.filter((name) => !error.message.includes(name))).toEqual([]);
           for (const query of [
             "limit=0",
             "limit=1001",

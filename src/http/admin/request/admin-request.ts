@@ -1,6 +1,7 @@
 // Handles one request of the admin API in order: identify the caller, check the role, parse the input, look for an
 // earlier request with the same key, check the role again and run the operation in one transaction, let the snapshot
 // follow, respond.
+import { z } from "zod";
 import type { Context, Hono } from "hono";
 import { ADMIN_OPERATIONS } from "../../../auth/admin-operations.ts";
 import {
@@ -17,7 +18,6 @@ import { judgedParts, streamOf } from "../../../auth/judged-reading.ts";
 import { needsRecentLogin, requireRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
-import { isObject, type JsonObject } from "../../../core/json.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
 import { CLI_AGENT } from "../../../core/version.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
@@ -211,8 +211,8 @@ async function attempted(
     body,
     snapshot,
     ifMatch: parseIfMatch(c.req.header("if-match") ?? null),
-    remark: isObject(query) && typeof query["note"] === "string" ? query["note"] : null,
-    dryRun: isObject(query) && query["dry_run"] === "true",
+    remark: typeof query["note"] === "string" ? query["note"] : null,
+    dryRun: query["dry_run"] === "true",
     session: c.env.session,
     callerNow,
     consoleAddress: () => c.env.consoleAddress(),
@@ -228,7 +228,7 @@ async function attempted(
 }
 
 interface Input {
-  readonly query: unknown;
+  readonly query: Readonly<Record<string, unknown>>;
   readonly sent: JsonBody | null;
   readonly body: unknown;
 }
@@ -245,7 +245,7 @@ async function inputOf(
   snapshot: Snapshot,
 ): Promise<Input> {
   try {
-    const query = operation.query === undefined ? refuseQuery(c.req.url) : checked(operation.query, queryOf(c.req.url));
+    const query = queryFor(operation, c.req.url);
     if (operation.body === undefined) return { query, sent: null, body: undefined };
     const sent =
       operation.bodyOptional === true && hasNoBody(c)
@@ -381,10 +381,19 @@ function hasNoBody(c: AdminHttp): boolean {
   );
 }
 
-function refuseQuery(url: string): JsonObject {
-  const [name] = Object.keys(queryOf(url));
-  if (name === undefined) return {};
-  throw invalidRequest(name.slice(0, 100), `Unknown query parameter ${JSON.stringify(name.slice(0, 100))}.`);
+const NO_QUERY = z.strictObject({});
+
+/** Throws `invalid_request`; for a parameter that is not known, it names those that are. */
+function queryFor({ query = NO_QUERY }: AdminOperation, url: string): Readonly<Record<string, unknown>> {
+  const given = queryOf(url);
+  const known = Object.keys(query.shape);
+  const unknown = Object.keys(given).find((name) => !known.includes(name));
+  if (unknown === undefined) return checked(query, given);
+  const name = unknown.slice(0, 100);
+  throw invalidRequest(
+    name,
+    `Unknown query parameter ${JSON.stringify(name)}. ${known.length === 0 ? "There are none here." : `Those that are known here: ${known.join(", ")}.`}`,
+  );
 }
 
 /** Null when the path names no place, or one that does not exist. */
