@@ -7,7 +7,8 @@ import type { WantedAttempt } from "./wanted-attempt.ts";
 /** What one attempt has reserved. */
 export interface AttemptReservation {
   /**
-   * Marks the attempt as sent: its requests count from now on. `used` returns what it has used so far, and must not throw.
+   * Called when an upstream request of the attempt is about to be sent, which counts from now on. `used` returns what the
+   * attempt has used so far, and must not throw.
    */
   sent(used: () => CountedUsage): void;
   /** Counts the call as a request although nothing has been sent to a provider yet. */
@@ -30,24 +31,25 @@ export class HeldAttempt implements AttemptReservation {
   readonly #call: AttemptedCall;
   readonly #accounts: readonly HeldAccount[];
   readonly #bounds: readonly number[];
-  readonly #requests: number;
   /** `null` when the call held enough already. */
   readonly #held: HeldReservation | null;
-  /** `null` until the attempt is sent. */
+  /** `null` until something is sent. */
   #used: (() => CountedUsage) | null = null;
+  /** The upstream requests that were sent, which may be fewer than were reserved. */
+  #requests = 0;
   #isSettled = false;
 
-  constructor(call: AttemptedCall, { accounts, bounds, requests }: WantedAttempt, held: HeldReservation | null) {
+  constructor(call: AttemptedCall, { accounts, bounds }: WantedAttempt, held: HeldReservation | null) {
     this.#call = call;
     this.#accounts = accounts;
     this.#bounds = bounds;
-    this.#requests = requests;
     this.#held = held;
     for (let index = 0; index < accounts.length; index++) accounts[index]!.inFlight += bounds[index]!;
   }
 
   sent(used: () => CountedUsage): void {
     this.#used = used;
+    this.#requests += 1;
     this.#call.countCall();
   }
 
@@ -77,7 +79,7 @@ export class HeldAttempt implements AttemptReservation {
     for (let index = 0; index < this.#accounts.length; index++) {
       const each = this.#accounts[index]!;
       each.inFlight -= this.#bounds[index]!;
-      each.add(used, this.#used === null ? 0 : this.#requests);
+      each.add(used, this.#requests);
     }
     if (countsAttempt && this.#held !== null) this.#call.attemptEnded(this.#held);
   }

@@ -8,7 +8,6 @@ export interface WantedAttempt {
   readonly accounts: readonly HeldAccount[];
   /** The most that the attempt may use of each account. */
   readonly bounds: readonly number[];
-  readonly requests: number;
   /** Empty when the call holds enough already. */
   readonly needs: readonly Need[];
   /** The account of each need. */
@@ -42,7 +41,7 @@ export function wantedAttempt(
     needed.push(each);
     needs.push({ account, units, force: rule.mode === "audit" });
   }
-  return { accounts: held, bounds, requests: estimate.requests, needs, needed };
+  return { accounts: held, bounds, needs, needed };
 }
 
 /**

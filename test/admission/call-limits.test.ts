@@ -112,6 +112,15 @@ describe("one call", () => {
     call.settle();
     expect([[...CALL, ...AT_UP0].map(used), store.open()]).toEqual([[0, 0, 0, 0, 0], 0]);
   });
+  test("[d4.2 d12.10] an attempt that fails before all of its upstream requests are sent gives the others back", () => {
+    const { store, call, used } = openCall();
+    const attempt = call.reserve([...CALL, ...AT_UP0], { requests: 12, bound: () => 100 }) as AttemptReservation;
+    expect(used(AT_UP0[0]!)).toBe(12);
+    for (let sent = 0; sent < 8; sent++) attempt.sent(seen(0));
+    attempt.settle();
+    call.settle();
+    expect([[...CALL, ...AT_UP0].map(used), store.open()]).toEqual([[1, 0, 0, 8, 0], 0]);
+  });
   test("[d5.8] a call that asks before its body is read holds its one place from then on, and nothing else", () => {
     const { store, call, begin, outcomes, used } = openCall();
     expect([call.admitUnread(), CALL.map(used)]).toEqual([null, [0, 1, 0]]);
