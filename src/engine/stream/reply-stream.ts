@@ -99,7 +99,9 @@ async function tryStream(
   const used = () => streamUsage(fitted.request, normalizer, decoderOf(0));
   const usage = () => used()?.usage ?? estimatedUsage(promptTokens(fitted.request), normalizer.generated);
   attempt.meter.readFrom(used);
-  const openStream = (open: OpenAnswer, writer: ChunkWriter): AnswerStream => {
+  const isHeldBack = accumulator !== null || outputGuards.length > 0;
+  const openStream = (open: OpenAnswer, receiver: ChunkWriter): AnswerStream => {
+    const writer = isHeldBack ? listening(receiver, normalizer, lifetime) : receiver;
     const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards, form.hasBlocks);
     const { maxEventBytes } = call.snapshot.limits;
     const eventStream = ({ body }: UpstreamResponse): AnswerStream => {
@@ -123,9 +125,7 @@ async function tryStream(
   const answers = sendRequests(attempt, call);
   const stream =
     answers.length === 1
-      ? streamOf(answers[0]!, (open) =>
-          openStream(open, accumulator === null ? normalizer : listening(normalizer, lifetime)),
-        )
+      ? streamOf(answers[0]!, (open) => openStream(open, normalizer))
       : fannedStream(answers, openStream, normalizer, attempt, call, decoderOf);
   try {
     let held = "";
@@ -162,20 +162,28 @@ function watched(decoder: StreamDecoder, { objects, fitted: { native } }: OpenAt
   });
 }
 
-/** Reports to the attempt's lifetime when content arrives, even where the written chunks yield no text. */
-function listening(normalizer: StreamNormalizer, lifetime: AttemptLifetime): ChunkWriter {
+/**
+ * Reports to the attempt's lifetime when the provider has sent content, even where the client gets no text yet, because
+ * tools run here or a guard holds it back.
+ */
+function listening(
+  writer: ChunkWriter,
+  normalizer: Pick<StreamNormalizer, "hasGenerated">,
+  lifetime: AttemptLifetime,
+): ChunkWriter {
   return {
     repair(chunk) {
-      const repaired = normalizer.repair(chunk);
+      const repaired = writer.repair(chunk);
       if (!lifetime.hasContent && normalizer.hasGenerated) lifetime.contentCame();
       return repaired;
     },
-    serialize: (chunk) => normalizer.serialize(chunk),
+    serialize: (chunk) => writer.serialize(chunk),
     get isComplete() {
-      return normalizer.isComplete;
+      return writer.isComplete;
     },
-    inferFinish: () => normalizer.inferFinish(),
-    finish: (total) => normalizer.finish(total),
+    inferFinish: () => writer.inferFinish(),
+    finish: (total) => writer.finish(total),
+    finishInSteps: (total) => writer.finishInSteps?.(total) ?? null,
   };
 }
 

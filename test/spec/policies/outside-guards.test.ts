@@ -1,7 +1,7 @@
 // Promise 16.4 through the whole gateway: guards whose texts are judged by a service.
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
+import { fakeToolServers, says, waitFor } from "../../harness/tools/fake-tools.ts";
 import { fakeService, type FakeService, findingsOf } from "../../harness/servers/outside-guard.ts";
 import {
   type CannedAnswer,
@@ -13,9 +13,10 @@ import {
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { TOOL_CALL } from "../../../src/operations/tool-call/tool-call.ts";
 import { drawCount } from "../../harness/time/long-run.ts";
-import { routeOf } from "../../harness/routed.ts";
+import { routedGateway, routeOf } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { eventStream, openaiAnswer } from "../../harness/servers/upstream.ts";
+import type { UpstreamClient } from "../../../src/wire/upstream.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { HELLO } from "../chat-calls.ts";
 import { chunk, play, type Played } from "../answers/played-stream.ts";
@@ -437,6 +438,32 @@ describe("a service on a stream", () => {
     for (const piece of said(one).match(/.{1,4}/g) ?? []) expect(judged).toContain(piece);
     expect(one.text).toContain("policy_violation");
     expect(one.stub.records[0]!.policies).toEqual([{ name: "judged", effect: "denied" }]);
+  });
+
+  test("[d7.2 d7.5 d16.4] an answer that waits for its verdict has begun: no limit for the first content ends it, and no hedge is started", async () => {
+    const body = eventStream(chunk({ content: "all fine " }), chunk({ content: "here" }), chunk({}, "stop"));
+    const provider = cannedUpstream({ headers: { "content-type": "text/event-stream" }, body, chunk: "event" });
+    const slow: UpstreamClient = {
+      async send(request, options) {
+        const response = await provider.send(request, options);
+        let reads = 0;
+        const read = async (): Promise<Uint8Array | null> => {
+          if (++reads === 2) await waitFor(900, options.signal);
+          return response.body.read();
+        };
+        return { ...response, body: { ...response.body, read } };
+      },
+    };
+    const { upstream } = fakeService(secret, slow);
+    const service = windows({ window_characters: 500 });
+    const gateway = routedGateway(
+      [routeOf("r", ["up0:m", "up1:m"], { hedge: { after: 300, maxExtra: 1 }, timeouts: { firstTokenMs: 400 } })],
+      {},
+      { upstream, snapshot: { policies: policiesFor(policy({ on: "output", service })) } },
+    );
+    const text = await (await gateway.chat({ route: "r", messages: HELLO, stream: true })).text();
+    expect(text).toContain("all fine here");
+    expect(gateway.records[0]!.attempts.map(({ provider: id, code }) => [id, code])).toEqual([["up0", null]]);
   });
 
   test("[d16.4] a service that fails ends the stream, or lets it pass where on_error allows", async () => {
