@@ -24,6 +24,7 @@ import {
   type Answered,
   AttemptRun,
   type AttemptWork,
+  type ChosenAttempt,
   endOf,
   readyAt,
   type Refused,
@@ -69,7 +70,9 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     const { tried } = refused;
     const run = new AttemptRun({ ...step, isAnotherLeft, tried }, call, work);
     try {
-      const result = await (hedge === null ? run.result : hedged(run, candidate, hedge, plan, call, work));
+      const result = await (hedge === null
+        ? run.result
+        : hedged(run, { candidate, isAnotherLeft }, hedge, plan, call, work));
       if (result.kind === "refused") {
         // after a wait for a slot, the call may be over
         call.signal.throwIfAborted();
@@ -223,7 +226,7 @@ function abandon<T>({ answer, attempt }: Answered<T>, { discard }: AttemptWork<T
  */
 async function hedged<T>(
   first: AttemptRun<T>,
-  candidate: RouteCandidate,
+  { candidate, isAnotherLeft }: Pick<ChosenAttempt, "candidate" | "isAnotherLeft">,
   hedge: Hedge,
   plan: Plan<RouteCandidate>,
   call: Call,
@@ -245,7 +248,7 @@ async function hedged<T>(
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, whyChosen(step), 0);
   const isBeside = step.candidate === candidate;
-  const second = new AttemptRun({ ...step, isAnotherLeft: null, tried: NONE_TRIED, isBeside }, call, work);
+  const second = new AttemptRun({ ...step, isAnotherLeft, tried: NONE_TRIED, isBeside }, call, work);
   const empty = new Map<AttemptRun<T>, Answered<T>>();
   const withContent = async (run: AttemptRun<T>): ReturnType<typeof answerOf<T>> => {
     const one = await answerOf(run);

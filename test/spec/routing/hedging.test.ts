@@ -11,6 +11,7 @@ import { type TurnedTime, turnTime } from "../../harness/time/turned-time.ts";
 
 const HEDGED: RouteParts = { hedge: { after: 20, maxExtra: 1 } };
 const SLOW: Fault = { kind: "ok", delayMs: 200 };
+const STALL: Fault = { kind: "stall" };
 const HOW = [
   ["plain", {}],
   ["streamed", { stream: true }],
@@ -159,6 +160,19 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
       String(gateway.upstream.served.length),
       gateway.upstream.served.length,
     ]);
+  });
+
+  test("[d7.10] a second attempt that stays silent is given up for a target that is left", async () => {
+    const gateway = routedGateway(
+      [routeOf("r", ["up0:m", "up1:m", "up2:m"], HEDGED)],
+      { up0: [{ kind: "status", status: 500, delayMs: 60 }], up1: [STALL] },
+      { clock: time.clock },
+    );
+    expect([(await contentOf(gateway, how)).content, gateway.upstream.targets()]).toEqual([
+      "up2.1;".repeat(WORDS),
+      ["up0", "up1", "up2"],
+    ]);
+    expect(codes(gateway)).toEqual(["upstream_error", "upstream_timeout", null]);
   });
 
   test("an answer in time has no second attempt", async () => {
