@@ -354,13 +354,13 @@ export class CallPolicies {
   }
 
   /**
-   * Returns the result of a tool as any target may receive it. Throws `policy_violation`.
+   * Returns what goes to a tool, or comes from it, as any target may receive it. Throws `policy_violation`.
    */
-  async untrusted(messages: readonly Message[]): Promise<readonly Message[]> {
+  async untrusted(messages: readonly Message[], place: GuardPlace = "tool_result"): Promise<readonly Message[]> {
     const guards = this.#guards(this.#policies.inputGuards, null);
     if (guards.length === 0) return messages;
     const walk = (guard: TextGuard): readonly Message[] => guardedMessages(messages, guard);
-    return this.#applied("tool_result", guards, charactersOfMessages(messages), walk);
+    return this.#applied(place, guards, charactersOfMessages(messages), walk);
   }
 
   /**

@@ -68,13 +68,17 @@ async function open(sent: ChatRequest, principal: Principal, call: ToolCaller): 
     const name = names.get(place) ?? (tools.has(plain) ? shortenedName(plain, place, new Set(tools.keys())) : plain);
     return { call: { ...toolCall, function: { ...toolCall.function, name } }, path };
   };
-  return {
-    request,
-    approved: approvedCalls(
+  const approved = await underGuards(
+    approvedCalls(
       (request.held?.unanswered ?? unansweredCalls(request.messages)).map(asAsked),
       ownerOf,
       new Set(sent.written?.approved),
     ),
+    call,
+  );
+  return {
+    request,
+    approved,
     maxRounds,
     maxCalls: sent.written?.maxToolCalls ?? null,
     servers: listings.map((listing) => sessionServer(listing, tools)),
@@ -150,6 +154,13 @@ function approvedCalls(
       `At most ${MAX_APPROVED} approved tool calls are allowed at the end of messages; got ${approved.length}.`,
     );
   return approved;
+}
+
+/** Returns the calls as guards let any target have them: what they mask reaches no tool either. */
+async function underGuards(approved: readonly ToolCall[], { policies }: ToolCaller): Promise<readonly ToolCall[]> {
+  if (approved.length === 0 || policies === null) return approved;
+  const [turn] = await policies.untrusted([{ role: "assistant", content: null, tool_calls: approved }], "input");
+  return turn!.tool_calls!;
 }
 
 function sessionServer({ requested, server, failure }: Listing, offered: Offer["tools"]): SessionServer {

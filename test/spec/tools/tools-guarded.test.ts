@@ -158,6 +158,17 @@ describe("guards and results of tools", () => {
   });
 });
 
+test("[d3.3 d10.3] a tool whose call the client has approved gets the arguments as guards leave them", async () => {
+  const tools = fakeToolServers({ desk: { find: { run: () => says("Nothing.") } } });
+  const masks = { name: "no-mail", guard: { on: "input", classes: ["email"], action: "mask" } };
+  const stub = stageOf([masks], { rounds: [{ text: "Nothing." }], tools });
+  const called = { name: "desk__find", arguments: JSON.stringify({ owner: MAIL }) };
+  const turn = { role: "assistant", content: null, tool_calls: [{ id: "a", type: "function", function: called }] };
+  expect((await answerOf(stub, { messages: [...ask.messages, turn] })).status).toBe(200);
+  expect(tools.calls.map(({ args }) => args)).toEqual([{ owner: "[email]" }]);
+  expect(stub.sent[0]!.body).not.toContain(MAIL);
+});
+
 describe("guards on answers and results of tools", () => {
   const on = (action: string): object => ({
     name: "no-mail",
