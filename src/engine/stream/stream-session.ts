@@ -131,6 +131,12 @@ export class StreamSession {
     const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
     // a stream that begins once the call is over is released where the call was settled
     if (this.#isOver) throw withAttempts(this.#call.signal.reason, this.#call);
+    const { aborted, reason } = this.#call.signal;
+    if (aborted) {
+      // the runtime neither reads nor cancels a response whose client has left before it was made
+      this.#begun.then(release, () => {});
+      throw withAttempts(reason, this.#call);
+    }
     if (sending === LATE) {
       this.#call.recorder.headSent();
       return null;

@@ -6,9 +6,10 @@ import type { Call } from "../../../src/engine/call/call.ts";
 import { type Sending, StreamSession } from "../../../src/engine/stream/stream-session.ts";
 import { CHAT_ANSWERS } from "../../../src/operations/chat/chat-completions.ts";
 
-test("[d7.4, d8.3] a stream that begins once the time of its call is over is released, and the call fails before any head", async () => {
+function stage(headHoldMs: number) {
   const signal = new Cancellation();
   const published: string[] = [];
+  const released: string[] = [];
   const nothing = (): void => {};
   const call = {
     signal,
@@ -21,26 +22,51 @@ test("[d7.4, d8.3] a stream that begins once the time of its call is over is rel
     },
     lifetime: { publish: () => published.push("published"), heldUp: null, written: null },
     objects: { save: () => null },
-    snapshot: { limits: { headHoldMs: 60_000, keepAliveMs: 60_000 } },
+    snapshot: { limits: { headHoldMs, keepAliveMs: 60_000 } },
     context: { integrations: null },
     won: () => published.push("won"),
   } as unknown as Call;
-  const released: string[] = [];
   const begun = Promise.withResolvers<Sending>();
-  const session = new StreamSession(begun.promise, call, CHAT_ANSWERS.stream);
-  const head = session.holdHead();
+  const head = new StreamSession(begun.promise, call, CHAT_ANSWERS.stream).holdHead();
+  return {
+    signal,
+    published,
+    released,
+    begins: () =>
+      begun.resolve({
+        held: "data: {}\n\n",
+        cancel: () => released.push("cancelled"),
+        settle: (outcome: string) => released.push(outcome),
+      } as unknown as Sending),
+    failure: head.then(
+      () => null,
+      (thrown: unknown) => thrown,
+    ),
+  };
+}
+
+test("[d7.4, d8.3] a stream that begins once the time of its call is over is released, and the call fails before any head", async () => {
+  const { signal, published, released, begins, failure } = stage(60_000);
   const late = new GatewayError("upstream_timeout", "The call did not finish within its timeout of 1 s.");
   signal.abort(late);
-  begun.resolve({
-    held: "data: {}\n\n",
-    cancel: () => released.push("cancelled"),
-    settle: (outcome: string) => released.push(outcome),
-  } as unknown as Sending);
-  const failure = await head.then(
-    () => null,
-    (thrown: unknown) => thrown,
-  );
-  expect(failure).toBe(late);
+  begins();
+  expect(await failure).toBe(late);
   expect(released).toEqual(["cancelled", "cancelled"]);
   expect(published).toEqual(["upstream_timeout", "published"]);
+});
+
+test("[d7.4, d7.7] a stream whose client has left before its head is released when it begins, and the call fails", async () => {
+  const left = new GatewayError("client_closed", "The client disconnected before the answer was complete.");
+  const begun = stage(60_000);
+  begun.signal.abort(left);
+  begun.begins();
+  expect(await begun.failure).toBe(left);
+  expect(begun.released).toEqual(["cancelled", "cancelled"]);
+  // what is in flight may take longer to end than the head is held back
+  const late = stage(1);
+  late.signal.abort(left);
+  expect(await late.failure).toBe(left);
+  late.begins();
+  await Promise.resolve();
+  expect(late.released).toEqual(["cancelled", "cancelled"]);
 });
