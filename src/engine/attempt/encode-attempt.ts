@@ -1,6 +1,7 @@
 // The upstream request of one attempt as its provider writes it, before a credential is added.
 import type { ChatRequest } from "../../core/chat.ts";
 import { Cancellation } from "../../core/concurrency/cancellation.ts";
+import { untilOver } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type Target, connectionPartition } from "../../core/target.ts";
@@ -224,7 +225,8 @@ async function fetchOne(place: Place, all: FetchedBytes, cancellation: Cancellat
     TIME_MS,
   );
   try {
-    const { url, pinnedAddress } = await checkAddress(place.address, { allowPrivate: "never", param: place.path });
+    const checking = checkAddress(place.address, { allowPrivate: "never", param: place.path });
+    const { url, pinnedAddress } = await untilOver(checking, cancellation);
     const limits = { connectTimeoutMs: TIME_MS, firstByteTimeoutMs: TIME_MS, betweenBytesTimeoutMs: TIME_MS };
     const response = await call.context.upstream.send(
       { method: "GET", url, headers: {}, body: "" },

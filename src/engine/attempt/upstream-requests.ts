@@ -11,7 +11,7 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
-import { pause } from "../../core/concurrency/timeout.ts";
+import { pause, untilOver } from "../../core/concurrency/timeout.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamBody } from "../../wire/upstream.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -180,7 +180,7 @@ async function sendGuarded(signing: MaybePromise<UpstreamRequest>, sending: Send
   if (param === null) return sendSigned(signed, undefined, sending);
   const { allowPrivateAddresses: allowPrivate } = call.snapshot;
   const subject = param === CHOSEN_BY ? `the provider that \`${CHOSEN_BY}\` names` : undefined;
-  const { pinnedAddress } = await checkAddress(signed.url, { allowPrivate, param, subject });
+  const { pinnedAddress } = await untilOver(checkAddress(signed.url, { allowPrivate, param, subject }), sending.signal);
   return sendSigned(signed, pinnedAddress, sending);
 }
 
