@@ -1,9 +1,9 @@
 // Answers kept in Valkey or Redis 7, which several gateways share. All names of one tenant have one hash tag, so that a
 // script may use them together on a cluster. Two sets by time of expiry, of the tenant and of each route, say what a purge
 // has to remove; the server removes what has expired, and what has no room (`maxmemory-policy`).
-import { hash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import { type ConnectionOptions, openClient, REFUSED_WHEN_FULL } from "../admission/valkey/valkey-connection.ts";
+import { digestOf } from "../core/text/digest.ts";
 import type { AnswerCache, CacheEntry, CachePlace } from "./answer-cache.ts";
 
 const COMMAND_MS = 1000;
@@ -161,11 +161,7 @@ class ValkeyCache implements AnswerCache {
   }
 }
 
-function tagOf(tenantId: string): string {
-  return hash("sha256", tenantId, "hex").slice(0, 32);
-}
-
-const answersOf = (tenantId: string): string => `dragoman:cache:{${tagOf(tenantId)}}:answer:`;
-const purgesOf = (tenantId: string): string => `dragoman:cache:{${tagOf(tenantId)}}:purged`;
+const answersOf = (tenantId: string): string => `dragoman:cache:{${digestOf(tenantId)}}:answer:`;
+const purgesOf = (tenantId: string): string => `dragoman:cache:{${digestOf(tenantId)}}:purged`;
 const indexOf = ({ tenantId, route }: Pick<CachePlace, "tenantId" | "route">): string =>
-  `dragoman:cache:{${tagOf(tenantId)}}:index${route === undefined ? "" : `:route:${route}`}`;
+  `dragoman:cache:{${digestOf(tenantId)}}:index${route === undefined ? "" : `:route:${route}`}`;

@@ -5,8 +5,8 @@ import { parseBoundedJson } from "../wire/json/json.ts";
 import { createSseParser } from "../wire/sse.ts";
 import { type GatewayFlags, openAdminClient } from "./admin/client.ts";
 import { type InputFlags, readInput } from "./admin/input.ts";
-import { rowsOf } from "./admin/nouns.ts";
 import { printJson, printLine, printText } from "./output.ts";
+import { rowsOf } from "./things.ts";
 
 export interface ChatFlags extends GatewayFlags, InputFlags {
   readonly model?: string;

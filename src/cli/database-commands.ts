@@ -50,10 +50,10 @@ export function addTokenCommands(program: Command): void {
     .option("--expires-in-days <n>", "lifetime (default: 365 for projects, 90 for users)", positiveNumber)
     .action(async (options) => (await tokenCommands(options)).create(options, readEnvironment()));
   storeCommand("list", "list access tokens, the newest first, without the tokens themselves")
-    .option("--project <id>", "with the admin API: only this project")
-    .option("--personal", "with the admin API: only personal tokens of the tenant")
-    .option("--state <word>", "with the admin API: only tokens that are live, expired or revoked")
-    .option("--search <text>", "with the admin API: only tokens with this text in their name or id")
+    .option("--project <id>", "only tokens of this project")
+    .option("--personal", "only personal tokens")
+    .addOption(new Option("--state <word>", "only tokens in this state").choices(["live", "expired", "revoked"]))
+    .option("--search <text>", "only tokens with this text in their name or id")
     .action(async (options) => (await tokenCommands(options)).list(options, readEnvironment()));
   gatewayCommand(tokens, "get <id>", "show one access token of a gateway, without the token itself")
     .option("--tenant <id>", "tenant, for a personal token (default: default)")

@@ -1,6 +1,6 @@
 // Cells of the tables that commands print.
 import { expect, test } from "bun:test";
-import { cell } from "../../src/cli/admin/nouns.ts";
+import { cell } from "../../src/cli/things.ts";
 
 test("the cost of calls without a known price is no 0", () => {
   const cost = (fields: Parameters<typeof cell>[0]) => cell(fields, "cost_usd");

@@ -217,6 +217,17 @@ describe("the nouns", () => {
     expect((await json("token", "rotate", made.id, "--overlap-minutes", "60")).token).not.toBe(made.token);
     expect((await json("token", "revoke", personal.id)).state).toBe("revoked");
     expect((await cli("token", "revoke", made.id)).stdout).toContain("is revoked");
+
+    // the same from the database of the gateway, with the same filters
+    const atDatabase = ["--data", gateway.dataFolder] as const;
+    const shape = (one: object): readonly string[] => Object.keys(one).filter((name) => name !== "last_used_at");
+    const [remote] = await json("token", "list", "--project", "default", "--search", "over http");
+    const named = await json("token", "list", ...atDatabase, "--project", "default", "--search", "over http");
+    expect([named.length, named[0].id, shape(named[0])]).toEqual([1, made.id, shape(remote)]);
+    expect(shape(await json("token", "create", ...atDatabase, "--project", "default"))).toEqual(shape(made));
+    const revoked = await json("token", "list", ...atDatabase, "--state", "revoked", "--personal");
+    expect(revoked.map((one: any) => one.id)).toEqual([personal.id]);
+    expect(await json("token", "list", ...atDatabase, "--tenant", "acme", "--state", "expired")).toEqual([]);
   });
 });
 

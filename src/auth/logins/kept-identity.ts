@@ -5,6 +5,7 @@ import { type AccessToken, LINKED, type Permission, UNRESTRICTED } from "../../c
 import { isObject, type Json } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import { digestOf } from "../../core/text/digest.ts";
 
 type KeptIdentity =
   /** With the SHA-256 of the token's text, it ends when a rotation retires that; `null` follows the token. */
@@ -122,5 +123,5 @@ function isLive({ revokedAtMs, expiresAtMs, secrets }: AccessToken, sha256: stri
 
 /** Changes with every setting of the issuer that decides whom it identifies and what it grants. */
 function issuerHash(issuer: LoginIssuer): string {
-  return new Bun.CryptoHasher("sha256").update(JSON.stringify(issuer)).digest("hex");
+  return digestOf(issuer);
 }

@@ -1,4 +1,4 @@
-// Creates, lists, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
+// Creates, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
 // line and the admin API. An invalid request throws an Error whose message lists the valid choices, and one too many a
 // GatewayError; no message repeats a token.
 import { conflict } from "../../core/refusals.ts";
@@ -13,10 +13,9 @@ import {
   type Role,
   type TokenSecret,
 } from "../../core/identity.ts";
-import type { Page, PageRequest, Reader } from "../../store/reader.ts";
+import type { Page, PageRequest, Reader, TokenFilter } from "../../store/reader.ts";
 import type { StoredToken } from "../../store/records.ts";
 import { StoreError } from "../../store/store-error.ts";
-import type { Store } from "../../store/store.ts";
 import type { Writer } from "../../store/writer.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
@@ -79,10 +78,6 @@ export interface RotationOptions {
   readonly endsByMs?: number | null;
   /** As in TokenRequest, for a token that has expired and becomes live again. */
   readonly mostLive?: number | null;
-}
-
-export interface TokenSummary extends Omit<AccessToken, "secrets"> {
-  readonly state: "live" | "expired" | "revoked";
 }
 
 /** Throws Error for an unknown project, user, role or permission, and StoreError. */
@@ -186,15 +181,6 @@ export async function rotateToken(
 export async function revokeToken(writer: Writer, tokenId: string, nowMs: number): Promise<AccessToken> {
   const { id } = await knownToken(tokenId, writer);
   return writer.changeToken(id, (token) => ({ ...token, revokedAtMs: token.revokedAtMs ?? nowMs }));
-}
-
-/** The newest first, without secrets or their hashes. */
-export async function listTokens(
-  store: Pick<Store, "readIdentities">,
-  nowMs: number,
-): Promise<readonly TokenSummary[]> {
-  const { tokens } = await store.readIdentities();
-  return tokens.map((token) => summary(token, nowMs)).toSorted((a, b) => b.createdAtMs - a.createdAtMs);
 }
 
 type Owner = Pick<AccessToken, "tenantId" | "projectId" | "userId" | "role">;
@@ -383,13 +369,9 @@ function retired(token: AccessToken, nowMs: number, overlapEndsMs: number): read
 export function stateOfToken(
   { revokedAtMs, expiresAtMs }: Pick<AccessToken, "revokedAtMs" | "expiresAtMs">,
   nowMs: number,
-): TokenSummary["state"] {
+): NonNullable<TokenFilter["state"]> {
   if (revokedAtMs !== null) return "revoked";
   return nowMs >= expiresAtMs ? "expired" : "live";
-}
-
-function summary({ secrets: _secrets, ...token }: AccessToken, nowMs: number): TokenSummary {
-  return { ...token, state: stateOfToken(token, nowMs) };
 }
 
 /** Finds a token by its id or by its whole text. */

@@ -10,8 +10,8 @@ import { checkedExport } from "../../store/audit/audit-export.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { writeExport } from "./export-file.ts";
-import { cell, rowsOf } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
+import { cell, rowsOf } from "../things.ts";
 
 type AuditFlags = GatewayFlags & Pick<PlaceFlags, "tenant">;
 

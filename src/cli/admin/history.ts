@@ -3,8 +3,8 @@ import type { Environment } from "../../config/environment.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { printLine } from "../output.ts";
 import type { GatewayFlags } from "./client.ts";
-import { rowsOf } from "./nouns.ts";
-import { asked, placePath, type PlaceFlags, printThings } from "./run.ts";
+import { asked, placePath, type PlaceFlags } from "./run.ts";
+import { printThings, rowsOf } from "../things.ts";
 
 interface HistoryFlags extends GatewayFlags, PlaceFlags {
   readonly to: number;

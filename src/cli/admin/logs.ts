@@ -6,9 +6,10 @@ import type { Environment } from "../../config/environment.ts";
 import { isObject, isRawNumber, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
-import { CALL_COLUMNS, cell } from "./nouns.ts";
-import { filtersOf, type PlaceFlags, placePath, printThings } from "./run.ts";
+import { CALL_COLUMNS } from "./nouns.ts";
+import { filtersOf, type PlaceFlags, placePath } from "./run.ts";
 import { printError, printJson, printLine } from "../output.ts";
+import { cell, printThings } from "../things.ts";
 
 export interface LogFlags extends GatewayFlags, PlaceFlags {
   readonly filter?: readonly string[];

@@ -1,6 +1,5 @@
 // The nouns of the admin API in one table: the commands of each noun are derived from its row.
 import { CONFIGURED_NOUNS, type ConfiguredNoun } from "../../core/configured/configured.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 
 /** What is shown of a call, by the heading of the column. */
 export const CALL_COLUMNS = {
@@ -366,45 +365,3 @@ export const NOUNS: readonly Noun[] = [
     columns: { VERSION: "number", AT: "at", WHO: "actor", CHANGES: "changes", "BACK TO": "rolled_back_to" },
   },
 ];
-
-/** The things of a list in an answer. */
-export const rowsOf = (list: Json | undefined): readonly JsonObject[] =>
-  Array.isArray(list) ? (list as readonly JsonObject[]) : [];
-
-/** A field as text: lists with commas, objects by their members, an absent value as a dash. */
-export function cell(thing: JsonObject, field: string): string {
-  let value: Json | undefined = thing;
-  for (const name of field.split(".")) value = isObject(value) ? value[name] : undefined;
-  if (field === "actor") return actorOf(value);
-  if (field === "cost_usd") return costOf(thing, value);
-  return cellOf(value);
-}
-
-function cellOf(value: Json | undefined): string {
-  if (value === undefined || value === null) return "-";
-  if (Array.isArray(value))
-    return (
-      value
-        .map((one: Json) => (isObject(one) && typeof one["model"] === "string" ? one["model"] : cellOf(one)))
-        .join(", ") || "-"
-    );
-  if (isObject(value))
-    return (
-      Object.entries(value)
-        .map(([name, one]) => `${name}=${cellOf(one)}`)
-        .join(" ") || "-"
-    );
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
-
-export const NO_PRICE = "no price";
-
-/** Calls without a known price are in no sum, which 0 alone would not say. */
-function costOf({ unpriced, calls, answered }: JsonObject, cost: Json | undefined): string {
-  if (typeof unpriced !== "number" || unpriced === 0) return cellOf(cost);
-  return unpriced === (answered ?? calls) ? NO_PRICE : `${cellOf(cost)} (${unpriced} without a price)`;
-}
-
-function actorOf(value: Json | undefined): string {
-  return isObject(value) ? cellOf(value["user_id"] ?? value["token_id"] ?? "command line") : "-";
-}

@@ -5,8 +5,8 @@ import { isObject, type Json } from "../../core/json.ts";
 import { printLine } from "../output.ts";
 import type { GatewayFlags } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell, rowsOf } from "./nouns.ts";
-import { asked, pathOf, type PlaceFlags, printThings } from "./run.ts";
+import { asked, pathOf, type PlaceFlags } from "./run.ts";
+import { cell, printThings, rowsOf } from "../things.ts";
 
 export interface SimulatePolicyFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly calls?: number;

@@ -2,9 +2,8 @@
 import type { Environment } from "../../config/environment.ts";
 import { isObject } from "../../core/json.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
-import { rowsOf } from "./nouns.ts";
-import { printThings } from "./run.ts";
 import { printJson } from "../output.ts";
+import { printThings, rowsOf } from "../things.ts";
 
 interface ProjectModelsFlags extends GatewayFlags {
   readonly project: string;

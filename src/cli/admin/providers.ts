@@ -3,8 +3,8 @@ import type { Environment } from "../../config/environment.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
-import { cell } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
+import { cell } from "../things.ts";
 
 /** A provider may take as long as the gateway lets a call take. */
 const TIMEOUT_MS = 620_000;

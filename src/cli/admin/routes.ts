@@ -8,8 +8,8 @@ import { readConfigText } from "../../config/file.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, nullIfAbsent, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell, NO_PRICE, rowsOf } from "./nouns.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
+import { cell, NO_PRICE, rowsOf } from "../things.ts";
 
 export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly fault?: readonly string[];

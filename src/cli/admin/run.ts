@@ -4,11 +4,12 @@ import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { cellText, csvLine } from "../../core/text/csv.ts";
-import { printJson, printLine, printTable } from "../output.ts";
+import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
-import { cell, type Noun, type Verb } from "./nouns.ts";
+import { type Noun, type Verb } from "./nouns.ts";
+import { printThings } from "../things.ts";
 
 export interface PlaceFlags {
   readonly tenant?: string;
@@ -41,14 +42,6 @@ export async function asked(
   const answer = await openAdminClient(flags, environment).send(...request);
   if (flags.json === true) printJson(answer);
   return flags.json === true ? null : isObject(answer) ? answer : {};
-}
-
-/** Prints a row for each thing, with the fields of the columns. */
-export function printThings(columns: Readonly<Record<string, string>>, things: readonly JsonObject[]): void {
-  printTable(
-    Object.keys(columns),
-    things.map((thing) => Object.values(columns).map((field) => cell(thing, field))),
-  );
 }
 
 export async function runVerb(

@@ -1,22 +1,26 @@
-// `dragoman token ...` over the admin API, for use on another machine than that of the database, with the same flags
-// and output.
+// `dragoman token ...` over the admin API, for use on another machine than that of the database. What it prints is that
+// of `database/token.ts`.
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { Json, JsonObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
-import type { CreateFlags, RotateFlags, StoreFlags } from "../database/token.ts";
+import {
+  type CreateFlags,
+  type ListFlags,
+  printIssued,
+  printRevoked,
+  printTokens,
+  type RotateFlags,
+  type StoreFlags,
+} from "../database/token.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell } from "./nouns.ts";
-import { pathOf, printThings } from "./run.ts";
-
-type TokenFlags = StoreFlags & { readonly tenant?: string; readonly project?: string };
-type ListFlags = TokenFlags & { readonly personal?: true; readonly state?: string; readonly search?: string };
+import { pathOf } from "./run.ts";
 
 /** Personal tokens belong to the tenant, all others to a project. */
-const tokensPath = (flags: Pick<TokenFlags, "tenant" | "project">): string => pathOf("tokens", null, flags);
+const tokensPath = (flags: Pick<StoreFlags, "tenant" | "project">): string => pathOf("tokens", null, flags);
 
-export async function create(flags: CreateFlags & TokenFlags, environment: Environment): Promise<void> {
+export async function create(flags: CreateFlags, environment: Environment): Promise<void> {
   const personal = flags.personal === true;
   if (personal && flags.role !== undefined)
     throw new Error("A personal token has the roles of its user. Leave --role out, and name the user with --user.");
@@ -35,28 +39,14 @@ export async function create(flags: CreateFlags & TokenFlags, environment: Envir
   printIssued(await openAdminClient(flags, environment).send("POST", path, { body }), flags);
 }
 
-export async function show(id: string, flags: TokenFlags, environment: Environment): Promise<void> {
+export async function show(id: string, flags: StoreFlags, environment: Environment): Promise<void> {
   const token = await openAdminClient(flags, environment).send("GET", pathOf("tokens", id, flags));
   if (flags.json === true) return printJson(token);
   printLine(stringify(token).trimEnd());
 }
 
-const COLUMNS = {
-  ID: "id",
-  NAME: "name",
-  KIND: "kind",
-  PROJECT: "project_id",
-  USER: "user_id",
-  ROLE: "role",
-  PERMISSIONS: "permissions",
-  STATE: "state",
-  EXPIRES: "expires_at",
-};
-
 export async function list(flags: ListFlags, environment: Environment): Promise<void> {
-  const tokens = await listed(openAdminClient(flags, environment), flags);
-  if (flags.json === true) return printJson(tokens);
-  printThings(COLUMNS, tokens);
+  printTokens(await listed(openAdminClient(flags, environment), flags), flags);
 }
 
 /**
@@ -76,7 +66,7 @@ async function listed(client: AdminClient, flags: ListFlags): Promise<readonly J
 /** Empty when the caller may not see the personal tokens of the tenant. */
 async function personalTokens(
   client: AdminClient,
-  flags: TokenFlags,
+  flags: StoreFlags,
   query: AdminRequest["query"],
 ): Promise<readonly JsonObject[]> {
   try {
@@ -87,7 +77,7 @@ async function personalTokens(
   }
 }
 
-export async function rotate(id: string, flags: RotateFlags & TokenFlags, environment: Environment): Promise<void> {
+export async function rotate(id: string, flags: RotateFlags, environment: Environment): Promise<void> {
   printIssued(
     await atToken(id, flags, environment, (client, path) =>
       client.send("POST", `${path}/rotate`, { body: { overlap_minutes: flags.overlapMinutes ?? null } }),
@@ -96,15 +86,14 @@ export async function rotate(id: string, flags: RotateFlags & TokenFlags, enviro
   );
 }
 
-export async function revoke(id: string, flags: TokenFlags, environment: Environment): Promise<void> {
+export async function revoke(id: string, flags: StoreFlags, environment: Environment): Promise<void> {
   const answer = await atToken(id, flags, environment, (client, path) => client.send("POST", `${path}/revoke`));
-  if (flags.json === true) return printJson(answer);
-  printLine(`The access token ${id} is revoked.`);
+  printRevoked(answer, flags);
 }
 
 export async function update(
   id: string,
-  { file, set, ...flags }: GatewayFlags & InputFlags & TokenFlags,
+  { file, set, ...flags }: GatewayFlags & InputFlags & StoreFlags,
   environment: Environment,
 ): Promise<void> {
   const body = await readInput({ ...(file !== undefined && { file }), ...(set !== undefined && { set }) });
@@ -116,7 +105,7 @@ export async function update(
 /** When no project is named, the token may be a personal one, or one of the project `default`. */
 async function atToken(
   id: string,
-  flags: TokenFlags,
+  flags: StoreFlags,
   environment: Environment,
   work: (client: AdminClient, path: string) => Promise<Json>,
 ): Promise<Json> {
@@ -133,12 +122,4 @@ async function atToken(
       throw thrown;
     return await work(client, pathOf("tokens", id, { project: "default" }));
   }
-}
-
-function printIssued(answer: Json, flags: StoreFlags): void {
-  if (flags.json === true) return printJson(answer);
-  if (!isObject(answer)) return;
-  printLine(
-    `${cell(answer, "token")}\n\nThis is access token ${cell(answer, "id")} (${cell(answer, "name")}), valid until ${cell(answer, "expires_at").slice(0, 10)}. It is shown only now.`,
-  );
 }

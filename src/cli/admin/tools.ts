@@ -5,8 +5,8 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { cell, rowsOf } from "./nouns.ts";
 import { pathOf, type PlaceFlags } from "./run.ts";
+import { cell, rowsOf } from "../things.ts";
 
 type ToolFlags = GatewayFlags & PlaceFlags;
 

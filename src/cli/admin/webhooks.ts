@@ -5,8 +5,8 @@ import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
-import { cell } from "./nouns.ts";
-import { asked, pathOf, type PlaceFlags, printShownOnce, printThings } from "./run.ts";
+import { asked, pathOf, type PlaceFlags, printShownOnce } from "./run.ts";
+import { cell, printThings } from "../things.ts";
 
 /** With `all`: deliveries of all tenants, and of the webhooks in the file that get the events of all tenants. */
 export interface WebhookFlags extends GatewayFlags, PlaceFlags {}

@@ -9,6 +9,7 @@ import { availableParallelism } from "node:os";
 import { type Matches, sentGuard, type Texts } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { LATE, untilOver, within } from "../../core/concurrency/timeout.ts";
 import { threadFile } from "../../core/concurrency/thread-file.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
@@ -137,27 +138,16 @@ async function ask<T>(
 ): Promise<T | null> {
   signal?.throwIfAborted();
   let question = 0;
-  let over: () => void = () => {};
-  let timer: ReturnType<typeof setTimeout> | undefined;
   const answer = thread.request<T>(method, args, transfer, (id) => (question = id));
-  const given = new Promise<null>((resolve, reject) => {
-    timer = setTimeout(resolve, waitMs, null);
-    // the signal's reason is passed on unchanged
-    // oxlint-disable-next-line typescript/prefer-promise-reject-errors
-    over = () => reject(signal!.reason);
-    signal?.addEventListener("abort", over);
-  });
   let isAnswered = false;
   try {
-    const first = await Promise.race([answer, given]);
-    isAnswered = first !== null;
-    return first;
+    const first = await within(signal === null ? answer : untilOver(answer, signal), waitMs);
+    isAnswered = first !== LATE;
+    return first === LATE ? null : first;
   } catch (thrown) {
     if (thrown instanceof NoAnswer) return null;
     throw thrown;
   } finally {
-    clearTimeout(timer);
-    signal?.removeEventListener("abort", over);
     if (!isAnswered) {
       answer.catch(() => {});
       thread.abandon(question);

@@ -3,6 +3,7 @@
 // tenant. Each id of a part is a row of its own, which names the object.
 import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { ContentStore, ContentText } from "../../store/calls/content-store.ts";
 
@@ -62,7 +63,7 @@ export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "fin
 
 /** Ids of parts may be those of a vendor, so that each tenant has names of its own. */
 function rowId(tenantId: string, id: string): string {
-  return `kept:${new Bun.CryptoHasher("sha256").update(JSON.stringify([tenantId, id])).digest("hex")}`;
+  return `kept:${digestOf([tenantId, id])}`;
 }
 
 async function told<Result>(run: () => Promise<Result>): Promise<Result> {

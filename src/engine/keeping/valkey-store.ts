@@ -1,9 +1,9 @@
 // Objects kept in Valkey or Redis 7, which several gateways share. All names of one tenant have one hash tag, so that a
 // script may use them together on a cluster. A set by time of expiry says which objects are the oldest of the tenant, and
 // a hash how many bytes each of them takes. Ids are addresses, and values are sealed (sealed-store.ts).
-import { hash } from "node:crypto";
 import { type ConnectionOptions, openClient, REFUSED_WHEN_FULL } from "../../admission/valkey/valkey-connection.ts";
 import type { Clock } from "../../core/clock.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import { KEEPING_BOUNDS, type KeepingBounds, type KeptStore, NoRoom } from "./kept-store.ts";
 
 const COMMAND_MS = 1000;
@@ -152,5 +152,5 @@ function refusedByFull(thrown: unknown): number {
 }
 
 function prefixOf(tenantId: string): string {
-  return `dragoman:kept:{${hash("sha256", tenantId, "hex").slice(0, 32)}}:`;
+  return `dragoman:kept:{${digestOf(tenantId)}}:`;
 }

@@ -5,6 +5,7 @@ import { makerOf } from "../../core/identity.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { camelCased } from "../../core/text/camel-case.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import type { SavedView, ViewOwner } from "../../store/configuration/views.ts";
 import { type AdminCall, type AdminOperation, reading, writing } from "./operation.ts";
 import { etagField, label, listed, listOf, pageOf, pageQuery, requireTag, time } from "./schemas.ts";
@@ -45,8 +46,7 @@ const viewChange = z
 
 /** Equal states have equal ETags, because a view has nothing but what it shows. */
 function etagOfView({ name, query: text, isDefault: is }: SavedView): string {
-  const hash = new Bun.CryptoHasher("sha256").update(JSON.stringify([name, text, is])).digest("hex");
-  return `"${hash.slice(0, 16)}"`;
+  return `"${digestOf([name, text, is])}"`;
 }
 
 const shownView = (saved: SavedView): JsonObject =>

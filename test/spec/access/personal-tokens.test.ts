@@ -206,7 +206,7 @@ describe("the command line", () => {
       gateway.dataFolder,
     ]);
     expect([made.code, made.stderr]).toEqual([0, ""]);
-    const { token, user, kind, role } = JSON.parse(made.stdout) as Record<string, string>;
+    const { token, user_id: user, kind, role } = JSON.parse(made.stdout) as Record<string, string>;
     expect([user, kind, role]).toEqual(["owner", "personal", null as unknown as string]);
     await soon(token!, "200", { project_id: "default" });
   });

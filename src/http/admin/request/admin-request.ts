@@ -19,6 +19,7 @@ import { needsRecentLogin, requireRecentLogin } from "../../../auth/logins/recen
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
+import { digestOf } from "../../../core/text/digest.ts";
 import { CLI_AGENT } from "../../../core/version.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { Actor } from "../../../store/records.ts";
@@ -38,7 +39,7 @@ import type {
   Prepared,
   WriteOperation,
 } from "../operation.ts";
-import { answeredBefore, keptAnswer, type Repeatable, requestHash } from "./repeats.ts";
+import { answeredBefore, keptAnswer, type Repeatable } from "./repeats.ts";
 import { openConcurrency } from "../../../core/concurrency/slots.ts";
 import { holderOf } from "../../../engine/call/read-body.ts";
 import { openTurns, type Turns } from "../turns.ts";
@@ -367,7 +368,7 @@ function idempotency(c: AdminHttp, sent: JsonBody | null, call: AdminCall): Repe
   const { pathname, search } = new URL(c.req.url);
   return {
     key,
-    requestHash: requestHash([c.req.method, pathname + search, c.req.header("if-match") ?? "", sent?.text ?? ""]),
+    requestHash: digestOf([c.req.method, pathname + search, c.req.header("if-match") ?? "", sent?.text ?? ""]),
   };
 }
 

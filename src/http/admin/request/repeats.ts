@@ -14,10 +14,6 @@ export interface Repeatable {
   readonly requestHash: string;
 }
 
-export function requestHash(parts: readonly string[]): string {
-  return new Bun.CryptoHasher("sha256").update(JSON.stringify(parts)).digest("hex");
-}
-
 export function keptAnswer(
   tokenId: string,
   { key, requestHash: hash }: Repeatable,
