@@ -42,7 +42,6 @@ export const CALL_COLUMN_TYPES = {
   model_asked: "text",
   /** Of the first choice. */
   finish_reason: "name",
-  /** The absent name stands for chat completions, which was the only operation once (call-columns.ts). */
   operation: "name",
   /** An outcome of CACHE_OUTCOMES (call-columns.ts), counted from 1; 0 where the cache was off. */
   cache: "integer",

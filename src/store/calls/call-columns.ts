@@ -44,7 +44,7 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
       model: word(record.model),
       code: word(record.code),
       finish_reason: word(record.finishReasons?.[0]),
-      operation: storedOperation(record.operation ?? EARLIEST_OPERATION),
+      operation: word(record.operation ?? EARLIEST_OPERATION),
     },
     plain: {
       trace_id: traceId,
@@ -74,10 +74,6 @@ export function figuresOf(record: Partial<CallRecord>, settled: boolean): CallFi
     totalMs: count(record.totalMs),
   };
 }
-
-/** Chat completions have the absent name, which the calls of earlier versions have. */
-export const storedOperation = (operation: string): string => (operation === EARLIEST_OPERATION ? "" : operation);
-export const shownOperation = (stored: string): string => (stored === "" ? EARLIEST_OPERATION : stored);
 
 const CACHE_OUTCOMES: readonly CacheOutcome[] = ["hit", "miss", "bypass"];
 export const storedOutcome = (outcome: CacheOutcome): number => CACHE_OUTCOMES.indexOf(outcome) + 1;
@@ -186,7 +182,7 @@ export function summaryIn(row: FoundRow, nameOf: (number: bigint | number) => st
   return {
     ...(told as ToldColumns),
     traceId: row.trace_id,
-    operation: shownOperation(nameOf(row.operation)),
+    operation: nameOf(row.operation),
     cache: CACHE_OUTCOMES[exact(row.cache) - 1] ?? null,
     timeMs,
     totalMs: exact(row.end_ms) - timeMs,

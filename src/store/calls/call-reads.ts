@@ -1,7 +1,7 @@
 // Reads calls: one with its record, and what a caller's scope means in the call tables.
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { recordIn, textOfBlock } from "./call-blocks.ts";
-import { type FoundCall, numbersIn, storedOperation, summaryIn } from "./call-columns.ts";
+import { type FoundCall, numbersIn, summaryIn } from "./call-columns.ts";
 import { findKey, timeOfKey } from "./call-keys.ts";
 import { namesOf, numbersOf } from "./call-names.ts";
 import type { CallSchema, FoundRow } from "./call-schema.ts";
@@ -42,12 +42,6 @@ export async function lastUses(db: Db, tokenIds: readonly string[]): Promise<rea
   });
 }
 
-/** The name as it is stored. */
-function nameIn(scope: CallScope, name: keyof CallScope): string | undefined {
-  const given = scope[name];
-  return given === undefined || name !== "operation" ? given : storedOperation(given);
-}
-
 /** `null` when a name of the scope has never occurred. */
 export async function scopeConditions(
   db: Db,
@@ -56,13 +50,13 @@ export async function scopeConditions(
 ): Promise<readonly RawBuilder<boolean>[] | null> {
   const numbers = await numbersOf(
     db,
-    NAMED.flatMap(({ scoped }) => nameIn(scope, scoped) ?? []),
+    NAMED.flatMap(({ scoped }) => scope[scoped] ?? []),
   );
   const indexed: readonly (keyof CallScope)[] = INDEXED[of];
   const selective = indexed.find((name) => scope[name] !== undefined);
   const conditions: RawBuilder<boolean>[] = [];
   for (const { column, scoped } of NAMED) {
-    const given = nameIn(scope, scoped);
+    const given = scope[scoped];
     if (given === undefined) continue;
     const number = numbers.get(given);
     if (number === undefined) return null;

@@ -7,7 +7,7 @@ import { integer, type RowOf, text } from "../database/columns.ts";
 import type { ReplicaSchema } from "../database/replicas.ts";
 import type { VendorObjectSchema } from "./vendor-objects.ts";
 
-/** The caller of a call, and the target that answered it. */
+/** The caller of a call, the target that answered it, and the operation. */
 export const DIMENSION_COLUMNS = [
   "tenant_id",
   "project_id",
@@ -16,6 +16,7 @@ export const DIMENSION_COLUMNS = [
   "route",
   "provider",
   "model",
+  "operation",
 ] as const;
 export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number];
 
@@ -85,8 +86,4 @@ export interface CallSchema extends ReplicaSchema, VendorObjectSchema {
   readonly call_hour: DimensionNumbers & { readonly hour_ms: bigint };
   /** Sums of a day for each end user, of the calls that name one. */
   readonly call_user_day: DimensionNumbers & { readonly day_ms: bigint; readonly end_user: string };
-  /** The part of `call_hour` that calls of other operations than chat completions have, for each operation. */
-  readonly call_operation_hour: CallSchema["call_hour"] & { readonly operation: bigint | number };
-  /** The same part of `call_user_day`. */
-  readonly call_operation_user_day: CallSchema["call_user_day"] & { readonly operation: bigint | number };
 }

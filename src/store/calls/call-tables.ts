@@ -38,8 +38,6 @@ export async function createCalls(db: Kysely<unknown>): Promise<void> {
   for (const [table, time, further] of [
     ["call_hour", "hour_ms", []],
     ["call_user_day", "day_ms", ["end_user"]],
-    ["call_operation_hour", "hour_ms", ["operation"]],
-    ["call_operation_user_day", "day_ms", ["operation", "end_user"]],
   ] as const)
     await createSums(run, { table, time, further, isPostgres });
 }
@@ -88,7 +86,7 @@ interface Sums {
   readonly table: string;
   readonly time: string;
   /** What it tells beside the time and the dimensions. */
-  readonly further: readonly ("operation" | "end_user")[];
+  readonly further: readonly "end_user"[];
   readonly isPostgres: boolean;
 }
 

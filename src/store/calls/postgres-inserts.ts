@@ -44,8 +44,6 @@ const sumsOf = (table: SumTable): Columns => ({
 const SUMS: Readonly<Record<SumTable, Columns>> = {
   call_hour: sumsOf("call_hour"),
   call_user_day: sumsOf("call_user_day"),
-  call_operation_hour: sumsOf("call_operation_hour"),
-  call_operation_user_day: sumsOf("call_operation_user_day"),
 };
 
 /** Rows for one statement: more would make its parameters needlessly large. */

@@ -68,7 +68,7 @@ const parted = (name: string, column: string, size: number, ...key: readonly str
   isByDay: PARTITIONED.includes(name as Partitioned),
 });
 
-const TARGET = ["tenant_id", "project_id", "route", "provider", "model"];
+const TARGET = ["tenant_id", "project_id", "route", "provider", "model", "operation"];
 
 export const PARTED_TABLES: readonly PartedTable[] = [
   parted("audit_log", "at_ms", DAY_MS, "id"),
@@ -81,8 +81,6 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...DIMENSION_COLUMNS),
   parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),
   parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS, "end_user"),
-  parted("call_operation_hour", "hour_ms", DAY_MS, "hour_ms", ...DIMENSION_COLUMNS, "operation"),
-  parted("call_operation_user_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS, "operation", "end_user"),
   parted("call_project_hour", "hour_ms", DAY_MS, "hour_ms", "tenant_id", "project_id"),
   parted("call_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS),
   parted("call_target_hour", "hour_ms", DAY_MS, "hour_ms", ...TARGET),

@@ -1,6 +1,6 @@
 // The most frequent values of each dimension within a period, for lists of calls to be filtered by.
 import { type Kysely, sql } from "kysely";
-import { orNull, shownOperation } from "../calls/call-columns.ts";
+import { orNull } from "../calls/call-columns.ts";
 import { namesOf } from "../calls/call-names.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import { tagOf } from "../calls/call-tags.ts";
@@ -103,7 +103,7 @@ async function facetsOf(
       name,
       {
         values: own.map((row) => ({
-          value: name === "operation" ? shownOperation(nameOf(row.value)) : orNull(nameOf(row.value)),
+          value: orNull(nameOf(row.value)),
           calls: wholeOf(row, "calls"),
           errors: wholeOf(row, "errors"),
           costNanoUsd: wholeOf(row, "cost_nano_usd"),

@@ -1,7 +1,7 @@
 // What a search of the log compares that no index answers, as conditions of SQL.
 import { type RawBuilder, sql } from "kysely";
 import { camelCase } from "../../core/text/camel-case.ts";
-import { storedOperation, storedOutcome } from "../calls/call-columns.ts";
+import { storedOutcome } from "../calls/call-columns.ts";
 import { keyBoundAt, timeOfKeySql } from "../calls/call-keys.ts";
 import { withoutIndex } from "../calls/call-reads.ts";
 import type { FoundRow } from "../calls/call-schema.ts";
@@ -37,6 +37,7 @@ export const NAMED = [
   "provider",
   "model",
   "finish_reason",
+  "operation",
 ] as const satisfies readonly (keyof FoundRow)[];
 const TEXTS = ["end_user", "model_asked"] as const satisfies readonly (keyof FoundRow)[];
 
@@ -108,7 +109,6 @@ export function restOf(numbered: NumberedFilter, by: WayIndex): readonly Conditi
 
 /** For names and texts. */
 function wordConditions({ filter, numbers }: NumberedFilter, by: WayIndex): readonly Condition[] {
-  const operation = operationIn(filter).map((name) => sql<boolean>`call.operation = ${BigInt(numbers.get(name)!)}`);
   const names = NAMED.flatMap((column) => {
     const given = filter[camelCase(column)];
     if (given === undefined || by === column) return [];
@@ -124,11 +124,8 @@ function wordConditions({ filter, numbers }: NumberedFilter, by: WayIndex): read
       ? []
       : [sql<boolean>`${withoutIndex(`call.${column}`, given)} = ${given}`];
   });
-  return [...names, ...operation, ...texts];
+  return [...names, ...texts];
 }
-
-export const operationIn = ({ operation }: LogFilter): readonly string[] =>
-  operation === undefined ? [] : [storedOperation(operation)];
 
 function among(bounds: LogBounds, sign: string): readonly Condition[] {
   return (Object.keys(BOUNDED) as (keyof LogBounds)[]).flatMap((name) =>

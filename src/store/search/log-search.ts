@@ -16,7 +16,6 @@ import {
   NAMED,
   NARROWEST,
   type NumberedFilter,
-  operationIn,
   restOf,
   type WayIndex,
 } from "./log-conditions.ts";
@@ -84,7 +83,7 @@ export async function searchRows(db: Db, page: PageRequest, filter: LogFilter): 
 
 /** `null` when a name in the filter, or the trace id, has never occurred. */
 export async function numberedFilter(db: Db, filter: LogFilter): Promise<NumberedFilter | null> {
-  const names = NAMED.flatMap((column) => filter[camelCase(column)] ?? []).concat(operationIn(filter));
+  const names = NAMED.flatMap((column) => filter[camelCase(column)] ?? []);
   const numbers = await numbersOf(db, names);
   if (names.some((name) => !numbers.has(name))) return null;
   const found = await withRequest(db, { filter, numbers });

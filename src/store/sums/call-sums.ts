@@ -8,13 +8,12 @@ import {
 } from "../calls/call-schema.ts";
 import { type SumFigureName, SUM_FIGURE_NAMES, SUM_FIGURES, type SUMMED_COLUMNS } from "./sum-figures.ts";
 import { timeOfKey } from "../calls/call-keys.ts";
-import { NO_NAME } from "../calls/call-names.ts";
 import { LATENCY_BOUNDS_MS } from "../calls/calls.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 
-export type SumTable = "call_hour" | "call_user_day" | "call_operation_hour" | "call_operation_user_day";
+export type SumTable = "call_hour" | "call_user_day";
 
 /** One row of sums: its key, and the amount to add for each of SUM_COLUMNS. */
 export interface SumRow {
@@ -25,14 +24,7 @@ export interface SumRow {
 /** What is summed of a call. */
 export type Summed = Pick<
   FoundRow,
-  | DimensionColumn
-  | (typeof SUMMED_COLUMNS)[number]
-  | "id"
-  | "end_user"
-  | "operation"
-  | "explained"
-  | "mirror_of"
-  | "end_ms"
+  DimensionColumn | (typeof SUMMED_COLUMNS)[number] | "id" | "end_user" | "explained" | "mirror_of" | "end_ms"
 >;
 
 /** The limit of a sum: a row that could not be updated would block every row after it. */
@@ -61,21 +53,17 @@ const SIGNED_SUM: SumFigureName = "cache_saved_nano_usd";
 export const KEYS: Readonly<Record<SumTable, readonly string[]>> = {
   call_hour: ["hour_ms", ...DIMENSION_COLUMNS],
   call_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user"],
-  call_operation_hour: ["hour_ms", ...DIMENSION_COLUMNS, "operation"],
-  call_operation_user_day: ["day_ms", ...DIMENSION_COLUMNS, "end_user", "operation"],
 };
 
 /**
  * What calls add to each table of sums, ordered by key, so that two writers never deadlock: by the hour, and by the day
- * of the end users that they name. Chat completions are in no sum by operation (usage-reads.ts).
+ * of the end users that they name.
  */
 export function sumsOf(calls: readonly Summed[]): readonly (readonly [SumTable, readonly SumRow[]])[] {
   const named = calls.filter((call) => call.end_user !== "");
   return [
     ["call_hour", hourSums(calls)],
     ["call_user_day", userDaySums(named)],
-    ["call_operation_hour", byOperation(calls, hourSums)],
-    ["call_operation_user_day", byOperation(named, userDaySums)],
   ];
 }
 
@@ -85,23 +73,6 @@ const hourSums = (calls: readonly Summed[]): readonly SumRow[] =>
 const userDaySums = (calls: readonly Summed[]): readonly SumRow[] =>
   gathered(calls, DAY_MS, (day_ms, call) => ({ day_ms, ...dimensionsOf(call), end_user: call.end_user }), true);
 
-function byOperation(
-  calls: readonly Summed[],
-  sumsIn: (calls: readonly Summed[]) => readonly SumRow[],
-): readonly SumRow[] {
-  const operations = [...new Set(calls.map(({ operation }) => Number(operation)))].filter(
-    (number) => number !== NO_NAME,
-  );
-  return operations
-    .flatMap((operation) =>
-      sumsIn(calls.filter((call) => Number(call.operation) === operation)).map(({ key, sums }) => ({
-        key: { ...key, operation },
-        sums,
-      })),
-    )
-    .toSorted(byKey);
-}
-
 const dimensionsOf = (call: Summed): Readonly<Record<DimensionColumn, number>> => ({
   tenant_id: Number(call.tenant_id),
   project_id: Number(call.project_id),
@@ -110,6 +81,7 @@ const dimensionsOf = (call: Summed): Readonly<Record<DimensionColumn, number>> =
   route: Number(call.route),
   provider: Number(call.provider),
   model: Number(call.model),
+  operation: Number(call.operation),
 });
 
 interface Group {
@@ -156,6 +128,7 @@ function isSame(a: Summed, b: Summed, isByEndUser: boolean): boolean {
     a.tenant_id === b.tenant_id &&
     a.user_id === b.user_id &&
     a.token_id === b.token_id &&
+    a.operation === b.operation &&
     (!isByEndUser || a.end_user === b.end_user)
   );
 }

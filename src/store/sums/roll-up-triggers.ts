@@ -38,7 +38,7 @@ export const PROJECT_HOURS: RollUp = {
   dimensions: ["tenant_id", "project_id"],
 };
 export const DAYS: RollUp = { table: "call_day", time: "day_ms", spanMs: DAY_MS, dimensions: DIMENSION_COLUMNS };
-const TARGET = ["tenant_id", "project_id", "route", "provider", "model"];
+const TARGET = ["tenant_id", "project_id", "route", "provider", "model", "operation"];
 export const TARGET_HOURS: RollUp = {
   table: "call_target_hour",
   time: "hour_ms",

@@ -18,6 +18,7 @@ import {
   USER_ROLL_UPS,
   USER_WEEKS,
 } from "./roll-up-triggers.ts";
+import type { UsageDimension } from "../calls/calls.ts";
 import { cutHours, type DividedPeriod, roundedDown, roundedUp } from "./usage-periods.ts";
 
 /** Rows of one table of sums from one time to another. An end of infinity is open. */
@@ -42,10 +43,10 @@ export interface Choices {
 }
 
 /** The dimensions that a query asks for, or by which it is narrowed. */
-export type AskedDimension = "tenant" | "project" | "token" | "user" | "end_user" | "route" | "provider" | "model";
+export type AskedDimension = Exclude<UsageDimension, "day">;
 
 const PROJECT: ReadonlySet<AskedDimension> = new Set(["tenant", "project"]);
-const TARGET: ReadonlySet<AskedDimension> = new Set([...PROJECT, "route", "provider", "model"]);
+const TARGET: ReadonlySet<AskedDimension> = new Set([...PROJECT, "route", "provider", "model", "operation"]);
 const END_USER: ReadonlySet<AskedDimension> = new Set([...PROJECT, "end_user"]);
 
 /** With `isByDay` no row may cover more than a day in UTC: midnights in UTC are no cuts. */

@@ -1,7 +1,7 @@
 // Sums of calls from the hourly sums, or from the daily sums of end users: reports by group, totals, and what accounts
 // have used since a moment. A period may begin and end at any moment (usage-source.ts).
 import { type Kysely, sql } from "kysely";
-import { orNull, shownOperation } from "../calls/call-columns.ts";
+import { orNull } from "../calls/call-columns.ts";
 import type { CallSchema } from "../calls/call-schema.ts";
 import { namesOf } from "../calls/call-names.ts";
 import {
@@ -207,7 +207,7 @@ const shownSql = (dimension: UsageDimension, index: number): string =>
 
 function shownValue(dimension: UsageDimension, value: bigint | number | string): string | null {
   if (dimension === "day") return new Date(Number(value)).toISOString().slice(0, 10);
-  return dimension === "operation" ? shownOperation(String(value)) : orNull(String(value));
+  return orNull(String(value));
 }
 
 /** Of all groups: nothing is divided by days or models, so that fewer rows are read than for the groups. */
@@ -254,10 +254,7 @@ async function withNames(db: Db, rows: readonly Sums[], by: SpentQuery["by"]): P
     rows.flatMap((row) => valuesOf(row).filter((value) => typeof value !== "string")),
   );
   return rows.map((row) => ({
-    values: valuesOf(row).map((value, index) => {
-      const name = typeof value === "string" ? value : nameOf(value);
-      return by[index] === "operation" ? shownOperation(name) : orNull(name);
-    }),
+    values: valuesOf(row).map((value) => orNull(typeof value === "string" ? value : nameOf(value))),
     calls: wholeOf(row, "calls"),
     tokens: wholeOf(row, "prompt_tokens") + wholeOf(row, "completion_tokens"),
     costNanoUsd: wholeOf(row, "cost_nano_usd"),

@@ -12,7 +12,6 @@ import { HOURS, type RollUpGroup, type SumsTable } from "./roll-up-triggers.ts";
 import { figuresFrom, partsOf } from "./sum-halves.ts";
 import { type AskedDimension, choicesFor, type Stretch, stretchesOf } from "./sum-stretches.ts";
 import { cutHours, type DividedPeriod, dividedPeriod, type Piece } from "./usage-periods.ts";
-import { EARLIEST_OPERATION } from "../../core/operation.ts";
 
 type Db = Kysely<CallSchema>;
 type Condition = RawBuilder<unknown>;
@@ -44,8 +43,7 @@ export interface UsageSource {
 /** `null` when a name of the scope has never occurred. */
 export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSource | null> {
   const { scope, sums, fromMs, toMs, cuts } = query;
-  const { operation, ...callers } = scope;
-  const inSums = await scopeConditions(db, operation === EARLIEST_OPERATION ? callers : scope, "sums");
+  const inSums = await scopeConditions(db, scope, "sums");
   if (inSums === null) return null;
   const ends = [...(fromMs === null ? [] : [fromMs]), ...(toMs === null ? [] : [toMs])];
   const hours = cutHours([...ends, ...cuts], sums.spanMs);
@@ -56,24 +54,24 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   const rolled = new Map<RollUpGroup, number>();
   for (const group of groups) rolled.set(group, await rolledFrom(db, group));
   const stretches = stretchesOf({ sums, period, cuts, choices, rolledFromMs: (group) => rolled.get(group)! });
-  const arms = [...sumArms(query, stretches, period, inSums), ...(await pieceArms(db, query, period))];
+  const arms = [...stretches.map((stretch) => sumArm(query, stretch, inSums)), ...(await pieceArms(db, query, period))];
   return {
     table: sql`(${sql.join(arms, sql` union all `)}) as sums`,
     undivided: period.undivided,
   };
 }
 
-/** What tables of sums have to tell. They do not have the operation, and the day is told by the time. */
+/** What tables of sums have to tell. The day is told by the time. */
 function askedDimensions({ scope, by }: SourceQuery): readonly AskedDimension[] {
   const names = Object.keys(DIMENSIONS) as (keyof typeof DIMENSIONS)[];
   return [...by, ...names.filter((name) => scope[DIMENSIONS[name].scoped] !== undefined)].filter(
-    (dimension) => dimension !== "day" && dimension !== "operation",
+    (dimension) => dimension !== "day",
   );
 }
 
-/** The columns that an arm has for what was asked, but for the operation, which the tables do not have. */
+/** The columns that an arm has for what was asked. */
 const askedColumns = ({ by }: SourceQuery): readonly string[] =>
-  by.flatMap((dimension) => (dimension === "day" || dimension === "operation" ? [] : [DIMENSIONS[dimension].column]));
+  by.flatMap((dimension) => (dimension === "day" ? [] : [DIMENSIONS[dimension].column]));
 
 /**
  * Which of these hours can be divided: all of their calls are kept, or there were none. Calls are removed in the order
@@ -134,51 +132,20 @@ async function callsWithin(db: Db, { table, spanMs }: SumsTable, fromMs: number)
   return Number(rows[0]!.calls);
 }
 
-const needsOperation = ({ scope, by }: SourceQuery): boolean =>
-  by.includes("operation") || scope.operation !== undefined;
-
-/**
- * Only calls of other operations than chat completions are summed by operation as well; what chat completions have used
- * is what all calls have used, less those. `inScope` names no operation where that is chat completions.
- */
-function sumArms(
+function sumArm(
   query: SourceQuery,
-  stretches: readonly Stretch[],
-  { wholeFromMs, wholeToMs }: DividedPeriod,
+  { from, isRolledUp, fromMs, toMs }: Stretch,
   inScope: readonly Condition[],
-): readonly RawBuilder<unknown>[] {
-  const { sums, scope } = query;
-  const arm = (
-    { from, isRolledUp, fromMs, toMs }: Stretch,
-    operation: readonly string[],
-    sign: "" | "-" = "",
-  ): RawBuilder<unknown> => {
-    const time = sql.ref(from.time);
-    const within: readonly Condition[] = [
-      sql`1 = 1`,
-      ...(fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(fromMs)}`]),
-      ...(toMs === Infinity ? [] : [sql`${time} < ${sql.lit(toMs)}`]),
-    ];
-    const figures = isRolledUp
-      ? partsIn(query).join(", ")
-      : figuresFrom((column) => column, { sign, ...figuresIn(query) });
-    const columns = [`${from.time} as at_ms`, ...askedColumns(query), ...operation, figures].join(", ");
-    return sql`select ${sql.raw(`${columns} from ${from.table}`)} where ${sql.join([...within, ...inScope], sql` and `)}`;
-  };
-  if (!needsOperation(query)) return stretches.map((stretch) => arm(stretch, []));
-  const table = sums.table === "call_hour" ? "call_operation_hour" : "call_operation_user_day";
-  const operations: Stretch = {
-    from: { ...sums, table },
-    isRolledUp: false,
-    fromMs: wholeFromMs ?? -Infinity,
-    toMs: wholeToMs ?? Infinity,
-  };
-  if (scope.operation !== undefined && scope.operation !== EARLIEST_OPERATION) return [arm(operations, ["operation"])];
-  return [
-    ...stretches.map((stretch) => arm(stretch, ["0 as operation"])),
-    arm(operations, ["0 as operation"], "-"),
-    ...(scope.operation === undefined ? [arm(operations, ["operation"])] : []),
+): RawBuilder<unknown> {
+  const time = sql.ref(from.time);
+  const within: readonly Condition[] = [
+    sql`1 = 1`,
+    ...(fromMs === -Infinity ? [] : [sql`${time} >= ${sql.lit(fromMs)}`]),
+    ...(toMs === Infinity ? [] : [sql`${time} < ${sql.lit(toMs)}`]),
   ];
+  const figures = isRolledUp ? partsIn(query).join(", ") : figuresFrom((column) => column, figuresIn(query));
+  const columns = [`${from.time} as at_ms`, ...askedColumns(query), figures].join(", ");
+  return sql`select ${sql.raw(`${columns} from ${from.table}`)} where ${sql.join([...within, ...inScope], sql` and `)}`;
 }
 
 const figuresIn = ({ figures = SUM_COLUMNS }: SourceQuery) => ({ figures });
@@ -226,7 +193,7 @@ function pieceArm(
   inScope: readonly Condition[],
   isPostgres: boolean,
 ): RawBuilder<unknown> {
-  const names = [...askedColumns(query), ...(needsOperation(query) ? ["operation"] : [])];
+  const names = askedColumns(query);
   const ofUsers = query.sums.table === "call_user_day" ? [sql`end_user <> ''`] : [];
   const ofPiece = sql`call.id >= piece.from_key and call.id < piece.to_key`;
   const condition = sql.join([ofPiece, ...inScope, IN_SUMS, ...ofUsers], sql` and `);

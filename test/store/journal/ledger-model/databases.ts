@@ -72,17 +72,7 @@ export async function sqliteModel(): Promise<ModelDatabase> {
   });
 }
 
-const TABLES = [
-  "call",
-  "call_block",
-  "call_name",
-  "call_tag",
-  "call_hour",
-  "call_user_day",
-  "call_operation_hour",
-  "call_operation_user_day",
-  "journal_place",
-] as const;
+const TABLES = ["call", "call_block", "call_name", "call_tag", "call_hour", "call_user_day", "journal_place"] as const;
 
 export async function postgresModel(server: PostgresDatabases): Promise<ModelDatabase> {
   const url = await server.newDatabase();
