@@ -47,8 +47,6 @@ async function fill(dataFolder: string, databaseUrl: string | null, rows: number
     days: DAYS,
     placeOf: () => ({ tenantId: "default", projectId: "default" }),
   });
-  // what an earlier checkout has kept
-  while ((await calls.rollUp()) > 0);
   await calls.close();
 }
 

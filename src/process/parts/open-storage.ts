@@ -12,8 +12,6 @@ import type { Base } from "./base.ts";
 
 /** Time for a round of removing or moving old rows, which is short; what it leaves is done after the next start. */
 const LAST_ROUND_MS = 500;
-/** Soon, because until then reports over a long time read every sum. */
-const FIRST_ROLL_UP_MS = 500;
 
 export interface Storage extends EncryptedDatabase {
   readonly calls: CallStore;
@@ -50,11 +48,6 @@ export async function openStorage({ options, environment, log, closing }: Base):
     LAST_ROUND_MS,
   );
   for (const end of [
-    everyHour(
-      (isEnding) => pruneInRounds(() => calls.rollUp(), isEnding),
-      (message) => log.warn({ error_detail: message }, "sums of calls could not be added to their roll-ups"),
-      FIRST_ROLL_UP_MS,
-    ),
     everyHour(
       (isEnding) => pruneInRounds(() => calls.removeContents({ expiredMs: now() }), isEnding),
       (message) => log.warn({ error_detail: message }, "old content of calls could not be deleted"),

@@ -6,7 +6,6 @@ import { facets } from "../search/call-facets.ts";
 import { histogram } from "../search/call-histogram.ts";
 import { searchCalls } from "../search/log-search.ts";
 import { attempts } from "../sums/attempt-sums.ts";
-import { rollUpNewest } from "../sums/roll-ups.ts";
 import { spent, usage } from "../sums/usage-reads.ts";
 import { bindObjects, boundObjects, pruneObjects } from "./vendor-objects.ts";
 import { contentKey, countContents, findContents, keepContents, removeContents } from "./call-contents.ts";
@@ -31,7 +30,6 @@ const QUERIES = {
   contentKey,
   removeContents,
   unregisterReplica,
-  rollUp: rollUpNewest,
   prune,
   pruneObjects,
   findContents,

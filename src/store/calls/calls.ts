@@ -431,10 +431,6 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
    * is to be repeated until it returns 0.
    */
   prune(before: KeptSince): Promise<number>;
-  /**
-   * Adds some sums to roll-ups that were made after them, and returns how many: to be repeated until it returns 0.
-   */
-  rollUp(): Promise<number>;
   close(): Promise<void>;
 }
 
@@ -442,7 +438,7 @@ export interface CallStore extends LedgerSink, ReplicaTable, VendorObjectTable {
 export const ASKED = {
   /** Additions, and what says how far they have come. */
   additions: ["places", "keepContents", "registerReplica", "bindObjects"],
-  changes: ["contentKey", "removeContents", "unregisterReplica", "rollUp", "prune", "pruneObjects"],
+  changes: ["contentKey", "removeContents", "unregisterReplica", "prune", "pruneObjects"],
   /** What calls may wait for. */
   reads: ["findContents", "countContents", "spent", "boundObjects"],
   /** What people ask, which may take long. */

@@ -8,7 +8,7 @@ import { CallPartitions } from "./call-partitions.ts";
 import { CALL_COLUMN_TYPES, CALL_COLUMNS } from "./call-column-types.ts";
 import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
 import { inParts } from "../database/in-parts.ts";
-import { lockRollUps } from "../sums/roll-ups.ts";
+import { lockRollUps } from "../sums/roll-up-triggers.ts";
 import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
 
 interface Columns {

@@ -6,7 +6,7 @@ import { counted } from "../../core/text/counted.ts";
 import { newSpanId } from "../../core/ids.ts";
 import type { Database } from "../database/database.ts";
 import { inSentence, type MoveMark, moveMarks } from "../database/move-marks.ts";
-import { COPIED_TABLES, PARTED_TABLES, ROLLED_TABLES, WHOLE_TABLES } from "./stored-tables.ts";
+import { COPIED_TABLES, PARTED_TABLES, WHOLE_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
 import {
   type Columns,
@@ -19,7 +19,6 @@ import {
   rowsIn,
 } from "./table-copies.ts";
 import { holdForever, holdWrites, liftHold, removeHold, renewHold } from "./write-hold.ts";
-import { sql } from "kysely";
 
 export interface MoveOptions {
   readonly source: Database;
@@ -117,9 +116,6 @@ async function begun(
       .insertInto("database_move")
       .values({ ...mark, role: "to", other: source.name })
       .execute();
-    // Rows of sums that are copied change no roll-up, because these are copied too.
-    for (const { name } of ROLLED_TABLES)
-      await sql`update ${sql.table(name)} set from_ms = ${Number.MAX_SAFE_INTEGER}`.execute(tx);
   });
   return { id, state: "copying" };
 }
@@ -139,7 +135,7 @@ async function requireFree(
       `${target.name} is the unfinished copy of another database. Go on with that move, or name an empty database.`,
     );
   for (const { name } of COPIED_TABLES) {
-    if (name === "revisions" || ROLLED_TABLES.some((rolled) => rolled.name === name)) continue;
+    if (name === "revisions") continue;
     if (await hasRows(target.db, name))
       throw new StoreError(
         "conflict",

@@ -16,7 +16,7 @@ import { MIGRATION_NAMES, migrate, migrationsRun } from "../migrations.ts";
 import { moveMarks } from "../database/move-marks.ts";
 import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restored-access.ts";
 import type { Schema } from "../schema.ts";
-import { OWN_TABLES, ROLLED_TABLES } from "./stored-tables.ts";
+import { OWN_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
 import { type Columns, columnsOf, followNumbers, hasRows, hasUnstorableText, insertRows } from "./table-copies.ts";
 import { codeOf, messageOf } from "../../core/thrown.ts";
@@ -208,7 +208,6 @@ async function hasData(db: Kysely<Schema>): Promise<boolean> {
 
 async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): Promise<void> {
   const partitions = usesPostgres(db) ? new CallPartitions() : null;
-  const last: RowPart[] = [];
   let waiting: RowPart[] = [];
   let length = 0;
   const flush = async (): Promise<void> => {
@@ -227,17 +226,12 @@ async function fill(db: Kysely<Schema>, { file, passphrase }: RestoreOptions): P
   for (const part of backupParts(file, passphrase)) {
     if (part.kind === "table") await flush();
     else if (part.kind === "row") {
-      // Until they are there, rows of sums change no roll-up: these are in the backup too.
-      if (ROLLED_TABLES.some((rolled) => rolled.name === part.table)) last.push(part);
-      else {
-        waiting.push(part);
-        length += part.length;
-      }
+      waiting.push(part);
+      length += part.length;
       if (waiting.length >= ROWS_TOGETHER || length >= LENGTH_TOGETHER) await flush();
     }
   }
   await flush();
-  for (const part of last) await insertRestored(db, file, [part]);
   await followNumbers(db);
 }
 

@@ -3,6 +3,7 @@
 // references.
 import { PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
 import { DIMENSION_COLUMNS } from "../calls/call-schema.ts";
+import { ROLL_UPS } from "../sums/roll-up-triggers.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -52,14 +53,7 @@ export const WHOLE_TABLES: readonly StoredTable[] = [
   whole("content_key", "tenant_id"),
   whole("call_name", "number"),
   whole("journal_place", "journal", "run"),
-  // The times from which on triggers keep the roll-ups: until they are there, rows of sums change no roll-up.
-  whole("call_rolled"),
-  whole("call_rolled_targets"),
-  whole("call_rolled_users"),
 ];
-
-const ROLLED: ReadonlySet<string> = new Set(["call_rolled", "call_rolled_targets", "call_rolled_users"]);
-export const ROLLED_TABLES = WHOLE_TABLES.filter(({ name }) => ROLLED.has(name));
 
 const parted = (name: string, column: string, size: number, ...key: readonly string[]): PartedTable => ({
   name,
@@ -67,8 +61,6 @@ const parted = (name: string, column: string, size: number, ...key: readonly str
   part: { column, size },
   isByDay: PARTITIONED.includes(name as Partitioned),
 });
-
-const TARGET = ["tenant_id", "project_id", "route", "provider", "model", "operation"];
 
 export const PARTED_TABLES: readonly PartedTable[] = [
   parted("audit_log", "at_ms", DAY_MS, "id"),
@@ -81,21 +73,16 @@ export const PARTED_TABLES: readonly PartedTable[] = [
   parted("call_hour", "hour_ms", DAY_MS, "hour_ms", ...DIMENSION_COLUMNS),
   parted("call_attempt_hour", "hour_ms", DAY_MS, "tenant_id", "hour_ms", "project_id", "provider", "model", "code"),
   parted("call_user_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS, "end_user"),
-  parted("call_project_hour", "hour_ms", DAY_MS, "hour_ms", "tenant_id", "project_id"),
-  parted("call_day", "day_ms", DAY_MS, "day_ms", ...DIMENSION_COLUMNS),
-  parted("call_target_hour", "hour_ms", DAY_MS, "hour_ms", ...TARGET),
-  parted("call_target_day", "day_ms", DAY_MS, "day_ms", ...TARGET),
-  parted("call_user_project_day", "day_ms", DAY_MS, "day_ms", "tenant_id", "project_id"),
-  parted("call_user_week", "week_ms", DAY_MS, "week_ms", "tenant_id", "project_id", "end_user"),
 ];
 
-/** What belongs to the database itself and to who uses it now. */
+/** What belongs to the database itself and to who uses it now, and the roll-ups, which its triggers make of the sums. */
 export const OWN_TABLES: readonly string[] = [
   "kysely_migration",
   "kysely_migration_lock",
   "gateway_replica",
   "database_move",
   "schema_contraction",
+  ...ROLL_UPS.map(({ table }) => table),
 ];
 
 /** Every table whose rows are copied, and the names of those by which the schema is known. */

@@ -30,13 +30,12 @@ export async function pruneInRounds(round: () => Promise<number>, isEnding: () =
 }
 
 /**
- * Runs first `firstMs` after the start, by default a minute, and never beside itself. Returns a function that ends it,
- * which waits for a removal in progress.
+ * Runs first a minute after the start, and never beside itself. Returns a function that ends it, which waits for a
+ * removal in progress.
  */
 export function everyHour(
   prune: (isEnding: () => boolean) => Promise<unknown>,
   onFault: (message: string) => void,
-  firstMs = FIRST_MS,
 ): () => Promise<void> {
   let isEnding = false;
   let running: Promise<unknown> | null = null;
@@ -45,7 +44,7 @@ export function everyHour(
       .catch((error: unknown) => onFault(messageOf(error)))
       .finally(() => (running = null));
   };
-  const first = setTimeout(run, firstMs).unref();
+  const first = setTimeout(run, FIRST_MS).unref();
   const timer = setInterval(run, EVERY_MS).unref();
   return async () => {
     isEnding = true;

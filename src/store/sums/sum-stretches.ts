@@ -2,20 +2,16 @@
 // in UTC, and shorter ones for the rest; and of each the table with no more dimensions than are asked for.
 
 // Decides (records and configuration): Which sums does a report read: of hours, of projects' hours, or of days? By:
-// `stretchesOf`. Also: kept by `roll-up-triggers.ts` (`createRollUps`) and `roll-ups.ts` (`rollUpNewest`). Rule:
-// Those of days in UTC where nothing is cut within; those of projects where nothing else is asked for.
+// `stretchesOf`. Also: kept by `roll-up-triggers.ts` (`createRollUps`). Rule: Those of days in UTC where nothing is cut
+// within; those of projects where nothing else is asked for.
 import {
   DAYS,
-  HOUR_ROLL_UPS,
   PROJECT_HOURS,
-  type RollUpGroup,
   type SumsTable,
   TARGET_DAYS,
   TARGET_HOURS,
-  TARGET_ROLL_UPS,
   type TimedTable,
   USER_PROJECT_DAYS,
-  USER_ROLL_UPS,
   USER_WEEKS,
 } from "./roll-up-triggers.ts";
 import type { UsageDimension } from "../calls/calls.ts";
@@ -30,16 +26,10 @@ export interface Stretch {
   readonly toMs: number;
 }
 
-/** A roll-up that may be read, and the group that says from which time on it is complete. */
-export interface Choice {
-  readonly rollUp: TimedTable;
-  readonly group: RollUpGroup;
-}
-
 /** In place of the sums themselves: a roll-up of the same spans, and one of longer spans. */
 export interface Choices {
-  readonly same: Choice | null;
-  readonly longer: Choice | null;
+  readonly same: TimedTable | null;
+  readonly longer: TimedTable | null;
 }
 
 /** The dimensions that a query asks for, or by which it is narrowed. */
@@ -54,17 +44,12 @@ export function choicesFor(sums: SumsTable["table"], asked: readonly AskedDimens
   const isWithin = (dimensions: ReadonlySet<AskedDimension>): boolean => asked.every((one) => dimensions.has(one));
   if (sums === "call_user_day")
     return {
-      same: isWithin(PROJECT) ? { rollUp: USER_PROJECT_DAYS, group: USER_ROLL_UPS } : null,
-      longer:
-        isWithin(END_USER) && !isWithin(PROJECT) && !isByDay ? { rollUp: USER_WEEKS, group: USER_ROLL_UPS } : null,
+      same: isWithin(PROJECT) ? USER_PROJECT_DAYS : null,
+      longer: isWithin(END_USER) && !isWithin(PROJECT) && !isByDay ? USER_WEEKS : null,
     };
-  if (isWithin(PROJECT)) return { same: { rollUp: PROJECT_HOURS, group: HOUR_ROLL_UPS }, longer: null };
-  if (isWithin(TARGET))
-    return {
-      same: { rollUp: TARGET_HOURS, group: TARGET_ROLL_UPS },
-      longer: { rollUp: TARGET_DAYS, group: TARGET_ROLL_UPS },
-    };
-  return { same: null, longer: { rollUp: DAYS, group: HOUR_ROLL_UPS } };
+  if (isWithin(PROJECT)) return { same: PROJECT_HOURS, longer: null };
+  if (isWithin(TARGET)) return { same: TARGET_HOURS, longer: TARGET_DAYS };
+  return { same: null, longer: DAYS };
 }
 
 export interface StretchQuery {
@@ -74,8 +59,6 @@ export interface StretchQuery {
   /** Moments within the period at which sums must not run on. */
   readonly cuts: readonly number[];
   readonly choices: Choices;
-  /** The time from which on the roll-ups of a group have everything. */
-  readonly rolledFromMs: (group: RollUpGroup) => number;
 }
 
 /** Each run is an arm of a query. */
@@ -88,38 +71,26 @@ export function stretchesOf(query: StretchQuery): readonly Stretch[] {
   return filled.length > 0 ? filled : [first!];
 }
 
-function allStretches({ sums, period, cuts, choices, rolledFromMs }: StretchQuery): readonly Stretch[] {
+function allStretches({ sums, period, cuts, choices }: StretchQuery): readonly Stretch[] {
   const fromMs = period.wholeFromMs ?? -Infinity;
   const toMs = period.wholeToMs ?? Infinity;
-  const beginningOf = ({ group }: Choice): number => rolledFromMs(group) || -Infinity;
   const { same, longer } = choices;
-  const shortSpans = (first: number, last: number): readonly Stretch[] => {
-    const betweenMs = same === null ? last : Math.min(Math.max(first, beginningOf(same)), last);
-    return [
-      { from: sums, isRolledUp: false, fromMs: first, toMs: betweenMs },
-      { from: same?.rollUp ?? sums, isRolledUp: true, fromMs: betweenMs, toMs: last },
-    ];
-  };
-  if (longer === null) return shortSpans(fromMs, toMs);
-  const { spanMs } = longer.rollUp;
-  const runs = runsOf(
-    roundedUp(Math.max(fromMs, beginningOf(longer)), spanMs),
-    roundedDown(toMs, spanMs),
-    spanMs,
-    cuts,
-  );
+  const shortSpan = (first: number, last: number): Stretch => ({
+    from: same ?? sums,
+    isRolledUp: same !== null,
+    fromMs: first,
+    toMs: last,
+  });
+  if (longer === null) return [shortSpan(fromMs, toMs)];
+  const { spanMs } = longer;
+  const runs = runsOf(roundedUp(fromMs, spanMs), roundedDown(toMs, spanMs), spanMs, cuts);
   const stretches: Stretch[] = [];
   let reachedMs = fromMs;
   for (const [first, last] of runs) {
-    stretches.push(...shortSpans(reachedMs, first), {
-      from: longer.rollUp,
-      isRolledUp: true,
-      fromMs: first,
-      toMs: last,
-    });
+    stretches.push(shortSpan(reachedMs, first), { from: longer, isRolledUp: true, fromMs: first, toMs: last });
     reachedMs = last;
   }
-  return [...stretches, ...shortSpans(reachedMs, toMs)];
+  return [...stretches, shortSpan(reachedMs, toMs)];
 }
 
 const isAny = ({ fromMs, toMs }: Stretch): boolean => fromMs < toMs;

@@ -7,8 +7,7 @@ import { scopeConditions } from "../calls/call-reads.ts";
 import { type CallSchema, LATENCY_COLUMNS, SUM_COLUMNS } from "../calls/call-schema.ts";
 import { SUM_FIGURES, SUMMED_COLUMNS, type SumFigureName } from "./sum-figures.ts";
 import { type CallScope, DIMENSIONS, LATENCY_BOUNDS_MS, type UsageDimension } from "../calls/calls.ts";
-import { rolledFrom } from "./roll-ups.ts";
-import { HOURS, type RollUpGroup, type SumsTable } from "./roll-up-triggers.ts";
+import { HOURS, type SumsTable } from "./roll-up-triggers.ts";
 import { figuresFrom, partsOf } from "./sum-halves.ts";
 import { type AskedDimension, choicesFor, type Stretch, stretchesOf } from "./sum-stretches.ts";
 import { cutHours, type DividedPeriod, dividedPeriod, type Piece } from "./usage-periods.ts";
@@ -50,10 +49,7 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   const kept = hours.length === 0 ? new Set<number>() : await keptHours(db, sums, hours);
   const period = dividedPeriod(fromMs, toMs, cuts, sums.spanMs, (hourMs) => kept.has(hourMs));
   const choices = choicesFor(sums.table, askedDimensions(query), query.by.includes("day"));
-  const groups = new Set([choices.same, choices.longer].flatMap((choice) => choice?.group ?? []));
-  const rolled = new Map<RollUpGroup, number>();
-  for (const group of groups) rolled.set(group, await rolledFrom(db, group));
-  const stretches = stretchesOf({ sums, period, cuts, choices, rolledFromMs: (group) => rolled.get(group)! });
+  const stretches = stretchesOf({ sums, period, cuts, choices });
   const arms = [...stretches.map((stretch) => sumArm(query, stretch, inSums)), ...(await pieceArms(db, query, period))];
   return {
     table: sql`(${sql.join(arms, sql` union all `)}) as sums`,

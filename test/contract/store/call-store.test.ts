@@ -182,7 +182,9 @@ describe("a SQLite file", () => {
       kind: "unusable",
     });
     const empty = openSqliteCalls({ file: join(folder, "empty.db") });
-    expect(((await usageTotals(empty).catch((error: unknown) => error)) as Error).message).toContain("call_rolled");
+    expect(((await usageTotals(empty).catch((error: unknown) => error)) as Error).message).toContain(
+      "call_project_hour",
+    );
     await empty.close();
   });
 });

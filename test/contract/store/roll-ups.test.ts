@@ -1,11 +1,11 @@
-// Roll-ups are the sums of what they are made of at every moment: while calls arrive, are corrected, and come late; while what was there before them is
-// added in steps; and whichever version of the gateway writes.
+// Roll-ups are the sums of what they are made of at every moment: while calls arrive, are corrected, and come late, and
+// whoever else writes.
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { type Kysely, PostgresAdapter, sql } from "kysely";
+import { type Kysely, sql } from "kysely";
 import { traceTimeOf } from "../../../src/core/ids.ts";
 import { incomingOf, ingestCalls } from "../../../src/store/calls/call-ingest.ts";
 import { type CallSchema, SUM_COLUMNS } from "../../../src/store/calls/call-schema.ts";
@@ -14,21 +14,13 @@ import type { LedgerRow } from "../../../src/store/journal/ledger.ts";
 import { migrate } from "../../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { postgresInserts } from "../../../src/store/calls/postgres-inserts.ts";
-import {
-  createRollUpGroup,
-  ROLL_UP_GROUPS,
-  type RollUp,
-  type TimedTable,
-} from "../../../src/store/sums/roll-up-triggers.ts";
-import { rolledFrom, rollUpNewest } from "../../../src/store/sums/roll-ups.ts";
+import { ROLL_UPS, type RollUp } from "../../../src/store/sums/roll-up-triggers.ts";
 import { openDatabase } from "../../../src/store/database/sqlite-connection.ts";
 import { sqliteInserts } from "../../../src/store/calls/sqlite-inserts.ts";
 import { drawCount } from "../../harness/time/long-run.ts";
 import { postgresDatabases } from "../../harness/servers/postgres-server.ts";
 import { DAY_ONE, HOUR_MS, recordOf } from "./call-records.ts";
 
-/** How many groups of roll-ups a former version has. */
-const FORMER_GROUPS = [0, 1] as const;
 const folder = mkdtempSync(join(tmpdir(), "dragoman-roll-ups-"));
 const postgres = await postgresDatabases();
 afterAll(async () => {
@@ -61,25 +53,6 @@ async function openPostgres(): Promise<Opened> {
   };
 }
 
-/** Leaves the database as a version with so many groups of roll-ups makes it; what adds the others is returned. */
-async function formerSchema(wider: Kysely<CallSchema>, groups: number): Promise<() => Promise<void>> {
-  const db = wider as Kysely<unknown>;
-  const isPostgres = db.getExecutor().adapter instanceof PostgresAdapter;
-  const later = ROLL_UP_GROUPS.slice(groups);
-  for (const { of, triggers, rolled, rollUps } of later) {
-    for (const change of ["insert", "update", "delete"]) {
-      await sql.raw(`drop trigger ${triggers}_${change}${isPostgres ? ` on ${of.table}` : ""}`).execute(db);
-      if (isPostgres) await sql.raw(`drop function ${triggers}_${change}`).execute(db);
-    }
-    for (const table of [rolled, ...rollUps.map((rollUp) => rollUp.table)]) await db.schema.dropTable(table).execute();
-  }
-  return async () => {
-    await db.transaction().execute(async (tx) => {
-      for (const group of later) await createRollUpGroup(tx, group);
-    });
-  };
-}
-
 const beginningOf = (index: number): number => DAY_ONE + ((index * 7919) % 216) * HOUR_MS;
 
 /** Calls of nine days, with few callers, so that sums have several calls; some cost as much as a number can say. */
@@ -91,6 +64,7 @@ const callAt = (index: number): LedgerRow => ({
     projectId: `p${index % 3}`,
     tokenId: `t${index % 2}`,
     model: `m${index % 4}`,
+    operation: index % 8 === 0 ? "embeddings" : "chat.completions",
     endUser: index % 3 === 0 ? null : `e${index % 5}`,
     status: index % 5 === 0 ? 502 : 200,
     tokens: [index, index % 9 === 0 ? Number.MAX_SAFE_INTEGER - index : 1],
@@ -120,102 +94,74 @@ const wholeIn = (row: Row, column: string): bigint =>
     ? BigInt(row[`${column}_high`]!) * 1_000_000_000n + BigInt(row[`${column}_low`]!)
     : BigInt(row[column]);
 
-/** What a roll-up has to hold: the sums that it is made of, from one time on. */
-function addedUp(rows: readonly Row[], fromMs: number, rollUp: RollUp, of: TimedTable): Sums {
+/** What a roll-up has to hold: the sums that it is made of. */
+function addedUp(rows: readonly Row[], { of, time, spanMs, dimensions }: RollUp): Sums {
   const added: Record<string, bigint[]> = {};
   for (const row of rows) {
     const atMs = Number(row[of.time]);
-    if (atMs < fromMs) continue;
-    const rolled = { ...row, [rollUp.time]: atMs - (atMs % rollUp.spanMs) };
-    const own = (added[keyOf(rolled, [rollUp.time, ...rollUp.dimensions])] ??= SUM_COLUMNS.map(() => 0n));
+    const own = (added[keyOf({ ...row, [time]: atMs - (atMs % spanMs) }, [time, ...dimensions])] ??= SUM_COLUMNS.map(
+      () => 0n,
+    ));
     for (const [index, column] of SUM_COLUMNS.entries()) own[index]! += wholeIn(row, column);
   }
   return added;
 }
 
 async function agree(db: Kysely<CallSchema>): Promise<void> {
-  for (const group of ROLL_UP_GROUPS) {
-    const fromMs = await rolledFrom(db, group);
-    const sums = await rowsIn(db, group.of.table);
-    for (const rollUp of group.rollUps)
-      expect<Readonly<Record<string, Sums>>>({
-        [rollUp.table]: Object.fromEntries(
-          (await rowsIn(db, rollUp.table)).map((row) => [
-            keyOf(row, [rollUp.time, ...rollUp.dimensions]),
-            SUM_COLUMNS.map((column) => wholeIn(row, column)),
-          ]),
-        ),
-      }).toEqual({ [rollUp.table]: addedUp(sums, fromMs, rollUp, group.of) });
-  }
+  for (const rollUp of ROLL_UPS)
+    expect<Readonly<Record<string, Sums>>>({
+      [rollUp.table]: Object.fromEntries(
+        (await rowsIn(db, rollUp.table)).map((row) => [
+          keyOf(row, [rollUp.time, ...rollUp.dimensions]),
+          SUM_COLUMNS.map((column) => wholeIn(row, column)),
+        ]),
+      ),
+    }).toEqual({ [rollUp.table]: addedUp(await rowsIn(db, rollUp.of.table), rollUp) });
 }
 
-const action = fc.oneof(
-  fc.record({ kind: fc.constant("calls" as const), from: fc.nat(200), count: fc.integer({ min: 1, max: 30 }) }),
-  fc.record({ kind: fc.constant("settled" as const), from: fc.nat(200), count: fc.integer({ min: 1, max: 30 }) }),
-  fc.record({ kind: fc.constant("step" as const), from: fc.nat(20), count: fc.constant(0) }),
-);
+const action = fc.record({
+  isSettled: fc.boolean(),
+  from: fc.nat(200),
+  count: fc.integer({ min: 1, max: 30 }),
+});
 const rowsOf = ({ from, count }: { readonly from: number; readonly count: number }) =>
   Array.from({ length: count }, (_, index) => callAt(from + index));
 
 function rollUpSuite(name: string, isMissing: boolean, open: () => Promise<Opened>): void {
   describe.skipIf(isMissing)(name, () => {
-    test("[d14.3] roll-ups are the sums of their hours at any moment, whatever arrives, is corrected or is added in steps", async () => {
+    test("[d14.3] roll-ups are the sums of their hours at any moment, whatever arrives or is corrected", async () => {
       await fc.assert(
-        fc.asyncProperty(
-          fc.constantFrom(...FORMER_GROUPS),
-          fc.nat(150),
-          fc.array(action, { minLength: 3, maxLength: 12 }),
-          async (former, earlier, actions) => {
-            const { db, inserts, close } = await open();
-            const ingest = (rows: readonly LedgerRow[]) => ingestCalls(db, rows.map(incomingOf), undefined, inserts);
-            try {
-              const addGroups = await formerSchema(db, former);
-              const before = rowsOf({ from: 40, count: earlier }).map(incomingOf);
-              await ingestCalls(db, before, undefined, { ...inserts, lockSums: async () => {} });
-              await addGroups();
+        fc.asyncProperty(fc.array(action, { minLength: 3, maxLength: 12 }), async (actions) => {
+          const { db, inserts, close } = await open();
+          try {
+            for (const { isSettled, ...some } of actions) {
+              const rows = isSettled ? rowsOf(some).map(settled) : rowsOf(some);
+              await ingestCalls(db, rows.map(incomingOf), undefined, inserts);
               await agree(db);
-              for (const one of actions) {
-                if (one.kind === "step") await rollUpNewest(db, one.from);
-                else await ingest(one.kind === "calls" ? rowsOf(one) : rowsOf(one).map(settled));
-                await agree(db);
-              }
-              while ((await rollUpNewest(db, 50)) > 0);
-              for (const group of ROLL_UP_GROUPS) expect(await rolledFrom(db, group)).toBe(0);
-              await agree(db);
-            } finally {
-              await close();
             }
-          },
-        ),
+          } finally {
+            await close();
+          }
+        }),
         { numRuns: drawCount(12, 300) },
       );
     });
 
-    test("[d14.3] gateways of this version and of the one before write beside each other and beside the steps, and no sum is lost or added twice", async () => {
+    test("[d14.3] gateways write beside each other, and no sum is lost or added twice", async () => {
       const { db, inserts, close } = await open();
-      const addGroups = await formerSchema(db, FORMER_GROUPS[0]);
-      const former: CallInserts = { ...inserts, lockSums: async () => {} };
-      // The ledger and the steps do so as well: of transactions that wait for each other, the database ends one.
-      const untilDone = async <T>(work: () => Promise<T>): Promise<T> => {
+      // The ledger does so as well: of transactions that wait for each other, the database ends one.
+      const write = async (rows: readonly LedgerRow[]): Promise<void> => {
         for (;;) {
           try {
-            return await work();
+            return await ingestCalls(db, rows.map(incomingOf), undefined, inserts);
           } catch (error) {
             if (!String(error).includes("deadlock")) throw error;
           }
         }
       };
-      const write = (by: CallInserts, rows: readonly LedgerRow[]): Promise<void> =>
-        untilDone(() => ingestCalls(db, rows.map(incomingOf), undefined, by));
-      await write(former, rowsOf({ from: 0, count: 200 }));
-      await addGroups();
-      const steps = async (): Promise<void> => {
-        while ((await untilDone(() => rollUpNewest(db, 5))) > 0);
-      };
-      const several = (by: CallInserts, from: number) =>
-        Array.from({ length: 8 }, (_, index) => write(by, rowsOf({ from: from + index * 25, count: 40 })));
-      await Promise.all([...several(inserts, 100), steps(), ...several(former, 220)]);
-      await Promise.all([write(inserts, rowsOf({ from: 0, count: 400 }).map(settled)), steps()]);
+      await write(rowsOf({ from: 0, count: 200 }));
+      await Promise.all(Array.from({ length: 16 }, (_, index) => write(rowsOf({ from: 100 + index * 20, count: 40 }))));
+      await Promise.all([0, 100, 200, 300].map((from) => write(rowsOf({ from, count: 150 }).map(settled))));
       await agree(db);
       await close();
     });

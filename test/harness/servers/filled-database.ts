@@ -3,14 +3,10 @@ import { type Kysely, sql } from "kysely";
 import { firstKeyAt } from "../../../src/store/calls/call-keys.ts";
 import { WATCHED } from "../../../src/store/migrations.ts";
 import type { Schema } from "../../../src/store/schema.ts";
-import {
-  COPIED_TABLES,
-  type PartedTable,
-  ROLLED_TABLES,
-  type StoredTable,
-} from "../../../src/store/copies/stored-tables.ts";
+import { COPIED_TABLES, type PartedTable, type StoredTable } from "../../../src/store/copies/stored-tables.ts";
 import { columnsOf, followNumbers, insertRows, provideDays, type Row } from "../../../src/store/copies/table-copies.ts";
 import { usesPostgres } from "../../../src/store/database/dialect.ts";
+import { ROLL_UPS } from "../../../src/store/sums/roll-up-triggers.ts";
 
 type Db = Kysely<Schema>;
 
@@ -51,10 +47,6 @@ export async function fillDatabase(db: Db, rows: number): Promise<void> {
   await db.transaction().execute(async (tx) => {
     for (const { name } of COPIED_TABLES.toReversed()) await sql`delete from ${sql.table(name)}`.execute(tx);
     for (const table of COPIED_TABLES) {
-      // The sums of the tables that triggers fill are made here like all others.
-      if ("part" in table)
-        for (const { name } of ROLLED_TABLES)
-          await sql`update ${sql.table(name)} set from_ms = ${Number.MAX_SAFE_INTEGER}`.execute(tx);
       const of = columns.get(table.name) ?? [];
       const made = Array.from({ length: rows }, (_, row) =>
         Object.fromEntries(of.map(({ name, kind }) => [name, valueOf(table, name, kind === "number", row)])),
@@ -86,10 +78,10 @@ export async function rowsOf(db: Db, table: string, columns: readonly string[]):
   return rows.map(textOf).toSorted();
 }
 
-/** All rows of all tables, in an order that does not depend on the database. */
+/** All rows of all tables that are copied and of the roll-ups, in an order that does not depend on the database. */
 export async function allRows(db: Db): Promise<Readonly<Record<string, readonly string[]>>> {
   const all: Record<string, readonly string[]> = {};
-  for (const { name } of COPIED_TABLES) {
+  for (const name of [...COPIED_TABLES.map((copied) => copied.name), ...ROLL_UPS.map(({ table }) => table)]) {
     const { rows } = await sql<Row>`select * from ${sql.table(name)}`.execute(db);
     all[name] = rows.map(textOf).toSorted();
   }

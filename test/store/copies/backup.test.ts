@@ -26,6 +26,7 @@ import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";
 import { PARTED_TABLES } from "../../../src/store/copies/stored-tables.ts";
 import { pagesOf } from "../../../src/store/copies/table-copies.ts";
+import { ROLL_UPS } from "../../../src/store/sums/roll-up-triggers.ts";
 import { knownAccess } from "../../../src/store/copies/restored-access.ts";
 import { chanceOf, printedSeed } from "../../harness/time/chance.ts";
 import { migratedDatabases } from "../../harness/servers/databases.ts";
@@ -151,7 +152,9 @@ describe.each(KINDS)("[d15.3] restoring in %s", (kind) => {
       expect(await failure(() => requireNotMoved(db, name))).toContain("is not complete");
     });
     await restored({ file, place });
-    expect((await rowsAt(place))["call"]).toEqual((await rowsAt(source))["call"]);
+    const [after, before] = [await rowsAt(place), await rowsAt(source)];
+    for (const table of ["call", ...ROLL_UPS.map((rollUp) => rollUp.table)])
+      expect([table, after[table]]).toEqual([table, before[table]]);
   });
 });
 
@@ -276,6 +279,7 @@ describe("[d15.3] the file", () => {
       [replaced(0, lines[0]!.replace(`${NOW_MS}`, "1e300")), "line 1 of the backup FILE: it says neither"],
       [lines.map((line) => line.replaceAll('"drafts"', '"draughts"')), "FILE has the table draughts"],
       [lines.map((line) => line.replaceAll('"drafts"', '"gateway_replica"')), "FILE has the table gateway_replica"],
+      [lines.map((line) => line.replaceAll('"call_hour"', '"call_day"')), "FILE has the table call_day"],
       [replaced(at, lines[at]!.replace('"name":"id"', '"name":"it"')), "FILE has the column it of the table tenants"],
       [withValue("name", null), isRefused(40)],
       [told('"tenants":40,', '"tenants":41,').toSpliced(at + 1, 0, lines[at + 1]!), isRefused(41)],

@@ -119,6 +119,8 @@ describe.each(PAIRS)("[d15.3] from %s to %s", (from, to) => {
     await sql`update call set cost_nano_usd = 77 where trace_id = 'trace_id-1'`.execute(source.db);
     await sql`delete from call_tag where tag = 'tag-2'`.execute(source.db);
     await sql`delete from audit_log where id = 'id-0'`.execute(source.db);
+    await sql`update call_hour set calls = 7, cost_nano_usd = 9 where tenant_id = 1`.execute(source.db);
+    await sql`delete from call_user_day where tenant_id = 1`.execute(source.db);
     await sql`update access_tokens set revoked_at_ms = 5 where id = 'id-1'`.execute(source.db);
     await addName(source, "meanwhile");
     const again = await openTarget(targetPlace);

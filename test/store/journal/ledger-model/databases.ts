@@ -8,7 +8,7 @@ import type { CallSchema } from "../../../../src/store/calls/call-schema.ts";
 import { findPlaces } from "../../../../src/store/calls/journal-places.ts";
 import type { LedgerRow, LedgerSink, ShippedPlace } from "../../../../src/store/journal/ledger.ts";
 import { migrate } from "../../../../src/store/migrations.ts";
-import { ROLL_UP_GROUPS } from "../../../../src/store/sums/roll-up-triggers.ts";
+import { ROLL_UPS } from "../../../../src/store/sums/roll-up-triggers.ts";
 import { postgresInserts } from "../../../../src/store/calls/postgres-inserts.ts";
 import { openPostgresDatabase } from "../../../../src/store/postgres.ts";
 import type { Schema } from "../../../../src/store/schema.ts";
@@ -87,8 +87,7 @@ export async function postgresModel(server: PostgresDatabases): Promise<ModelDat
     });
   };
   // what is restored of the sums is rolled up again
-  const rollUps = ROLL_UP_GROUPS.flatMap((group) => group.rollUps.map(({ table }) => table));
-  const truncate = `truncate ${[...TABLES, ...rollUps].join(", ")}`;
+  const truncate = `truncate ${[...TABLES, ...ROLL_UPS.map(({ table }) => table)].join(", ")}`;
   return withMoods({
     db: () => db,
     ingest: (rows, place) => ingestCalls(db, rows.map(incomingOf), place, inserts),
