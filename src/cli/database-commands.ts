@@ -24,7 +24,7 @@ export function addTokenCommands(program: Command): void {
   const storeCommand = (words: string, description: string) =>
     gatewayOptions(tokens.command(words).description(description).addOption(data()).addOption(config())).option(
       "--tenant <id>",
-      "with the admin API: tenant (default: default)",
+      "tenant (default with the admin API: default)",
     );
   tokens
     .command("text")
