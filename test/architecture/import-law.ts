@@ -225,8 +225,8 @@ export const ROOM_IMPORTS: Readonly<Record<string, Readonly<Record<string, reado
     calls: ["database", "journal", "search", "sums"],
     search: ["calls", "database", "sums"],
     sums: ["calls", "database"],
-    // They copy the rows of calls and the files of the ledger as they are.
-    copies: ["calls", "database", "journal"],
+    // They copy the rows of calls and the files of the ledger as they are, and leave out what is made of sums.
+    copies: ["calls", "database", "journal", "sums"],
   },
   "src/observe/integrations": {
     otlp: [],

@@ -117,7 +117,7 @@ function described(operation: AdminOperation): Path {
     [REACH]: reach,
     request: {
       ...(names.length > 0 && { params }),
-      ...(query !== undefined && { query: query as z.ZodObject }),
+      ...(query !== undefined && { query }),
       ...(changes && { headers }),
       ...(body !== undefined && {
         body: {

@@ -206,10 +206,10 @@ test("a list shows the newest first, their state, and neither secrets nor hashes
   const third = await createToken(store, { name: "new", projectId: "site" }, NOW);
   await revokeToken(store, second.id, NOW);
   const list = (await store.listTokens({ limit: 10 })).data.map((token) => shownToken(token, NOW));
-  expect(list.map((token) => `${String(token["name"])}: ${String(token["state"])}`)).toEqual([
-    "new: live",
-    "gone: revoked",
-    "old: expired",
+  expect(list.map(({ name, state }) => [name, state])).toEqual([
+    ["new", "live"],
+    ["gone", "revoked"],
+    ["old", "expired"],
   ]);
   const printed = JSON.stringify(list);
   for (const { text, record } of [first, second, third]) {
