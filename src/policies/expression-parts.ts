@@ -3,7 +3,7 @@
 import { lazy } from "../core/memoization.ts";
 import type * as Cel from "@marcbachmann/cel-js";
 import type { ASTNode } from "@marcbachmann/cel-js";
-import { RuleError } from "./policy-rule.ts";
+import { isPart, RuleError } from "./policy-rule.ts";
 
 export type { ASTNode as ExpressionPart } from "@marcbachmann/cel-js";
 
@@ -30,15 +30,6 @@ export function writtenPart(part: ASTNode, replaced: (part: ASTNode) => PlainPar
 
 /** A part that stands in no text yet. */
 export type PlainPart = { readonly op: string; readonly args: unknown };
-
-function isPart(value: unknown): value is ASTNode {
-  return typeof value === "object" && value !== null && "op" in value;
-}
-
-/** Parts of which a part is made. */
-export function innerParts({ op, args }: ASTNode): readonly ASTNode[] {
-  return op === "value" ? [] : ([args].flat(3) as readonly unknown[]).filter(isPart);
-}
 
 /** `null` when it cannot be evaluated. */
 export function valueOfExpression(text: string, variables: Readonly<Record<string, unknown>>): unknown {

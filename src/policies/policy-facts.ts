@@ -1,15 +1,8 @@
 // The values of a call that a rule can read, in the form of CEL (whole numbers are bigint, others double). They are
-// made when a rule first reads them, once for each call. Long texts and lists are not available to rules: a rule that
-// reads one fails, and therefore denies (promise 3.1).
+// made when a rule first reads them, once for each call: a macro may read one a thousand times. Long texts and lists are
+// not available to rules: a rule that reads one fails, and therefore denies (promise 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
-import {
-  type ChatParams,
-  BLOCK_TYPES,
-  type ChatRequest,
-  type HeldConversation,
-  type Message,
-  MESSAGE_ROLES,
-} from "../core/chat.ts";
+import { type ChatParams, BLOCK_TYPES, type ChatRequest, type HeldConversation, MESSAGE_ROLES } from "../core/chat.ts";
 import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
@@ -32,6 +25,24 @@ export function boundedText(text: string): string {
 function boundedList<T>(items: readonly T[]): readonly T[] {
   if (items.length > MAX_ITEMS) throw new FactError(`a list has more than ${MAX_ITEMS} items`);
   return items;
+}
+
+/** Makes a value when it is first read. A value that cannot be made fails at each reading for the same reason. */
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | { readonly fault: unknown } | null = null;
+  return () => {
+    made ??= attempt(make);
+    if ("fault" in made) throw made.fault;
+    return made.value;
+  };
+}
+
+function attempt<T>(make: () => T): { readonly value: T } | { readonly fault: unknown } {
+  try {
+    return { value: make() };
+  } catch (fault) {
+    return { fault };
+  }
 }
 
 type Value = null | boolean | bigint | number | string | readonly Value[] | ReadonlyMap<string, Value>;
@@ -130,6 +141,7 @@ export const PARAMETER_TYPES: Readonly<
 /** Has one property for each parameter. A parameter that was not sent is `undefined`, which `has()` reports. */
 export class ParameterFacts {
   readonly params: JsonObject;
+  readonly values = new Map<string, () => Value | undefined>();
   constructor(params: JsonObject) {
     this.params = params;
   }
@@ -138,61 +150,95 @@ for (const [name, type] of Object.entries(PARAMETER_TYPES)) {
   Object.defineProperty(ParameterFacts.prototype, name, {
     enumerable: true,
     get(this: ParameterFacts) {
-      const value = this.params[name];
-      if (value === undefined) return undefined;
-      return type === "double" && typeof value === "number" ? value : valueOf(value);
+      const { params, values } = this;
+      return values.getOrInsertComputed(name, () => once(() => parameterOf(params[name], type)))();
     },
   });
 }
 
+function parameterOf(value: Json | undefined, type: string): Value | undefined {
+  if (value === undefined) return undefined;
+  return type === "double" && typeof value === "number" ? value : valueOf(value);
+}
+
+type Conversation = Pick<ChatRequest, "messages" | "held">;
+
 export class MessageFacts {
-  readonly #messages: readonly Message[];
-  readonly #held: HeldConversation | undefined;
-  constructor({ messages, held }: Pick<ChatRequest, "messages" | "held">) {
-    this.#messages = messages;
-    this.#held = held;
+  readonly #count: bigint;
+  readonly #characters: () => bigint;
+  readonly #promptTokens: () => bigint;
+  readonly #roles: () => ReadonlyMap<string, bigint>;
+  readonly #parts: () => ReadonlyMap<string, bigint>;
+  constructor(conversation: Conversation) {
+    const { messages, held } = conversation;
+    this.#count = BigInt((held?.count ?? 0) + messages.length);
+    this.#characters = once(() => charactersOf(conversation));
+    this.#promptTokens = once(() => BigInt((held?.promptTokens ?? 0) + estimatePrompt(messages)));
+    this.#roles = once(() => rolesOf(conversation));
+    this.#parts = once(() => partsOf(conversation));
   }
   get count(): bigint {
-    return BigInt((this.#held?.count ?? 0) + this.#messages.length);
+    return this.#count;
   }
   get characters(): bigint {
-    let total = this.#held?.characters ?? 0;
-    for (const { content } of this.#messages) {
-      if (typeof content === "string") total += content.length;
-      else for (const part of content ?? []) if (typeof part["text"] === "string") total += part["text"].length;
-    }
-    return BigInt(total);
+    return this.#characters();
   }
   get prompt_tokens(): bigint {
-    return BigInt((this.#held?.promptTokens ?? 0) + estimatePrompt(this.#messages));
+    return this.#promptTokens();
   }
   get roles(): ReadonlyMap<string, bigint> {
-    const roles = new Map<string, bigint>(MESSAGE_ROLES.map((role) => [role, 0n]));
-    for (const [role, count] of Object.entries(this.#held?.roles ?? {})) roles.set(role, BigInt(count));
-    for (const { role } of this.#messages) roles.set(role, (roles.get(role) ?? 0n) + 1n);
-    return roles;
+    return this.#roles();
   }
   get parts(): ReadonlyMap<string, bigint> {
-    const parts = new Map<string, bigint>(BLOCK_TYPES.map((type) => [type, 0n]));
-    for (const [type, count] of Object.entries(this.#held?.parts ?? {})) parts.set(type, BigInt(count));
-    for (const { content } of this.#messages)
-      if (typeof content !== "string")
-        for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
-    return parts;
+    return this.#parts();
   }
+}
+
+function charactersOf({ messages, held }: Conversation): bigint {
+  let total = held?.characters ?? 0;
+  for (const { content } of messages) {
+    if (typeof content === "string") total += content.length;
+    else for (const part of content ?? []) if (typeof part["text"] === "string") total += part["text"].length;
+  }
+  return BigInt(total);
+}
+
+function rolesOf({ messages, held }: Conversation): ReadonlyMap<string, bigint> {
+  const roles = new Map<string, bigint>(MESSAGE_ROLES.map((role) => [role, 0n]));
+  for (const [role, count] of Object.entries(held?.roles ?? {})) roles.set(role, BigInt(count));
+  for (const { role } of messages) roles.set(role, (roles.get(role) ?? 0n) + 1n);
+  return roles;
+}
+
+function partsOf({ messages, held }: Conversation): ReadonlyMap<string, bigint> {
+  const parts = new Map<string, bigint>(BLOCK_TYPES.map((type) => [type, 0n]));
+  for (const [type, count] of Object.entries(held?.parts ?? {})) parts.set(type, BigInt(count));
+  for (const { content } of messages)
+    if (typeof content !== "string")
+      for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
+  return parts;
 }
 
 export class RequestFacts {
   /** The name of the operation, such as `chat.completions`. */
   readonly operation: string;
   readonly #request: ChatRequest;
-  #parameters: ParameterFacts | null = null;
-  #messages: MessageFacts | null = null;
-  #metadata: Value | null = null;
-  #extra: Value | null = null;
+  readonly #parameters: () => ParameterFacts;
+  readonly #messages: () => MessageFacts;
+  readonly #metadata: () => Value;
+  readonly #extra: () => Value;
+  readonly #tools: () => readonly string[];
+  readonly #toolNames: () => readonly string[];
   constructor(request: ChatRequest, operation: RecordedOperation) {
     this.operation = operation;
     this.#request = request;
+    const { metadata } = request.options;
+    this.#parameters = once(() => new ParameterFacts(request.params as ChatParams as JsonObject));
+    this.#messages = once(() => new MessageFacts(request));
+    this.#metadata = once(() => (metadata === null ? EMPTY : valueOf(metadata)));
+    this.#extra = once(() => valueOf(extraOf(request)));
+    this.#tools = once(() => toolTypes(request));
+    this.#toolNames = once(() => toolNames(request));
   }
   /** Empty when not sent. */
   get route(): string {
@@ -205,39 +251,40 @@ export class RequestFacts {
     return this.#request.params.stream === true;
   }
   get parameters(): ParameterFacts {
-    return (this.#parameters ??= new ParameterFacts(this.#request.params as ChatParams as JsonObject));
+    return this.#parameters();
   }
   get extra(): Value {
-    return (this.#extra ??= valueOf(extraOf(this.#request)));
+    return this.#extra();
   }
   get messages(): MessageFacts {
-    return (this.#messages ??= new MessageFacts(this.#request));
+    return this.#messages();
   }
   get metadata(): Value {
-    const { metadata } = this.#request.options;
-    return (this.#metadata ??= metadata === null ? EMPTY : valueOf(metadata));
+    return this.#metadata();
   }
   get tools(): readonly string[] {
-    const {
-      params: { tools = [] },
-      options: { toolServers },
-    } = this.#request;
-    return [
-      ...boundedList(tools).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : "")),
-      ...toolServers.map(() => "mcp"),
-    ];
+    return this.#tools();
   }
   get tool_names(): readonly string[] {
-    const {
-      params: { tools = [] },
-      options: { toolServers },
-    } = this.#request;
-    const own = boundedList(tools).flatMap((tool) => {
-      const called = isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["server_label"]);
-      return typeof called === "string" ? [boundedText(called)] : [];
-    });
-    return [...own, ...toolServers.map(({ label }) => label)];
+    return this.#toolNames();
   }
+}
+
+type Tools = Pick<ChatRequest, "params" | "options">;
+
+function toolTypes({ params: { tools = [] }, options: { toolServers } }: Tools): readonly string[] {
+  return [
+    ...boundedList(tools).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : "")),
+    ...toolServers.map(() => "mcp"),
+  ];
+}
+
+function toolNames({ params: { tools = [] }, options: { toolServers } }: Tools): readonly string[] {
+  const own = boundedList(tools).flatMap((tool) => {
+    const called = isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["server_label"]);
+    return typeof called === "string" ? [boundedText(called)] : [];
+  });
+  return [...own, ...toolServers.map(({ label }) => label)];
 }
 
 export class TargetFacts {

@@ -1,6 +1,7 @@
 // Rules of policies and conditions of routes in CEL: parsed, checked and bounded once when they are loaded, and evaluated
 // on calls. This file and expression-parts.ts alone use the library. What could make a rule slow is refused here: macros
-// inside macros, functions that make long values, and regular expressions that backtrack (promise 3.1).
+// inside macros, functions that make long values, and regular expressions that backtrack (promise 3.1). The work of all
+// rules and conditions of one call is metered, and bounded together.
 // https://github.com/google/cel-spec/blob/master/doc/langdef.md
 import { lazy, memoizeBounded } from "../core/memoization.ts";
 import { isZoneOrOffset } from "../core/configured/time-zone.ts";
@@ -9,7 +10,9 @@ import type { ASTNode, Environment } from "@marcbachmann/cel-js";
 import {
   type ConditionFacts,
   type ConditionVariable,
+  type Metered,
   type PolicyRule,
+  type RuleMeter,
   type RuleVariable,
   CONDITION_VARIABLES,
   RULE_VARIABLES,
@@ -52,8 +55,22 @@ const MAX_DEPTH = 32;
 const MAX_BODY = 64;
 /** The most characters that the patterns of a rule search in one evaluation. */
 const MAX_MATCHED = 1_000_000;
-/** The most steps that they may take, by the sizes of their programs and the lengths of the texts: some 50 ms. */
+/**
+ * The most steps that all rules and conditions of one call may take: some 50 ms. A step is what one instruction of a
+ * pattern's program takes for one character.
+ */
 const MAX_STEPS = 15_000_000;
+/** Steps of an evaluation, of a part in the body of a macro, and of comparing a value or a member with another. */
+const EVALUATION_STEPS = 1000;
+const PART_STEPS = 40;
+const VALUE_STEPS = 2;
+const MEMBER_STEPS = 20;
+/** Steps that functions of texts take for each character. */
+const CHARACTER_STEPS = 2;
+/** Characters of a text that are compared with others in one step. */
+const COMPARED_AT_ONCE = 64;
+/** The library reads longer durations with a regular expression that backtracks. */
+const MAX_DURATION = 100;
 
 const MACROS: ReadonlySet<string> = new Set(["exists", "all", "exists_one", "map", "filter"]);
 const METHODS: ReadonlySet<string> = new Set([
@@ -101,7 +118,7 @@ export const compileCondition = memoizeBounded(MAX_KNOWN, (text: string): Compil
 });
 
 interface Compiled extends Pick<Walk, "mentions" | "headers"> {
-  readonly isTrue: (facts: object) => boolean;
+  readonly isTrue: (facts: Metered) => boolean;
 }
 
 function compiled(text: string, environment: RuleEnvironment): Compiled {
@@ -115,13 +132,15 @@ function compiled(text: string, environment: RuleEnvironment): Compiled {
     );
   const walk: Walk = { text, nodes: 0, mentions: new Set(), headers: new Set(), edits: [] };
   judge(ast, walk, null);
-  const { program } = checked(edited(text, walk.edits), text, environment);
+  const { program, ast: metered } = checked(edited(text, walk.edits), text, environment);
+  meterParts(metered, environment.evaluation);
   return {
     mentions: walk.mentions,
     headers: walk.headers,
     isTrue(facts) {
-      environment.matching.begin();
+      environment.evaluation.begin(facts.meter);
       const outcome: unknown = program(facts);
+      environment.evaluation.end();
       if (typeof outcome !== "boolean") throw new FactError("the rule gave neither true nor false");
       return outcome;
     },
@@ -130,7 +149,7 @@ function compiled(text: string, environment: RuleEnvironment): Compiled {
 
 interface RuleEnvironment {
   readonly language: Environment;
-  readonly matching: PatternMatching;
+  readonly evaluation: Evaluation;
 }
 
 /** The library is loaded with the first rule; a gateway without rules saves a dozen megabytes. */
@@ -200,13 +219,13 @@ function openEnvironment(variables: readonly (RuleVariable | ConditionVariable)[
     made.registerFunction(`google.protobuf.Timestamp.${field}${ZONED}(string): int`, (at: Date, zone: string) =>
       zonedField(field, at, zone),
     );
+  const evaluation = new Evaluation();
   made.registerFunction(`${BOUNDED}(list<V>): list<V>`, withinBound);
   made.registerFunction(`${BOUNDED}(map<K, V>): map<K, V>`, withinBound);
-  const matching = new PatternMatching();
   made.registerFunction(`string.${MATCHES}(string): bool`, (text: string, pattern: string) =>
-    matching.matches(text, pattern),
+    evaluation.matches(text, pattern),
   );
-  return { language: made, matching };
+  return { language: made, evaluation };
 }
 
 /** Names that replace a macro's list and `matches` in the program. */
@@ -215,9 +234,15 @@ const MATCHES = "matches__linear";
 /** Appended to the name of a timestamp function that takes a zone. */
 const ZONED = "__zoned";
 
-function withinBound(list: { readonly length?: number; readonly size?: number }): unknown {
-  if ((list.length ?? list.size ?? 0) > MAX_ITEMS)
-    throw new FactError(`a macro can run over at most ${MAX_ITEMS} items`);
+interface MacroList {
+  readonly length?: number;
+  readonly size?: number;
+}
+
+const itemsOf = ({ length, size }: MacroList): number => length ?? size ?? 0;
+
+function withinBound(list: MacroList): unknown {
+  if (itemsOf(list) > MAX_ITEMS) throw new FactError(`a macro can run over at most ${MAX_ITEMS} items`);
   return list;
 }
 
@@ -227,15 +252,37 @@ const patternOf = memoizeBounded(MAX_KNOWN, (pattern: string) => ({
   size: instructionsOf(pattern),
 }));
 
-/** Bounds the work of all patterns in one evaluation of a rule. An evaluation is never interrupted by another one. */
-class PatternMatching {
-  #characters = 0;
-  #steps = 0;
+/** Meters all rules and conditions of one call. */
+export function openRuleMeter(): RuleMeter {
+  let left = MAX_STEPS;
+  return {
+    spend(steps, why = "the rules of one call together take too much work") {
+      left -= steps;
+      if (left < 0) throw new FactError(why);
+    },
+  };
+}
 
-  /** Begins an evaluation. */
-  begin(): void {
+/** Bounds the work of one evaluation of a rule. An evaluation is never interrupted by another one. */
+class Evaluation {
+  #meter = openRuleMeter();
+  #characters = 0;
+
+  /** Without a meter, the rule is the only one of its call. */
+  begin(meter: RuleMeter = openRuleMeter()): void {
+    this.#meter = meter;
     this.#characters = 0;
-    this.#steps = 0;
+    this.spend(EVALUATION_STEPS);
+  }
+
+  /** Throws FactError when the evaluation exceeded the bound, because `||` and macros pass over what failed in them. */
+  end(): void {
+    this.spend(0);
+  }
+
+  /** Throws FactError when the steps exceed what is left for the call. */
+  spend(steps: number): void {
+    this.#meter.spend(steps);
   }
 
   /** Takes time linear in the text. Throws FactError when the evaluation exceeds its bounds. */
@@ -244,10 +291,100 @@ class PatternMatching {
     if (this.#characters > MAX_MATCHED)
       throw new FactError(`patterns can match against at most ${MAX_MATCHED} characters in one evaluation`);
     const { matcher, size } = patternOf(pattern);
-    this.#steps += text.length * size;
-    if (this.#steps > MAX_STEPS) throw new FactError("its patterns are too expensive for texts of this length");
+    this.#meter.spend(text.length * size, "its patterns are too expensive for texts of this length");
     return matcher.test(text);
   }
+
+  /** Spends what it takes to compare a value with another one, list by list. */
+  walk(value: unknown): void {
+    if (typeof value === "string") this.spend(value.length / COMPARED_AT_ONCE);
+    if (typeof value !== "object" || value === null) return;
+    const isList = Array.isArray(value);
+    const inner: Iterable<unknown> = isList ? value : value instanceof Map ? value.values() : Object.values(value);
+    const each = isList ? VALUE_STEPS : MEMBER_STEPS;
+    let steps = each;
+    for (const one of inner) {
+      steps += each;
+      if (typeof one === "string") steps += one.length / COMPARED_AT_ONCE;
+      else if (typeof one === "object") this.walk(one);
+    }
+    this.spend(steps);
+  }
+}
+
+/** A part that was checked: `handle` is what the library does with the values of its operands. */
+interface CheckedPart {
+  handle?: (...given: readonly unknown[]) => unknown;
+}
+
+/** Makes each part whose work depends on the values that it is given spend steps for them. */
+function meterParts(part: ASTNode, evaluation: Evaluation): void {
+  const spend = spendingOf(part);
+  if (spend !== null) meterPart(part, (given) => spend(given, evaluation));
+  const inner = innerParts(part);
+  for (const one of inner) meterParts(one, evaluation);
+  if (part.op !== "rcall" || !MACROS.has(part.args[0])) return;
+  // the list is what `bounded__list` returns
+  const [list, ...body] = inner;
+  const steps = PART_STEPS * body.reduce((sum, one) => sum + partsIn(one), 0);
+  meterPart(list!, ([[items]]) => evaluation.spend(itemsOf(items as MacroList) * steps));
+}
+
+type Given = readonly [readonly unknown[], ...(readonly unknown[])];
+
+function meterPart(part: ASTNode, spend: (given: Given) => void): void {
+  const { handle } = part as unknown as CheckedPart;
+  if (handle === undefined) return;
+  (part as unknown as CheckedPart).handle = (...given) => {
+    spend(given as unknown as Given);
+    return handle(...given);
+  };
+}
+
+function partsIn(part: ASTNode): number {
+  return innerParts(part).reduce((sum, one) => sum + partsIn(one), 1);
+}
+
+type Spending = (given: Given, evaluation: Evaluation) => void;
+
+function spendingOf(part: ASTNode): Spending | null {
+  switch (part.op) {
+    case "call":
+    case "rcall": {
+      const [name] = part.args;
+      return ([values], evaluation) => called(name, values, evaluation);
+    }
+    case "==":
+    case "!=":
+    case "in":
+    case "+":
+      return ([left, right], evaluation) => compared(part.op, left, right, evaluation);
+    default:
+      return null;
+  }
+}
+
+/** The receiver of a method is the first of the values. */
+function called(name: string, [text]: readonly unknown[], evaluation: Evaluation): void {
+  if (typeof text !== "string") return;
+  if (name === "duration" && text.length > MAX_DURATION)
+    throw new FactError(`a duration has at most ${MAX_DURATION} characters`);
+  evaluation.spend(text.length * CHARACTER_STEPS);
+}
+
+/** Looking for a key of a mapping, and comparing values of different kinds, takes no time worth counting. */
+function compared(op: string, left: unknown, right: unknown, evaluation: Evaluation): void {
+  const isWalked = op === "in" ? Array.isArray(right) : typeof left === typeof right;
+  if (isWalked) evaluation.walk(right);
+}
+
+/** Parts of which a part is made. */
+export function innerParts({ op, args }: ASTNode): readonly ASTNode[] {
+  return op === "value" ? [] : ([args].flat(3) as readonly unknown[]).filter(isPart);
+}
+
+export function isPart(value: unknown): value is ASTNode {
+  return typeof value === "object" && value !== null && "op" in value;
 }
 
 interface Checked {

@@ -12,7 +12,7 @@ import {
   TargetFacts,
   TokenFacts,
 } from "../../src/policies/policy-facts.ts";
-import { compileRule, RuleError } from "../../src/policies/policy-rule.ts";
+import { compileRule, openRuleMeter, RuleError } from "../../src/policies/policy-rule.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
@@ -139,6 +139,34 @@ describe("a rule cannot be slow", () => {
       },
     ],
     [
+      "the length of the conversation, read for each item",
+      `request.metadata.list.all(x, ${Array.from({ length: 8 }, () => "request.messages.prompt_tokens > 0").join(" && ")})`,
+      { messages: [{ role: "user", content: "é".repeat(400_000) }], metadata: { list: many } },
+    ],
+    [
+      "names of tools, read for each item",
+      `request.metadata.list.all(x, ${Array.from({ length: 8 }, () => "request.tool_names.size() > 0").join(" && ")})`,
+      {
+        metadata: { list: many },
+        tools: Array.from({ length: 1000 }, (_, index) => ({ type: "function", function: { name: `f${index}` } })),
+      },
+    ],
+    [
+      "characters counted for each item",
+      `request.metadata.list.all(x, ${Array.from({ length: 8 }, () => "request.parameters.user.size() > 0").join(" && ")})`,
+      { user: long, metadata: { list: many } },
+    ],
+    [
+      "letters changed for each item",
+      `request.metadata.list.all(x, ${Array.from({ length: 8 }, () => 'request.parameters.user.lowerAscii() != "b"').join(" && ")})`,
+      { user: `${long.slice(1)}É`, metadata: { list: many } },
+    ],
+    [
+      "digits that could be a duration",
+      'duration(request.metadata.digits) > duration("1s")',
+      { metadata: { digits: "1".repeat(3000) } },
+    ],
+    [
       "texts that are joined to long ones",
       `(${Array.from({ length: 70 }, () => "request.parameters.user").join(" + ")}).contains("b")`,
       { user: long },
@@ -162,6 +190,38 @@ describe("a rule cannot be slow", () => {
       }
     };
     expect(await timesAsMuch(judge, walk, MOST_WALKS)).toBeLessThan(MOST_WALKS);
+  });
+
+  test("[d3.1] all rules and conditions of one call together take no more work than one may", () => {
+    const rule = compileRule(
+      `request.metadata.list.all(x, ${Array.from({ length: 8 }, () => 'x != "b"').join(" && ")})`,
+    );
+    const given = { ...facts({ metadata: { list: many } }), meter: openRuleMeter() };
+    const evaluations = (): number => {
+      for (let count = 0; ; count++)
+        try {
+          expect(rule.denies(given)).toBe(true);
+        } catch (thrown) {
+          expect((thrown as Error).message).toBe("the rules of one call together take too much work");
+          return count;
+        }
+    };
+    // what was too much for one rule is too much for the next one
+    expect(evaluations()).toBeGreaterThan(10);
+    expect(evaluations()).toBe(0);
+    expect(rule.denies(facts({ metadata: { list: many } }))).toBe(true);
+  });
+
+  test("[d3.1] a rule that took too much work fails, also where the part that was too much decides nothing", () => {
+    const slow = `request.metadata.list.all(x, ${Array.from({ length: 8 }, () => "request.parameters.user.size() > 0").join(" && ")})`;
+    const given = facts({ user: long, metadata: { list: many } });
+    expect(() => compileRule(`${slow} && false`).denies(given)).toThrow(/too much work/);
+  });
+
+  test("[d3.1] a duration has at most 100 characters", () => {
+    const rule = compileRule('duration(request.metadata.after) > duration("1h")');
+    expect(rule.denies(facts({ metadata: { after: "1h30m" } }))).toBe(true);
+    expect(() => rule.denies(facts({ metadata: { after: `${"1".repeat(100)}s` } }))).toThrow(/at most 100 characters/);
   });
 
   test("[d3.1] texts and values of the request beyond the bounds are not passed to rules, which fail", () => {

@@ -7,7 +7,18 @@ import type { GuardService } from "./outside-guard.ts";
 /** The variables that a rule may use, by name. */
 export const RULE_VARIABLES = ["request", "target", "token", "tenant", "project", "client", "now"] as const;
 export type RuleVariable = (typeof RULE_VARIABLES)[number];
-export type RuleFacts = Readonly<Record<RuleVariable, object>>;
+export type RuleFacts = Readonly<Record<RuleVariable, object>> & Metered;
+
+/** Counts the work of rules and conditions in steps. */
+export interface RuleMeter {
+  /** Throws when what is left is less; `why` says what cannot be evaluated then. */
+  spend(steps: number, why?: string): void;
+}
+
+export interface Metered {
+  /** Of all rules and conditions of one call; where it is left out, a rule is judged by itself. */
+  readonly meter?: RuleMeter;
+}
 
 /**
  * The variables of a condition of a route's target or fallback. It stands at its target, so that it needs no name for
@@ -15,7 +26,7 @@ export type RuleFacts = Readonly<Record<RuleVariable, object>>;
  */
 export const CONDITION_VARIABLES = ["request", "headers", "token", "tenant", "project", "client", "now"] as const;
 export type ConditionVariable = (typeof CONDITION_VARIABLES)[number];
-export type ConditionFacts = Readonly<Record<ConditionVariable, object>>;
+export type ConditionFacts = Readonly<Record<ConditionVariable, object>> & Metered;
 
 export interface PolicyRule {
   /** Throws when the rule cannot be evaluated on these facts, which denies the call as well. */

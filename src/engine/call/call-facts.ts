@@ -5,7 +5,8 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { RecordedOperation } from "../../core/operation.ts";
-import type { PolicyTarget } from "../../core/configured/policy.ts";
+import type { PolicyTarget, RuleMeter } from "../../core/configured/policy.ts";
+import { openRuleMeter } from "../../policies/policy-rule.ts";
 import { ClientFacts, RequestFacts, ScopeFacts, TargetFacts, TokenFacts } from "../../policies/policy-facts.ts";
 
 export interface FactSource {
@@ -15,6 +16,8 @@ export interface FactSource {
   /** Returns an empty text when the address is unknown. */
   readonly clientIp: () => string;
   readonly now: () => number;
+  /** Of all rules and conditions of the call; where it is left out, those that read these facts have one of their own. */
+  readonly meter?: RuleMeter;
   /** The values of the headers that conditions may read, by name; absent where no condition is evaluated. */
   readonly listedHeaders?: () => ReadonlyMap<string, string>;
 }
@@ -22,6 +25,7 @@ export interface FactSource {
 /** Each value is created when a rule uses it. */
 export class CallFacts {
   readonly #call: FactSource;
+  readonly meter: RuleMeter;
   request: RequestFacts;
   currentTarget: PolicyTarget | null = null;
   #target: TargetFacts | null = null;
@@ -35,6 +39,7 @@ export class CallFacts {
 
   constructor(call: FactSource) {
     this.#call = call;
+    this.meter = call.meter ?? openRuleMeter();
     this.request = new RequestFacts(call.sent, call.operation);
   }
   get target(): TargetFacts {

@@ -65,6 +65,8 @@ export class CallPolicies {
   readonly #caller: PolicyCaller;
   readonly #facts: CallFacts;
   readonly #requests = new Map<ChatRequest, RequestFacts>();
+  /** The outcomes that are recorded: a tenant may have thousands of policies. */
+  readonly #noted = new Set<string>();
   readonly #guarded = new Map<ChatRequest, Map<string, ChatRequest>>();
   /** What was found in advance; `null` when nothing was searched in advance. */
   #prior: PriorMatches | null = null;
@@ -395,9 +397,12 @@ export class CallPolicies {
 
   /** Records each policy and effect once. */
   readonly note = (outcomes: readonly PolicyOutcome[]): void => {
-    const { outcomes: record } = this.#call;
-    for (const outcome of outcomes)
-      if (!record.some(({ name, effect }) => name === outcome.name && effect === outcome.effect)) record.push(outcome);
+    for (const outcome of outcomes) {
+      const key = `${outcome.effect} ${outcome.name}`;
+      if (this.#noted.has(key)) continue;
+      this.#noted.add(key);
+      this.#call.outcomes.push(outcome);
+    }
   };
 
   readonly recordFinding = ({ name, mode, guard }: GuardPolicy, failure?: string): void => {

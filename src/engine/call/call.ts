@@ -28,6 +28,7 @@ import { CallPrices } from "../metering/call-prices.ts";
 import type { ClientHead } from "../fit/caller-headers.ts";
 import { CallObjects } from "../objects/call-objects.ts";
 import type { ReceivedCall } from "./received-call.ts";
+import { openRuleMeter } from "../../policies/policy-rule.ts";
 
 /** What the headers of the request ask for. */
 export interface CallSetting {
@@ -64,6 +65,7 @@ export class Call {
   readonly #headers: Headers;
   readonly #clientIp: () => string | null;
   #eligibility: Eligibility | null = null;
+  readonly #ruleMeter = openRuleMeter();
   #whenSent: ((target: Target) => void) | null = null;
 
   constructor(
@@ -131,6 +133,7 @@ export class Call {
       principal,
       clientIp: () => clientIp() ?? "",
       now: () => this.record.startedAtMs,
+      meter: this.#ruleMeter,
       outcomes,
       scheduler: new GuardScheduler(guards, { tenantId, signal: this.signal, services: this.services }),
       longRequests,
@@ -161,6 +164,7 @@ export class Call {
       operation: this.record.operation,
       clientIp: () => this.#clientIp() ?? "",
       now: () => this.record.startedAtMs,
+      meter: this.#ruleMeter,
       conditionHeaders: this.snapshot.conditionHeaders,
       traceId: this.traceId,
     }));

@@ -6,13 +6,12 @@ import { MAY_HOLD_SECRET } from "../../config/sections.ts";
 import type { OperationName } from "../../core/operation.ts";
 import {
   type ExpressionPart,
-  innerParts,
   partsOf,
   type PlainPart,
   valueOfExpression,
   writtenPart,
 } from "../../policies/expression-parts.ts";
-import { compileCondition, RuleError } from "../../policies/policy-rule.ts";
+import { compileCondition, innerParts, RuleError } from "../../policies/policy-rule.ts";
 import { conditionProblem } from "../usable-condition.ts";
 
 /** What a call asks for. */
