@@ -1,5 +1,8 @@
 // Compiles configured policies into those of each project, in the order of their evaluation. A project without policies
-// costs one look-up in a map, however many others have some.
+// costs one look-up in a map, however many others have some. Those of a project are put together at its first call: a
+// tenant may have thousands of policies and thousands of projects that inherit them.
+import { BoundedCache } from "../core/bounded-cache.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import { normalizedPattern } from "../core/target.ts";
 import { compileGlob, type Glob } from "../core/text/glob.ts";
@@ -16,28 +19,31 @@ import { compileGuard } from "../guards/compile-guard.ts";
 import { compileRule } from "./policy-rule.ts";
 import type { PolicyDocument } from "./policy-settings.ts";
 
+/** How many tenants and projects have their policies put together at once. */
+const MAX_ASKED = 256;
+
 export function compilePolicies(configured: readonly Configured<PolicyDocument>[]): PolicySet {
   const everywhere: Policy[] = [];
   const ofTenants = new Map<string, Policy[]>();
-  const ofProjects = new Map<string, { readonly tenantId: string; readonly own: Policy[] }>();
+  const ofProjects = new Map<string, Policy[]>();
   for (const one of configured) {
     const policy = compilePolicy(one);
     const { tenantId, projectId } = one;
-    if (projectId !== null)
-      ofProjects.getOrInsertComputed(projectId, () => ({ tenantId: tenantId ?? "", own: [] })).own.push(policy);
+    if (projectId !== null) ofProjects.getOrInsertComputed(projectId, () => []).push(policy);
     else if (tenantId !== null) ofTenants.getOrInsertComputed(tenantId, () => []).push(policy);
     else everywhere.push(policy);
   }
   const common = everywhere.length === 0 ? null : projectPolicies(everywhere);
-  const tenants = new Map([...ofTenants].map(([id, own]) => [id, projectPolicies([...everywhere, ...own])]));
-  const projects = new Map(
-    [...ofProjects].map(([id, { tenantId, own }]) => [
-      id,
-      projectPolicies([...everywhere, ...(ofTenants.get(tenantId) ?? []), ...own]),
-    ]),
-  );
+  const asked = new BoundedCache<string, ProjectPolicies>(MAX_ASKED);
   return {
-    of: (tenantId, projectId) => projects.get(projectId) ?? tenants.get(tenantId) ?? common,
+    of(tenantId, projectId) {
+      const ofTenant = ofTenants.get(tenantId);
+      const own = ofProjects.get(projectId);
+      if (own === undefined && ofTenant === undefined) return common;
+      return asked.getOrMake(JSON.stringify([tenantId, own === undefined ? null : projectId]), () =>
+        projectPolicies([...everywhere, ...(ofTenant ?? []), ...(own ?? [])]),
+      );
+    },
     sourcesOf: (id) => configured.filter(({ tenantId }) => tenantId === null || tenantId === id),
   };
 }
@@ -55,7 +61,10 @@ export function projectPolicies(all: readonly Policy[]): ProjectPolicies {
   };
 }
 
-function compilePolicy({
+/** What is configured stays the same object until it changes. */
+const compilePolicy = memoizePerObject(compiledPolicy);
+
+function compiledPolicy({
   id,
   name: known,
   document,
