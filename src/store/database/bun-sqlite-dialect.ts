@@ -1,7 +1,8 @@
 // Kysely over bun:sqlite with one connection, which its users take in turns. Follows https://kysely.dev/docs/dialects
 // and https://www.sqlite.org/wal.html. SQLite's own busy timeout would block the whole process while it waits for
 // another one, and forever when the holder of the lock is in the same process. It is therefore off, and this dialect
-// retries busy statements.
+// retries busy statements. SQLite answers at once, and nothing else runs until it has: between the statements of a long
+// change, such as the removal of a project with all that is in it, other work of the thread has its turns.
 import type { Database, SQLQueryBindings } from "bun:sqlite";
 import {
   SqliteIntrospector,
@@ -13,11 +14,14 @@ import {
   type Driver,
   type QueryResult,
 } from "kysely";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { StoreError } from "../store-error.ts";
 
 /** How long one holder may keep the connection while others wait for it. */
 const TURN_TIMEOUT_MS = 1_000;
 const LONGEST_PAUSE_MS = 20;
+/** How long statements may occupy the thread in one go. */
+const SLICE_MS = 5;
 
 export interface BunSqliteConnection {
   /** Opened with `safeIntegers` and with busy_timeout 0. */
@@ -107,8 +111,10 @@ class HeldConnection implements DatabaseConnection {
     this.#isHeld = true;
   }
 
-  executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    return this.run(() => execute<R>(this.#options.database, query));
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    const result = await this.run(() => this.#turns.measured(() => execute<R>(this.#options.database, query)));
+    if (this.#turns.isLong()) await yieldToLoop();
+    return result;
   }
 
   async *streamQuery<R>(query: CompiledQuery, chunkSize: number): AsyncGenerator<QueryResult<R>> {
@@ -172,7 +178,9 @@ class ConnectionTurns {
   /** The holder waits for another process, so it must not be timed out. */
   waitsForOthers = false;
   #isInUse = false;
+  /** Grows with each turn and each statement, so that only a holder that does nothing is timed out. */
   #turn = 0;
+  #workedMs = 0;
   readonly #waiting: Waiter[] = [];
 
   take(): Promise<void> {
@@ -203,6 +211,23 @@ class ConnectionTurns {
       };
       this.#waiting.push(waiter);
     });
+  }
+
+  measured<T>(statement: () => T): T {
+    const beganAtMs = performance.now();
+    try {
+      return statement();
+    } finally {
+      this.#turn++;
+      this.#workedMs += performance.now() - beganAtMs;
+    }
+  }
+
+  /** Whether statements have occupied the thread for long since this was last so. */
+  isLong(): boolean {
+    if (this.#workedMs < SLICE_MS) return false;
+    this.#workedMs = 0;
+    return true;
   }
 
   give(): void {
