@@ -4,6 +4,7 @@ import { toCacheUse } from "../auth/settings/cache-use-settings.ts";
 import { toPromptCaching } from "../auth/settings/prompt-cache-settings.ts";
 import { SYNONYMS } from "../core/capability.ts";
 import type { JsonObject } from "../core/json.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { CommonParameter } from "../core/params.ts";
 import { type CamelCased, camelCased } from "../core/text/camel-case.ts";
 import {
@@ -81,6 +82,17 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   return seen;
 }
 
+/** What routes fall back to, of the routes that are visible within `scopes`, which are ordered from the nearest. */
+export function fallbacksSeen(
+  scopes: readonly RouteScope[],
+  key: "fallbacks" | "content_policy_fallbacks",
+): ReadonlyMap<string, readonly RouteFallback[]> {
+  const inherited = scopes.map(({ defaults }) => defaults[key]);
+  return new Map(
+    [...entriesSeen(scopes)].map(([name, { entry }]) => [name, inheritedFallbacks(name, entry[key], inherited)]),
+  );
+}
+
 /** Returns the names of the routes that are visible within `scopes`, which are ordered from the nearest. */
 export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
   return new Set(entriesSeen(scopes).keys());
@@ -91,6 +103,16 @@ export function routeAliasesSeen(scopes: readonly RouteScope[]): ReadonlySet<str
   return new Set([...entriesSeen(scopes)].flatMap(([name, { entry }]) => [name, ...(entry.aliases ?? [])]));
 }
 
+interface CompiledEntry {
+  readonly name: string;
+  readonly defaults: readonly RouteDefaults[];
+  readonly isOfTenant: boolean;
+  readonly route: Route;
+}
+
+/** An entry stays the same object until it changes, and most scopes have no defaults of their own. */
+const lastOf = memoizePerObject((_entry: RouteEntry): { compiled: CompiledEntry | null } => ({ compiled: null }));
+
 /**
  * `defaults` are those of the scopes that the route is in, the nearest first. `isOfTenant`: somebody other than an operator
  * has written the route.
@@ -100,6 +122,26 @@ export function compileRoute(
   entry: RouteEntry,
   defaults: readonly RouteDefaults[],
   isOfTenant = false,
+): Route {
+  const set = defaults.filter((one) => Object.values(one).some((value) => value !== undefined));
+  const last = lastOf(entry);
+  const { compiled } = last;
+  const isSame =
+    compiled?.name === name &&
+    compiled.isOfTenant === isOfTenant &&
+    compiled.defaults.length === set.length &&
+    compiled.defaults.every((one, index) => one === set[index]);
+  if (isSame) return compiled.route;
+  const route = compiledRoute(name, entry, set, isOfTenant);
+  last.compiled = { name, defaults: set, isOfTenant, route };
+  return route;
+}
+
+function compiledRoute(
+  name: string,
+  entry: RouteEntry,
+  defaults: readonly RouteDefaults[],
+  isOfTenant: boolean,
 ): Route {
   const layers: readonly RouteDefaults[] = [entry, ...defaults];
   const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>

@@ -5,10 +5,9 @@ import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
 import { FIELDS } from "../core/params.ts";
 import { normalizedName } from "../core/target.ts";
-import type { Route, RouteFallback } from "../core/configured/route.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
-import { compileFallback, routeNamesSeen, type RouteScope, routesSeen, splitName } from "./compile-routes.ts";
+import { compileFallback, fallbacksSeen, routeNamesSeen, type RouteScope, splitName } from "./compile-routes.ts";
 import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntry } from "./settings.ts";
 import type { Finding, Path } from "../config/problem.ts";
 
@@ -20,14 +19,16 @@ export interface RouteConfiguration {
 
 /**
  * The problems are in no particular order. `providers` has the ids that may precede the name of a model, and `headers`
- * the names of the headers that conditions may read; `null` when these are not checked.
+ * the names of the headers that conditions may read; `null` when these are not checked. With `only`, the routes of other
+ * names are read for what they are to this one, and not judged themselves.
  */
 export function routeProblems(
   { global, tenants, projects }: RouteConfiguration,
   providers: ReadonlySet<string>,
   headers: ReadonlySet<string> | null,
+  only: string | null = null,
 ): readonly Finding[] {
-  const named: Named = { providers, headers };
+  const named: Named = { providers, headers, only };
   // only the database knows which tenant a project belongs to
   const ofTenants = [...tenants.values()].flatMap(({ routes }) => Object.keys(routes));
   return [
@@ -50,7 +51,7 @@ export function scopeRouteProblems(
   wider: readonly RouteScope[],
   providers: ReadonlySet<string>,
 ): readonly Finding[] {
-  return scopeProblems([], [own, ...wider], [], { providers, headers: null });
+  return scopeProblems([], [own, ...wider], [], { providers, headers: null, only: null });
 }
 
 /** What routes may name beside one another. */
@@ -58,6 +59,8 @@ interface Named {
   readonly providers: ReadonlySet<string>;
   /** `null` when the names of headers are not checked. */
   readonly headers: ReadonlySet<string> | null;
+  /** The name of the only route that is judged; `null` for all. */
+  readonly only: string | null;
 }
 
 interface Known extends Named {
@@ -77,15 +80,16 @@ function scopeProblems(
     routes: new Set([...routeNamesSeen(scopes), ...further]),
   };
   const entries = Object.entries(own.routes);
+  const judged = named.only === null ? entries : entries.filter(([name]) => name === named.only);
   return [
     ...settingProblems(own.defaults, [...base, "route_defaults"], known),
-    ...entries.flatMap(([name, entry]) => [
+    ...judged.flatMap(([name, entry]) => [
       ...targetProblems(entry, [...base, "routes", name], known),
       ...mirrorProblems(entry, [...base, "routes", name], known),
       ...settingProblems(entry, [...base, "routes", name], known),
     ]),
     ...aliasProblems(entries, [...base, "routes"], known),
-    ...loopProblems(base, own, scopes),
+    ...loopProblems(base, judged, scopes),
   ];
 }
 
@@ -272,19 +276,19 @@ function expectation(check: () => void): string | null {
  * Reports each loop once, at a route of this scope. Each kind of list has its own loops: a path that switches to
  * another list ends there.
  */
-function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]): readonly Finding[] {
-  const seen = routesSeen(scopes);
-  const lists = [
-    ["fallbacks", (route: Route) => route.fallbacks],
-    ["content_policy_fallbacks", (route: Route) => route.contentPolicyFallbacks],
-  ] as const;
-  return lists.flatMap(([key, read]) => {
+function loopProblems(
+  base: Path,
+  entries: readonly (readonly [string, RouteEntry])[],
+  scopes: readonly RouteScope[],
+): readonly Finding[] {
+  return (["fallbacks", "content_policy_fallbacks"] as const).flatMap((key) => {
+    const seen = fallbacksSeen(scopes, key);
     const reported = new Set<string>();
-    const endless = withoutEnd(seen, read);
-    return Object.entries(own.routes).flatMap(([name, entry]): readonly Finding[] => {
+    const endless = withoutEnd(seen);
+    return entries.flatMap(([name, entry]): readonly Finding[] => {
       if (reported.has(name) || !endless.has(name)) return [];
-      for (const [index, { route: next }] of read(seen.get(name)!).entries()) {
-        const loop = next === null ? null : wayTo(name, next, seen, read);
+      for (const [index, { route: next }] of seen.get(name)!.entries()) {
+        const loop = next === null ? null : wayTo(name, next, seen);
         if (loop === null) continue;
         for (const one of loop) reported.add(one);
         const message =
@@ -298,15 +302,15 @@ function loopProblems(base: Path, own: RouteScope, scopes: readonly RouteScope[]
   });
 }
 
+/** What each route falls back to. */
+type Fallbacks = ReturnType<typeof fallbacksSeen>;
+
 /** Returns the routes from which some path leads to a loop. Takes time linear in the number of fallbacks. */
-function withoutEnd(
-  seen: ReadonlyMap<string, Route>,
-  read: (route: Route) => readonly RouteFallback[],
-): ReadonlySet<string> {
+function withoutEnd(seen: Fallbacks): ReadonlySet<string> {
   const open = new Map<string, number>();
   const leadingTo = new Map<string, string[]>();
-  for (const [name, route] of seen) {
-    const next = new Set(read(route).flatMap(({ route: to }) => (to !== null && seen.has(to) ? [to] : [])));
+  for (const [name, fallbacks] of seen) {
+    const next = new Set(fallbacks.flatMap(({ route: to }) => (to !== null && seen.has(to) ? [to] : [])));
     open.set(name, next.size);
     for (const to of next) leadingTo.getOrInsertComputed(to, () => []).push(name);
   }
@@ -323,12 +327,7 @@ function withoutEnd(
 }
 
 /** Returns the routes on the path from `from` to `goal`, both included; `null` when there is no such path. */
-function wayTo(
-  goal: string,
-  from: string,
-  seen: ReadonlyMap<string, Route>,
-  read: (route: Route) => readonly RouteFallback[],
-): readonly string[] | null {
+function wayTo(goal: string, from: string, seen: Fallbacks): readonly string[] | null {
   const cameFrom = new Map<string, string | null>([[from, null]]);
   for (const name of cameFrom.keys()) {
     if (name === goal) {
@@ -336,8 +335,7 @@ function wayTo(
       for (let at: string | null = name; at !== null; at = cameFrom.get(at) ?? null) way.unshift(at);
       return way;
     }
-    const route = seen.get(name);
-    for (const { route: next } of route === undefined ? [] : read(route))
+    for (const { route: next } of seen.get(name) ?? [])
       if (next !== null && !cameFrom.has(next)) cameFrom.set(next, name);
   }
   return null;

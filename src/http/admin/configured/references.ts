@@ -83,10 +83,12 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
   const { tenantId, routes, providers, budgets, policies } = naming;
   const file = dependencies.configuration();
   const ids = providerIds(dependencies, providers);
-  const projectIds = new Set(routes.flatMap(({ projectId }) => projectId ?? []));
+  const byPlace = Map.groupBy(routes, ({ projectId }) => projectId);
   const tenants = new Map([[tenantId, routesOfPlace(dependencies, routes, { tenantId, projectId: null })]]);
   const projects = new Map(
-    [...projectIds].map((projectId) => [projectId, routesOfPlace(dependencies, routes, { tenantId, projectId })]),
+    [...byPlace].flatMap(([projectId, own]) =>
+      projectId === null ? [] : [[projectId, routesOfPlace(dependencies, own, { tenantId, projectId })] as const],
+    ),
   );
   const ofRoutes = routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },

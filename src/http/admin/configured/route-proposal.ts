@@ -16,10 +16,17 @@ export async function projectsWithOwn(
 ): Promise<ReadonlySet<string>> {
   if (projectId !== null) return new Set();
   const stored = await allOf(reader, "route", tenantId);
+  const ofName = Map.groupBy(
+    stored.filter((route) => route.name === name),
+    (route) => route.projectId,
+  );
   const own = [...snapshot.projects.values()].filter(
     (project) =>
       project.tenantId === tenantId &&
-      Object.hasOwn(routesOfPlace(dependencies, stored, { tenantId, projectId: project.id }).routes, name),
+      Object.hasOwn(
+        routesOfPlace(dependencies, ofName.get(project.id) ?? [], { tenantId, projectId: project.id }).routes,
+        name,
+      ),
   );
   return new Set(own.map(({ id }) => id));
 }

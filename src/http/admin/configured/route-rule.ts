@@ -76,6 +76,7 @@ async function misplaced(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
     providerIds(dependencies, await allOf(reader, "provider", tenantId)),
     new Set(file.server.conditionHeaders),
+    name,
   )
     .filter(({ path }) => base.every((step, index) => path[index] === step))
     .map(({ path, message }) => ({ path: path.slice(base.length), message }));
