@@ -7,6 +7,7 @@ import type { Snapshot } from "../core/snapshot.ts";
 import { snakeCased } from "../core/text/camel-case.ts";
 import { PROVIDER_FAMILIES } from "../process/parts/provider-families.ts";
 import { operationsAt } from "../http/model-operations.ts";
+import { inOneTurn } from "../core/concurrency/steps.ts";
 import { listModels } from "../http/models.ts";
 import { listCapabilities, type ListedCapability } from "../providers/interface/capability-listing.ts";
 import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
@@ -27,10 +28,12 @@ const NO_SCOPE = { tenantId: null, projectId: null };
 
 export function models(flags: ListingFlags, environment: Environment): void {
   const snapshot = snapshotWithoutStore(flags, environment);
-  const listed = listModels(
-    { snapshot, scope: NO_SCOPE, restrictions: null, nowMs: systemClock.now() },
-    namedRoutes(snapshot.routes),
-    { providers, builtIn: BUILT_IN_MODELS },
+  const listed = inOneTurn(
+    listModels(
+      { snapshot, scope: NO_SCOPE, restrictions: null, nowMs: systemClock.now() },
+      namedRoutes(snapshot.routes),
+      { providers, builtIn: BUILT_IN_MODELS },
+    ),
   );
   if (flags.json === true) return printJson(listed);
   printTable(

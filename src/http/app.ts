@@ -8,6 +8,7 @@ import { identify } from "../auth/identify.ts";
 import type { Logins } from "../auth/logins/logins.ts";
 import { presentedToken } from "../auth/tokens/presented-token.ts";
 import { permittedTargets, restrictionsOf } from "../auth/tokens/token-restrictions.ts";
+import { inTurns } from "../core/concurrency/steps.ts";
 import { insufficientRole, invalidRequest, modelNotFound, notFound } from "../core/refusals.ts";
 import type { Operation } from "../engine/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
@@ -422,10 +423,8 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: Reply): vo
   for (const path of MODEL_PATHS) {
     const list = async (c: Context<AppEnv>): Promise<Response> => {
       const token = await requireToken(c);
-      return reply(
-        c,
-        listingFor(listModels(viewOf(token), callableRoutes(token, context), context.models), listingRequest(c, token)),
-      );
+      const listed = listModels(viewOf(token), callableRoutes(token, context), context.models);
+      return reply(c, listingFor(await inTurns(listed, context.clock), listingRequest(c, token)));
     };
     app.get(path, list).get(`${path}/`, list);
     app.get(`${path}/*`, async (c) => {

@@ -11,6 +11,7 @@ import { priceAt, type PriceScope } from "../accounting/price-book.ts";
 import { isEnabled } from "../auth/enabled-models.ts";
 import { effectiveCapability } from "../core/capability.ts";
 import type { BlockType } from "../core/chat.ts";
+import type { Steps } from "../core/concurrency/steps.ts";
 import type { TokenRestrictions } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Rate, Rates } from "../core/configured/price.ts";
@@ -52,9 +53,14 @@ export interface ListingView {
   readonly nowMs: number;
 }
 
-/** `routes` are those that the caller may call. */
-export function listModels(view: ListingView, routes: Iterable<Route>, sources: ModelSources): readonly JsonObject[] {
+/** `routes` are those that the caller may call, which may be thousands. */
+export function* listModels(
+  view: ListingView,
+  routes: Iterable<Route>,
+  sources: ModelSources,
+): Steps<readonly JsonObject[]> {
   const { snapshot, restrictions, scope } = view;
+  const described = yield* describeRoutes([...routes], snapshot, sources);
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
     return provider === undefined
@@ -67,7 +73,7 @@ export function listModels(view: ListingView, routes: Iterable<Route>, sources: 
           )
           .map((model) => describeModel({ settings, provider, model }, sources, view));
   });
-  return [...describeRoutes([...routes], snapshot, sources), ...models];
+  return [...described, ...models];
 }
 
 /** Finds a callable model, whether it is listed or not; null when no model has this name. */
@@ -133,8 +139,16 @@ export function describeModel(
 const namesOf = (operations: readonly ListedOperation[]): readonly string[] => operations.map(({ name }) => name);
 
 /** Each route by its name, and then by each alias under which requests find it. */
-function describeRoutes(routes: readonly Route[], snapshot: Snapshot, sources: ModelSources): readonly JsonObject[] {
-  const described = new Map(routes.map((route) => [route.name, describeRoute(route, snapshot, sources)]));
+function* describeRoutes(
+  routes: readonly Route[],
+  snapshot: Snapshot,
+  sources: ModelSources,
+): Steps<readonly JsonObject[]> {
+  const described = new Map<string, JsonObject>();
+  for (const route of routes) {
+    described.set(route.name, describeRoute(route, snapshot, sources));
+    yield;
+  }
   // routes of nearer scopes come last, and their aliases precede those of the others
   const aliases = new Map(routes.flatMap(({ name, aliases: own = [] }) => own.map((alias) => [alias, name] as const)));
   return [

@@ -3,6 +3,7 @@
 import { didYouMean } from "../config/suggestion.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Json } from "../core/json.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import { FIELDS } from "../core/params.ts";
 import { normalizedName } from "../core/target.ts";
 import { MODEL_ID } from "../providers/settings.ts";
@@ -54,11 +55,14 @@ export function scopeRouteProblems(
   return scopeProblems([], [own, ...wider], [], { providers, headers: null, only: null });
 }
 
-/** What routes may name beside one another. */
-interface Named {
+/** What routes may name. */
+interface Names {
   readonly providers: ReadonlySet<string>;
   /** `null` when the names of headers are not checked. */
   readonly headers: ReadonlySet<string> | null;
+}
+
+interface Named extends Names {
   /** The name of the only route that is judged; `null` for all. */
   readonly only: string | null;
 }
@@ -66,6 +70,21 @@ interface Named {
 interface Known extends Named {
   readonly routes: ReadonlySet<string>;
 }
+
+const UNCHECKED: ReadonlySet<string> = new Set();
+/**
+ * What is wrong with the targets of an entry, whatever routes there are beside it, below the entry's own path. An entry
+ * stays the same object until it changes, and so do the names that it is judged with.
+ */
+const nameProblems = memoizePerObject((providers: ReadonlySet<string>) =>
+  memoizePerObject((listed: ReadonlySet<string>) => {
+    const known: Names = { providers, headers: listed === UNCHECKED ? null : listed };
+    return memoizePerObject((entry: RouteEntry): readonly Finding[] => [
+      ...targetProblems(entry, [], known),
+      ...mirrorProblems(entry, [], known),
+    ]);
+  }),
+);
 
 /** Returns the problems of the first of `scopes`, which inherits from the others. */
 function scopeProblems(
@@ -83,11 +102,13 @@ function scopeProblems(
   const judged = named.only === null ? entries : entries.filter(([name]) => name === named.only);
   return [
     ...settingProblems(own.defaults, [...base, "route_defaults"], known),
-    ...judged.flatMap(([name, entry]) => [
-      ...targetProblems(entry, [...base, "routes", name], known),
-      ...mirrorProblems(entry, [...base, "routes", name], known),
-      ...settingProblems(entry, [...base, "routes", name], known),
-    ]),
+    ...judged.flatMap(([name, entry]) => {
+      const at = [...base, "routes", name];
+      return [
+        ...nameProblems(known.providers)(known.headers ?? UNCHECKED)(entry).map(({ path, message }) => ({ path: [...at, ...path], message })),
+        ...settingProblems(entry, at, known),
+      ];
+    }),
     ...aliasProblems(entries, [...base, "routes"], known),
     ...loopProblems(base, judged, scopes),
   ];
@@ -121,7 +142,7 @@ function aliasProblems(
   );
 }
 
-function targetProblems({ targets }: RouteEntry, base: Path, known: Known): readonly Finding[] {
+function targetProblems({ targets }: RouteEntry, base: Path, known: Names): readonly Finding[] {
   const seen = new Set<string>();
   const ofEach = targets.flatMap((entry, index): readonly Finding[] => {
     const at = [...base, "targets", index];
@@ -147,7 +168,7 @@ function targetProblems({ targets }: RouteEntry, base: Path, known: Known): read
   return [...ofEach, ...shareProblems(targets, [...base, "targets"], true)];
 }
 
-function mirrorProblems({ mirror }: RouteEntry, base: Path, known: Known): readonly Finding[] {
+function mirrorProblems({ mirror }: RouteEntry, base: Path, known: Names): readonly Finding[] {
   if (mirror === undefined) return [];
   const at = [...base, "mirror"];
   return [
@@ -218,7 +239,7 @@ function routeNameProblems(name: string, at: Path, { routes }: Known): readonly 
       ];
 }
 
-function modelProblems(name: string, at: Path, { providers }: Known, otherForm = ""): readonly Finding[] {
+function modelProblems(name: string, at: Path, { providers }: Names, otherForm = ""): readonly Finding[] {
   const split = splitName(name);
   if (split === null) return [{ path: at, message: `expected <provider>:<model_name>${otherForm}` }];
   if (!providers.has(split.providerId))

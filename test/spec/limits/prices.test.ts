@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../../src/accounting/price-settings.ts";
 import type { Permission } from "../../../src/core/identity.ts";
 import type { PriceBook } from "../../../src/core/configured/price.ts";
+import { inOneTurn } from "../../../src/core/concurrency/steps.ts";
 import { listModels } from "../../../src/http/models.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { type Fault, OK, status, WORDS } from "../../harness/faults.ts";
@@ -243,10 +244,11 @@ describe("listings", () => {
         prices: book({ model: "openai:gpt-4o", prompt: "7", completion: "9", reasoning: "8", request: "0.01" }),
       },
     }).context.snapshot();
-    const listed = listModels(
-      { snapshot, scope: { tenantId: "default", projectId: "default" }, restrictions: null, nowMs: 0 },
-      [],
-      { providers, builtIn: new Map() },
+    const listed = inOneTurn(
+      listModels({ snapshot, scope: { tenantId: "default", projectId: "default" }, restrictions: null, nowMs: 0 }, [], {
+        providers,
+        builtIn: new Map(),
+      }),
     );
     expect(listed.find(({ id }) => id === "openai:gpt-4o")).toMatchObject({
       pricing: { prompt: "0.000007", completion: "0.000009", internal_reasoning: "0.000008", request: "0.01" },

@@ -4,6 +4,7 @@
 import { describe, expect, test } from "bun:test";
 import { BLOCK_TYPES } from "../../../src/core/chat.ts";
 import { COMMON, COMMON_PARAMETERS, type CommonParameter, FIELDS, GATEWAY } from "../../../src/core/params.ts";
+import { inOneTurn } from "../../../src/core/concurrency/steps.ts";
 import { listModels } from "../../../src/http/models.ts";
 import { callLine } from "../../../src/observe/log.ts";
 import { capabilityOf } from "../../../src/core/capability.ts";
@@ -136,15 +137,17 @@ describe("classes", () => {
         },
       ]),
     );
-    const listed = listModels(
-      {
-        snapshot: { ...snapshot, providers: models },
-        scope: { tenantId: null, projectId: null },
-        restrictions: null,
-        nowMs: 0,
-      },
-      [],
-      { providers, builtIn: new Map() },
+    const listed = inOneTurn(
+      listModels(
+        {
+          snapshot: { ...snapshot, providers: models },
+          scope: { tenantId: null, projectId: null },
+          restrictions: null,
+          nowMs: 0,
+        },
+        [],
+        { providers, builtIn: new Map() },
+      ),
     );
     for (const { id, capabilities } of CONVERSING) {
       expect([id, Object.keys(capabilities.cells).toSorted()]).toEqual([

@@ -3,7 +3,9 @@
 // the referring resources.
 import type { ConfiguredKind } from "../../../core/configured/configured.ts";
 import type { JsonObject } from "../../../core/json.ts";
+import { memoizeBounded } from "../../../core/memoization.ts";
 import { conflict } from "../../../core/refusals.ts";
+import { digestOf } from "../../../core/text/digest.ts";
 import { type BudgetDocument, budgetSchema } from "../../../admission/settings.ts";
 import { NO_PROVIDER, serviceProvider } from "../../../policies/policy-settings.ts";
 import { formatPath } from "../../../config/problem.ts";
@@ -42,12 +44,20 @@ export async function allOf(reader: Reader, kind: ConfiguredKind, tenantId: stri
 
 /** The provider ids that may precede a model name in the tenant. */
 export function providerIds(dependencies: DocumentDependencies, providers: readonly Resource[]): ReadonlySet<string> {
-  return new Set([
+  return sameNames([
     ...dependencies.families.map(({ id }) => id),
     ...dependencies.configuration().providers.entries.keys(),
     ...providers.flatMap(({ name }) => name ?? []),
   ]);
 }
+
+const MOST_SETS = 100;
+/** Returns the same object for the same names, so that what was judged with them is known. */
+export const sameNames = memoizeBounded(
+  MOST_SETS,
+  (names: readonly string[]): ReadonlySet<string> => new Set(names),
+  JSON.stringify,
+);
 
 /** The routes of one place. Those in the file take precedence. */
 export function routesOfPlace(
@@ -58,17 +68,26 @@ export function routesOfPlace(
   const file = dependencies.configuration();
   const filed = projectId === null ? file.tenants.get(tenantId) : file.projects.get(projectId);
   const own = stored.flatMap((one): readonly (readonly [string, RouteEntry])[] => {
-    const entry = one.projectId === projectId && one.name !== null ? routeOf(one) : null;
+    const entry = one.projectId === projectId && one.name !== null ? routeIn(one.document) : null;
     return entry === null ? [] : [[one.name!, entry]];
   });
   return { routes: { ...Object.fromEntries(own), ...filed?.routes }, defaults: filed?.defaults ?? {} };
 }
 
-/** Null when another version of the gateway wrote the document and this one cannot read it. */
-function routeOf({ document }: Resource): RouteEntry | null {
-  const parsed = routeSchema.safeParse(document);
-  return parsed.success ? parsed.data : null;
-}
+const MAX_READ = 10_000;
+
+/**
+ * Null when another version of the gateway wrote the document and this one cannot read it. Each change of a route reads
+ * all routes of the tenant, most of which are as before.
+ */
+const routeIn = memoizeBounded(
+  MAX_READ,
+  (document: JsonObject): RouteEntry | null => {
+    const parsed = routeSchema.safeParse(document);
+    return parsed.success ? parsed.data : null;
+  },
+  digestOf,
+);
 
 /** A reference to something that does not exist, or a reference that forms a cycle. */
 export interface Dangling {
@@ -93,7 +112,7 @@ function danglingIn(dependencies: DocumentDependencies, naming: Naming): readonl
   const ofRoutes = routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
     ids,
-    new Set(file.server.conditionHeaders),
+    sameNames(file.server.conditionHeaders),
   ).flatMap(({ path, message }): readonly Dangling[] => {
     const [section, id, part, name, ...rest] = path;
     if (section !== "tenants" && section !== "projects") return [];

@@ -24,7 +24,7 @@ import type { Reader } from "../../../store/reader.ts";
 import type { AdminCall } from "../operation.ts";
 import type { DocumentRule, DocumentDependencies } from "./document-rule.ts";
 import type { Finding } from "../../../config/problem.ts";
-import { allOf, providerIds, routesOfPlace } from "./references.ts";
+import { allOf, providerIds, routesOfPlace, sameNames } from "./references.ts";
 import { projectsWithOwn, proposedRoute } from "./route-proposal.ts";
 
 export function routeRule(dependencies: DocumentDependencies): DocumentRule {
@@ -75,7 +75,7 @@ async function misplaced(
   return routeProblems(
     { global: { routes: file.routes, defaults: file.route_defaults }, tenants, projects },
     providerIds(dependencies, await allOf(reader, "provider", tenantId)),
-    new Set(file.server.conditionHeaders),
+    sameNames(file.server.conditionHeaders),
     name,
   )
     .filter(({ path }) => base.every((step, index) => path[index] === step))
