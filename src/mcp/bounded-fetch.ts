@@ -1,6 +1,6 @@
 // `fetch` as the MCP client requires it, over the upstream port: it follows no redirects, calls only the server's own
-// origin at a checked address, and ends a response that exceeds its bounds. Bytes are counted while they are read, so
-// that a huge response is never held in memory.
+// origin at a checked address, and ends a response that exceeds its bounds. Bytes and values are counted while they are
+// read, so that a huge response is never held in memory, and none of many values is parsed.
 import { Cancellation } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import { type UpstreamBody, type UpstreamClient, type UpstreamResponse, UpstreamFault } from "../wire/upstream.ts";
@@ -42,6 +42,11 @@ export interface FetchDependencies {
 const FRAME_BYTES = 4096;
 /** Bytes that a server may send during one call in addition to the result. */
 const ASIDE_BYTES = 4 * 1024 * 1024;
+/**
+ * JSON values of one message. The client parses and checks each message in one go, in the thread that serves all calls;
+ * so many values take it some 100 ms at the worst.
+ */
+const MAX_VALUES = 100_000;
 const STREAM = "text/event-stream";
 export const JSON_TYPE = "application/json";
 /** The only headers that the client reads. */
@@ -133,13 +138,14 @@ function answered(response: UpstreamResponse, { unrequested, late, maxBytes }: R
   }
   const mediaType = (response.header("content-type") ?? "").toLowerCase();
   const isStream = mediaType.includes(STREAM);
+  const countValues = valueCounter(isStream);
   const count = isStream
     ? eventCounter(maxBytes, unrequested === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unrequested))
     : totalCounter(maxBytes);
   return new Response(
     counted(
       response.body,
-      (bytes) => late() ?? count(bytes),
+      (bytes) => late() ?? count(bytes) ?? countValues(bytes),
       response.status === 200 && (isStream || mediaType.includes(JSON_TYPE)),
     ),
     init,
@@ -190,6 +196,41 @@ function meteredCounter(unrequested: Meter): Counter {
 
 const LF = 10;
 const CR = 13;
+const QUOTE = 34;
+const COMMA = 44;
+const LIST = 91;
+const BACKSLASH = 92;
+const OBJECT = 123;
+
+/**
+ * Counts values by what stands before them outside of texts, none of which goes over the end of a line. In a stream, an
+ * empty line ends an event.
+ */
+function valueCounter(isStream: boolean): Counter {
+  let values = 0;
+  let isText = false;
+  let isEscaped = false;
+  let isEmptyLine = true;
+  let last = 0;
+  return (bytes) => {
+    for (const byte of bytes) {
+      if (byte === LF || byte === CR) {
+        isText = isEscaped = false;
+        if (isStream && isEmptyLine && !(byte === LF && last === CR)) values = 0;
+        isEmptyLine = true;
+      } else {
+        isEmptyLine = false;
+        if (isEscaped) isEscaped = false;
+        else if (byte === BACKSLASH) isEscaped = isText;
+        else if (byte === QUOTE) isText = !isText;
+        else if (!isText && (byte === COMMA || byte === LIST || byte === OBJECT)) values += 1;
+      }
+      last = byte;
+      if (values > MAX_VALUES) return `a message has more than ${MAX_VALUES} values`;
+    }
+    return null;
+  };
+}
 
 /**
  * An empty line ends an event: https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream

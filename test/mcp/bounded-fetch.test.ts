@@ -26,7 +26,12 @@ interface World {
 function world({
   fail = 0,
   check = null,
-}: { readonly fail?: number; readonly check?: ((url: string) => Promise<string>) | null } = {}): World {
+  answer = null,
+}: {
+  readonly fail?: number;
+  readonly check?: ((url: string) => Promise<string>) | null;
+  readonly answer?: { readonly type: string; readonly pieces: readonly string[] } | null;
+} = {}): World {
   const sent: { request: UpstreamRequest; call: UpstreamCall }[] = [];
   const clock = { nowMs: 0 };
   const fetch = boundedFetch({
@@ -40,8 +45,9 @@ function world({
       send(request, call) {
         sent.push({ request, call });
         if (sent.length <= fail) return Promise.reject(new UpstreamFault("connection", "ECONNREFUSED"));
+        const pieces = answer?.pieces.map((piece) => new TextEncoder().encode(piece)) ?? null;
         const body = {
-          read: () => Promise.resolve(COMMENTS),
+          read: () => Promise.resolve(pieces === null ? COMMENTS : (pieces.shift() ?? null)),
           bytes: () => Promise.resolve(COMMENTS),
           text: () => Promise.resolve(""),
           accept: () => undefined,
@@ -49,7 +55,7 @@ function world({
         };
         return Promise.resolve({
           status: 200,
-          header: (name) => (name === "content-type" ? "text/event-stream" : null),
+          header: (name) => (name === "content-type" ? (answer?.type ?? "text/event-stream") : null),
           body,
         });
       },
@@ -75,6 +81,31 @@ const post = (method: string, headers: Readonly<Record<string, string>> = {}): R
 });
 
 describe("the fetch below the client", () => {
+  const most = 100_000;
+  const JSON_TYPE = "application/json";
+  const STREAM = "text/event-stream";
+  const objects = (count: number): string => "{},".repeat(count / 2);
+  test.each<readonly [string, string, readonly string[], boolean]>([
+    ["a message with as many values as one may have", JSON_TYPE, [objects(most)], true],
+    ["one with more", JSON_TYPE, [objects(most), ","], false],
+    ["the same with empty lines", JSON_TYPE, [objects(most), "\n\n", ","], false],
+    ["texts with what stands before values", JSON_TYPE, [JSON.stringify(['{,["\\'.repeat(most)])], true],
+    ["values behind a text that ends in an escape", JSON_TYPE, [`["\\\\",`, objects(most), "]"], false],
+    [
+      "events that have few values each",
+      STREAM,
+      [`data: ${objects(most)}\r\n\r\n`, `data: ${objects(most)}\n\n`],
+      true,
+    ],
+    ["an event with more", STREAM, [`data: ${objects(most)}\r\n`, `data: ${objects(most)}\r\n\r\n`], false],
+    ["an event behind a comment that begins a text", STREAM, [': "\\\n', `data: ${objects(most)},\n\n`], false],
+  ])("[d5.8] a tool server cannot make the gateway parse many values: %s", async (_, type, pieces, isRead) => {
+    const { fetch } = world({ answer: { type, pieces } });
+    const all = pieces.join("").length;
+    const read = await bytesRead(await fetch(`${ORIGIN}/mcp`, post("tools/list")));
+    expect(read === all).toBe(isRead);
+  });
+
   test("[d2.9] sends nothing to another origin, whatever names it", async () => {
     const { fetch, sent } = world();
     for (const url of [
