@@ -1,5 +1,7 @@
 // Compiles the tool servers of file and store into the set that calls look up by label. Of several with the same name
-// the nearest applies: the project's, then the tenant's, then the one for all tenants.
+// the nearest applies: the project's, then the tenant's, then the one for all tenants. Those of a project are put together
+// when it first asks: a tenant may have thousands of servers and thousands of projects that inherit them.
+import { BoundedCache } from "../core/bounded-cache.ts";
 import { sectionSettings } from "../config/section-settings.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { ToolServer, ToolServerSet, ToolTransport } from "../core/configured/tool.ts";
@@ -9,6 +11,9 @@ import { OAUTH, type ToolServerDocument } from "./settings.ts";
 export const DEFAULT_TIMEOUT_MS = 60_000;
 export const DEFAULT_MAX_RESULT_BYTES = 1024 * 1024;
 export const DEFAULT_MAX_CONCURRENT = 16;
+
+/** How many tenants and projects have their servers put together at once. */
+const MAX_ASKED = 256;
 
 /** A disabled server is null: it still hides servers of the same name in a wider scope. */
 type Named = ReadonlyMap<string, ToolServer | null>;
@@ -26,21 +31,17 @@ export function compileToolServers(all: readonly Configured<ToolServerDocument>[
     ({ one }) => one.projectId!,
   );
   const ofFile = byName(ofTenant.get(null));
-  const tenants = new Map(
-    [...ofTenant].flatMap(([id, own]) => (id === null ? [] : [[id, new Map([...ofFile, ...byName(own)])]])),
-  );
-  const projects = new Map(
-    [...ofProject].map(([id, own]) => [
-      id,
-      new Map([...(tenants.get(own[0]!.one.tenantId!) ?? ofFile), ...byName(own)]),
-    ]),
-  );
-  const shown = (named: ReadonlyMap<string, Named>): ReadonlyMap<string, ReadonlyMap<string, ToolServer>> =>
-    new Map([...named].map(([id, servers]) => [id, enabled(servers)]));
-  const [ofAll, ofTenants, ofProjects] = [enabled(ofFile), shown(tenants), shown(projects)];
+  const ofAll = enabled(ofFile);
+  const asked = new BoundedCache<string, ReadonlyMap<string, ToolServer>>(MAX_ASKED);
   return {
-    of: (tenantId, projectId) =>
-      (projectId === null ? undefined : ofProjects.get(projectId)) ?? ofTenants.get(tenantId) ?? ofAll,
+    of(tenantId, projectId) {
+      const above = ofTenant.get(tenantId);
+      const own = projectId === null ? undefined : ofProject.get(projectId);
+      if (own === undefined && above === undefined) return ofAll;
+      return asked.getOrMake(JSON.stringify([tenantId, own === undefined ? null : projectId]), () =>
+        enabled(new Map([...ofFile, ...byName(above), ...byName(own)])),
+      );
+    },
     keys: new Set(compiled.flatMap(({ server }) => (server === null ? [] : [server.key]))),
   };
 }

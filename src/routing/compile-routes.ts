@@ -82,6 +82,18 @@ export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, R
   return seen;
 }
 
+/** Whether one of these routes falls back to another route. */
+export function leadsOn(
+  routes: readonly (readonly [string, RouteEntry])[],
+  scopes: readonly RouteScope[],
+  key: "fallbacks" | "content_policy_fallbacks",
+): boolean {
+  const inherited = scopes.map(({ defaults }) => defaults[key]);
+  return routes.some(([name, entry]) =>
+    inheritedFallbacks(name, entry[key], inherited).some(({ route }) => route !== null),
+  );
+}
+
 /** What routes fall back to, of the routes that are visible within `scopes`, which are ordered from the nearest. */
 export function fallbacksSeen(
   scopes: readonly RouteScope[],
@@ -95,7 +107,12 @@ export function fallbacksSeen(
 
 /** Returns the names of the routes that are visible within `scopes`, which are ordered from the nearest. */
 export function routeNamesSeen(scopes: readonly RouteScope[]): ReadonlySet<string> {
-  return new Set(entriesSeen(scopes).keys());
+  const names = new Set<string>();
+  for (const { routes, unusable } of scopes.toReversed()) {
+    for (const name of unusable ?? []) names.delete(name);
+    for (const name of Object.keys(routes)) names.add(name);
+  }
+  return names;
 }
 
 /** Returns the names and the aliases of the routes that are visible within `scopes`. */

@@ -8,7 +8,14 @@ import { FIELDS } from "../core/params.ts";
 import { normalizedName } from "../core/target.ts";
 import { MODEL_ID } from "../providers/settings.ts";
 import { shareProblems, whenProblems } from "./entry-condition-problems.ts";
-import { compileFallback, fallbacksSeen, routeNamesSeen, type RouteScope, splitName } from "./compile-routes.ts";
+import {
+  compileFallback,
+  fallbacksSeen,
+  leadsOn,
+  routeNamesSeen,
+  type RouteScope,
+  splitName,
+} from "./compile-routes.ts";
 import type { FallbackEntry, MirrorEntry, RouteDefaults, RouteEntry } from "./settings.ts";
 import type { Finding, Path } from "../config/problem.ts";
 
@@ -96,7 +103,7 @@ function scopeProblems(
   const [own] = scopes as readonly [RouteScope];
   const known: Known = {
     ...named,
-    routes: new Set([...routeNamesSeen(scopes), ...further]),
+    routes: further.length === 0 ? routeNamesSeen(scopes) : routeNamesSeen(scopes).union(new Set(further)),
   };
   const entries = Object.entries(own.routes);
   const judged = named.only === null ? entries : entries.filter(([name]) => name === named.only);
@@ -105,7 +112,10 @@ function scopeProblems(
     ...judged.flatMap(([name, entry]) => {
       const at = [...base, "routes", name];
       return [
-        ...nameProblems(known.providers)(known.headers ?? UNCHECKED)(entry).map(({ path, message }) => ({ path: [...at, ...path], message })),
+        ...nameProblems(known.providers)(known.headers ?? UNCHECKED)(entry).map(({ path, message }) => ({
+          path: [...at, ...path],
+          message,
+        })),
         ...settingProblems(entry, at, known),
       ];
     }),
@@ -303,6 +313,7 @@ function loopProblems(
   scopes: readonly RouteScope[],
 ): readonly Finding[] {
   return (["fallbacks", "content_policy_fallbacks"] as const).flatMap((key) => {
+    if (!leadsOn(entries, scopes, key)) return [];
     const seen = fallbacksSeen(scopes, key);
     const reported = new Set<string>();
     const endless = withoutEnd(seen);
