@@ -85,7 +85,13 @@ export async function refuseUsedId(tx: Db, table: keyof typeof SINGULAR, id: str
  * What people other than operators may store in a tenant: every process that serves calls holds all of it, so that one
  * tenant must not take the memory of the others.
  */
-export const MOST_STORED = { projects: 5_000, ofKind: 5_000, characters: 64 * 1024 * 1024 } as const;
+export const MOST_STORED = {
+  projects: 5_000,
+  ofKind: 5_000,
+  /** Routes of the tenant, counted once for each project that has routes of its own: what such a project sees is judged anew at each change. */
+  inheritedRoutes: 50_000,
+  characters: 64 * 1024 * 1024,
+} as const;
 
 /** Throws StoreError `conflict`. `what` is what there are too many of, in the plural. */
 export function requireRoom(found: number, most: number, what: string): void {

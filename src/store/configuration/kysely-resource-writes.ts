@@ -3,7 +3,7 @@
 import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { sql } from "kysely";
 import { planRollBack } from "./kysely-history.ts";
-import { findStoredResource } from "../kysely-reader.ts";
+import { type Db, findStoredResource } from "../kysely-reader.ts";
 import {
   MOST_STORED,
   requireInTenant,
@@ -134,6 +134,24 @@ async function requireRoomFor(
   const characters = all.reduce((sum, one) => sum + Number(one.characters), 0);
   if (before === null) requireRoom(count, MOST_STORED.ofKind, `resources of the kind ${kind}`);
   requireRoom(characters, MOST_STORED.characters, "characters of configuration");
+  if (before === null && kind === "route") await requireFewInherited(tx, tenantId);
+}
+
+async function requireFewInherited(tx: Db, tenantId: string): Promise<void> {
+  const places = await tx
+    .selectFrom("resources")
+    .select(["project_id", sql<bigint>`count(*)`.as("count")])
+    .where("tenant_id", "=", tenantId)
+    .where("kind", "=", "route")
+    .groupBy("project_id")
+    .execute();
+  const ofTenant = Number(places.find((place) => place.project_id === null)?.count ?? 0n);
+  const projects = places.filter((place) => place.project_id !== null).length;
+  requireRoom(
+    ofTenant * projects,
+    MOST_STORED.inheritedRoutes,
+    "routes that projects with routes of their own inherit, counted in each of these projects",
+  );
 }
 
 async function refuseUsedName(

@@ -54,6 +54,27 @@ for (const kind of kinds)
       expect((await addRoute("default.owner", "beyond")).status).toBe(201);
     }, 60_000);
 
+    test("[d9.3] routes of a tenant that many projects inherit beside their own are bounded", async () => {
+      const projects = 20;
+      await fillResources(MOST_STORED.inheritedRoutes / projects, JSON.stringify(ROUTE));
+      await fill("projects", "id, tenant_id, name", projects + 1, (index) => `'with-${index}', 'acme', 'n'`);
+      await fill(
+        "resources",
+        "id, kind, tenant_id, project_id, name, document, set_by, version, created_at_ms, updated_at_ms",
+        projects,
+        (index) =>
+          `'own_${index}', 'route', 'acme', 'with-${index}', 'own', '${JSON.stringify(ROUTE)}', 'owner', 1, 0, 0`,
+      );
+      await world.source.reload();
+      const refused = await addRoute("acme.owner", "beyond");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      const add = (project: string) =>
+        world.send("acme.owner", "POST", `${BASE}/projects/${project}/routes`, { name: "another", ...ROUTE });
+      expect((await add(`with-${projects}`)).status).toBe(409);
+      expect((await add("with-0")).status).toBe(201);
+      expect((await addRoute("default.owner", "beyond")).status).toBe(201);
+    }, 60_000);
+
     test("[d9.3] all that a tenant's people store together is bounded, and may become shorter", async () => {
       const long = JSON.stringify({ ...ROUTE, description: "x".repeat(MOST_STORED.characters / 64) });
       await fillResources(64, long);
