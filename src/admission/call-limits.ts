@@ -8,7 +8,7 @@
 // `limit-errors.ts` (`refusalError`). Rule: 429 with `retry-after`, unless there will never be room; `model_unpriced` where
 // a budget of money meets a model without a price, `limit_store_unavailable` where nothing can be counted.
 import type { Clock } from "../core/clock.ts";
-import type { GatewayError } from "../core/errors.ts";
+import { GatewayError } from "../core/errors.ts";
 import { type Account, type CallerLimits, countsAttempts, type LimitedTarget } from "../core/configured/limit.ts";
 import type { LimitOutcome } from "../core/record/record.ts";
 import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.ts";
@@ -43,6 +43,12 @@ export interface CallLimitsOptions extends LimitedCaller {
 
 /** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
 export type AttemptedTarget = LimitedTarget & { readonly deployed?: string | null };
+
+/**
+ * The most limits and budgets of one call. Each is reserved, settled and recorded: thousands of them would take all the
+ * time of the process that counts for all tenants.
+ */
+const MAX_ACCOUNTS = 256;
 
 /**
  * A call is open until `settle`. Each of its attempts is wanted (`wantedAttempt`), asked for at the limit store, answered
@@ -106,7 +112,9 @@ export class CallLimits {
    * has room in them.
    */
   admitUnread(): MaybePromise<GatewayError | null> {
-    const needs = this.#caller.ofEveryCall
+    const { ofEveryCall } = this.#caller;
+    if (ofEveryCall.length > MAX_ACCOUNTS) return tooMany(ofEveryCall.length);
+    const needs = ofEveryCall
       .filter(({ rule: { mode, unit } }) => mode === "enforce" && unit !== "nano_usd")
       .map((account): Need => ({ account, units: 1, force: false }));
     return needs.length === 0
@@ -138,7 +146,9 @@ export class CallLimits {
     isRedirected: boolean,
   ): MaybePromise<AttemptReservation | GatewayError> {
     if (this.#reserving !== null) return this.#reserving.then(() => this.reserve(target, estimate, isRedirected));
-    const wanted = wantedAttempt(this.accountsAt(target), estimate, (account) => this.#heldOfCall(account));
+    const accounts = this.accountsAt(target);
+    if (accounts.length > MAX_ACCOUNTS) return tooMany(accounts.length);
+    const wanted = wantedAttempt(accounts, estimate, (account) => this.#heldOfCall(account));
     if ("unpriced" in wanted) return this.#refuse({ kind: "unpriced", account: wanted.unpriced });
     if (wanted.needs.length === 0) return this.#begin(wanted, null);
     const answer = this.#options.store.reserve(wanted.needs, this.#options.traceId);
@@ -267,6 +277,13 @@ export class CallLimits {
         if (degradeTo !== null) this.#redirectedTo.push(degradeTo);
     return refusalError(refused, this.#options.clock.now());
   }
+}
+
+function tooMany(count: number): GatewayError {
+  return new GatewayError(
+    "gateway_overloaded",
+    `${count.toLocaleString("en-US")} limits and budgets apply to this call, and a call can be counted under at most ${MAX_ACCOUNTS}. Remove some of them, or narrow their scopes.`,
+  );
 }
 
 /** The call ended while it waited, so its client is gone and the details of this refusal do not matter. */

@@ -231,7 +231,7 @@ export const CATALOGUE = {
     "Try again; another replica, or this one after its restart, will answer.",
   ),
   gateway_overloaded: unavailable(
-    "Too many calls in flight (in all or of the tenant), the queue of a target is full, or the memory for long requests or for bodies that are arriving, or the file descriptors of the gateway, are used up; or too many reports, simulations or readings of the audit log wait.",
+    "Too many calls in flight (in all or of the tenant), the queue of a target is full, or the memory for long requests or for bodies that are arriving, or the file descriptors of the gateway, are used up; or too many reports, simulations or readings of the audit log wait; or more limits and budgets apply to the call than can be counted.",
     "Try again shortly. The operator can raise `server.max_concurrent_calls`, `server.max_concurrent_calls_per_tenant`, `server.max_held_bytes`, the target's `max_concurrency` or `queue`, or the limit of open files (`ulimit -n`).",
   ),
   no_target_available: unavailable(

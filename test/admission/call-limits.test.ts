@@ -67,6 +67,19 @@ function openCall() {
 }
 
 describe("one call", () => {
+  test("[d4.1] is refused where more limits apply to it than can be counted, and reserves nothing", () => {
+    const { call, begin, used } = openCall();
+    const many = (count: number): readonly Account[] =>
+      Array.from({ length: count }, (_, index) => accountOf({ id: `limit ${index}`, limit: 100 }));
+    const refused = call.reserve(many(257), estimateOf(1));
+    expect(refused).toBeInstanceOf(GatewayError);
+    expect((refused as GatewayError).code).toBe("gateway_overloaded");
+    expect((refused as GatewayError).message).toContain("257 limits and budgets apply to this call");
+    expect(used(many(1)[0]!)).toBe(0);
+    begin(many(256), 1);
+    expect(used(many(1)[0]!)).toBe(1);
+  });
+
   test("attempts one after the other: the call is one request and one unit of concurrency, each attempt one of its provider's", () => {
     const { store, call, begin, used } = openCall();
     for (const tokens of [30, 0, 20]) {
