@@ -62,7 +62,7 @@ const MAX_MATCHED = 1_000_000;
 const MAX_STEPS = 15_000_000;
 /** Steps of an evaluation, of a part in the body of a macro, and of comparing a value or a member with another. */
 const EVALUATION_STEPS = 1000;
-const PART_STEPS = 40;
+const PART_STEPS = 10;
 const VALUE_STEPS = 2;
 const MEMBER_STEPS = 20;
 /** Steps that functions of texts take for each character. */
