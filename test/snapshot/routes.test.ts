@@ -517,3 +517,15 @@ test("[d2.9] a target whose provider a tenant or project has enabled itself is r
     "projects.shop.routes.r uses anthropic:g, but its provider is not enabled",
   ]);
 });
+
+test("[d5.8] a route is compiled once for all projects that inherit it, also where they have routes of their own", () => {
+  const { projectRoutes } = compile(`
+tenants: { t: { routes: { shared: { targets: ["openai:a"] } } } }
+projects:
+  p: { routes: { own: { targets: ["openai:b"] } } }
+  q: { routes: { own: { targets: ["openai:c"] } } }
+`);
+  const [inP, inQ] = [projectRoutes.get("p")!, projectRoutes.get("q")!];
+  expect(inP.get("shared")).toBe(inQ.get("shared")!);
+  expect([inP, inQ].map((routes) => routes.get("own")!.targets[0]!.name)).toEqual(["openai:b", "openai:c"]);
+});
