@@ -13,7 +13,7 @@ import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-val
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField, movedCitations, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
-import { SEALED } from "./guard-request.ts";
+import { opaque, SEALED } from "./guard-request.ts";
 
 function changes(guards: readonly GuardPolicy[]): boolean {
   return guards.some(({ mode }) => mode === "enforce");
@@ -38,6 +38,7 @@ const answerKind: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
   // the name of the called function cannot be replaced; any other name is text
   if (name === "name") return "arguments" in owner ? "fixed" : "plain";
+  if (name === "data" && owner["type"] === "reasoning.encrypted") return opaque(owner[name]);
   if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "plain" : "file";
   if (FIXED.has(name)) return "fixed";
   if (SEALED.has(name)) return "skip";
@@ -274,15 +275,18 @@ export class StreamGuard {
    */
   details(choice: number, details: readonly ReasoningDetail[]): readonly JsonObject[] {
     return details.filter(isObject).flatMap((detail) => {
-      const shown: Record<string, Json | undefined> = { ...detail };
+      const others = withoutPieces(detail);
+      const frame = this.whole(others, "reasoning_details");
+      const shown: Record<string, Json | undefined> = { ...(frame === others ? detail : frame) };
       let waits = false;
       const isSigned = !isNothing(detail["signature"]);
-      for (const name of ["text", "summary"] as const) {
+      for (const name of PIECES) {
         const text = detail[name];
         const key = detailKey(choice, detail, name);
+        if (typeof text === "string") shown[name] = text;
         if (typeof text === "string" && text !== "") {
-          const { text: _text, summary: _summary, signature: _signature, data: _data, ...frame } = detail;
-          this.#details.set(key, frame);
+          const { signature: _signature, data: _data, ...rest } = frame;
+          this.#details.set(key, rest);
           shown[name] = this.take(key, text);
           waits ||= shown[name] === "";
         }
@@ -416,6 +420,15 @@ export function detailsOf(choice: number): string {
 
 function detailKey(choice: number, { index, type }: ReasoningDetail, name: string): string {
   return `${detailsOf(choice)}${index ?? ""} ${type} ${name}`;
+}
+
+/** Members of a reasoning block whose texts come in pieces. */
+const PIECES = ["text", "summary"] as const;
+
+/** Returns the members of a reasoning block that come whole. */
+function withoutPieces(detail: JsonObject): JsonObject {
+  const isPiece = (name: string): boolean => PIECES.some((one) => one === name) && typeof detail[name] === "string";
+  return Object.fromEntries(Object.entries(detail).filter(([name]) => !isPiece(name)));
 }
 
 function isNothing(value: Json | undefined): boolean {

@@ -21,7 +21,7 @@ interface Said {
   readonly id?: string;
   readonly top?: object;
   readonly choice?: object;
-  readonly message?: { readonly tool_calls?: readonly object[] };
+  readonly message?: { readonly tool_calls?: readonly object[]; readonly reasoning_details?: readonly object[] };
   readonly usage?: object;
 }
 
@@ -38,6 +38,18 @@ const PLACES: Readonly<Record<string, readonly [outcome: "masked" | "refused", s
   "a reason inside a member": ["masked", { top: { vendor: { finish_reason: MAIL, service_tier: MAIL } } }],
   "a member of the choice": ["masked", { choice: { vendor: { to: MAIL } } }],
   "a member of a tool call": ["masked", { message: { tool_calls: [{ ...CALL, extra_content: { to: MAIL } }] } }],
+  "a list in a block of reasoning": [
+    "masked",
+    { message: { reasoning_details: [{ type: "reasoning.summary", summary: [{ text: `For ${MAIL}.` }], index: 0 }] } },
+  ],
+  "a member of a block of reasoning": [
+    "masked",
+    { message: { reasoning_details: [{ type: "reasoning.text", text: "Hm.", note: `for ${MAIL}`, index: 0 }] } },
+  ],
+  "the id of a block of reasoning": [
+    "refused",
+    { message: { reasoning_details: [{ type: "reasoning.text", text: "Hm.", id: MAIL, index: 0 }] } },
+  ],
   "the id of a tool call": ["refused", { message: { tool_calls: [{ ...CALL, id: MAIL }] } }],
   "a type inside a member": ["refused", { top: { vendor: { type: MAIL } } }],
   "an id inside a member": ["refused", { top: { vendor: { id: MAIL } } }],
