@@ -10,7 +10,7 @@ import type { TextGuard } from "./text-guard.ts";
 /**
  * How a text is searched: not at all (`skip`), as plain text, as a name, as JSON, as a file or its address, or as a text
  * that cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either. `arguments`: a value that a
- * translated request has as JSON text, and a text as plain text.
+ * translated request has as JSON text, all of whose texts are plain, and a text as plain text.
  */
 export type TextKind = "none" | "skip" | "plain" | "name" | "json" | "file" | "fixed" | "arguments";
 /**
@@ -40,6 +40,9 @@ export function textsOfParts(parts: readonly Json[]): readonly string[] {
 
 /** Of texts that all cannot be replaced. */
 export const fixedKind: KindOf = () => "fixed";
+
+/** Of texts whose members somebody else has named, so that a name says nothing of how a text is to be read. */
+const plainKind: KindOf = () => "plain";
 
 /**
  * Searches every text of a value, and returns the same value if none was replaced. The parser bounds the depth of the
@@ -84,8 +87,8 @@ function mapTextsOfKind(
       mapTextsOfKind(item, kind, guard, kindOf, name, owner, across),
     );
   if (!isObject(value)) return value;
-  if (kind === "arguments" && guard.within !== undefined)
-    return mapTexts(value, guard.within(JSON.stringify(value)), kindOf, "", {}, across);
+  if (kind === "arguments")
+    return mapTexts(value, guard.within?.(JSON.stringify(value)) ?? guard, plainKind, "", {}, across);
   let changed: Record<string, Json | undefined> | null = null;
   for (const key in value) {
     const member = value[key];

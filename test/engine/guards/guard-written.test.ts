@@ -44,6 +44,29 @@ describe("[d12.3] changes between two values", () => {
   });
 });
 
+test("[d3.3 d12.3] what a tool is called with is text, whatever the tool calls its members", () => {
+  const key = "sk_live_0123456789abcdef0123456789abcdef";
+  const input = { id: MAIL, type: MAIL, status: MAIL, url: MAIL, signature: key, encrypted_note: key, tags: [MAIL] };
+  const body = {
+    messages: [{ role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look_up", input }] }],
+  };
+  const guards = guardsFor({ on: "input", classes: ["email"], patterns: ["sk_live_\\w+"], action: "mask" });
+  const { masks } = guardedWritten(
+    written(body),
+    textGuard(guards, () => {}),
+  );
+  const sent = JSON.parse(editedJson(JSON.stringify(body), masks!)) as typeof body;
+  expect(sent.messages[0]!.content[0]!.input).toEqual({
+    id: "[email]",
+    type: "[email]",
+    status: "[email]",
+    url: "[email]",
+    signature: "[masked]",
+    encrypted_note: "[masked]",
+    tags: ["[email]"],
+  });
+});
+
 describe("[d3.3 d12.3] masks in a body", () => {
   /** Text in which an address can stand anywhere, and every place of a body that takes one. */
   const texts = fc.oneof(
