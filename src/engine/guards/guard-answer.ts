@@ -6,6 +6,7 @@ import { MaskedPlaces } from "../../guards/masked-places.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { underGuards } from "../call/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
@@ -68,10 +69,27 @@ export function guardedAnswer(
   guards: readonly GuardPolicy[],
   guard: TextGuard,
 ): NonStreamingAnswer {
-  const body = mapAnswer(answer, guard);
-  if (changes(guards))
+  const isChanged = changes(guards);
+  const shown = isChanged ? { ...answer, body: withoutLogprobs(answer.body) as JsonObject } : answer;
+  const body = mapAnswer(shown, guard);
+  if (isChanged)
     body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
   return { ...answer, body, usage: body["usage"] as Usage };
+}
+
+const LOGPROBS = "logprobs";
+
+/** Returns a value without the log probabilities in it: vendors repeat them in members of their own. */
+function withoutLogprobs(value: Json): Json {
+  if (Array.isArray(value)) return mappedList(value as readonly Json[], withoutLogprobs);
+  if (!isObject(value)) return value;
+  let changed: Record<string, Json | undefined> | null = null;
+  for (const name in value) {
+    const member = value[name];
+    const shown = name === LOGPROBS || member === undefined ? undefined : withoutLogprobs(member);
+    if (shown !== member) (changed ??= { ...value })[name] = shown;
+  }
+  return changed ?? value;
 }
 
 /** The most that a counter of tokens says; a longer number may be one of a card or a person. */
@@ -332,6 +350,7 @@ export class StreamGuard {
 
   /** Returns undefined if nothing of the member may be sent yet. */
   #member(value: Json | undefined, place: string, name: string): Json | undefined {
+    if (name === LOGPROBS && this.changesTexts) return undefined;
     if (typeof value === "string") {
       const kind = value === "" ? "skip" : answerKind(name, { [name]: value });
       if (kind === "fixed") this.name(value);
@@ -388,8 +407,9 @@ export class StreamGuard {
   /** Searches a value that arrives in one piece. */
   whole<T extends Json | undefined>(value: T, name: string): T {
     if (value === undefined || value === null) return value;
+    const shown = this.changesTexts ? withoutLogprobs(value) : value;
     return underGuards(
-      () => namesAndNumbers(mapTexts(value, this.#whole(), answerKind, name, { [name]: value }), this.#whole()) as T,
+      () => namesAndNumbers(mapTexts(shown, this.#whole(), answerKind, name, { [name]: shown }), this.#whole()) as T,
     );
   }
 }

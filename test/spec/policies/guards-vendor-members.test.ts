@@ -21,7 +21,11 @@ interface Said {
   readonly id?: string;
   readonly top?: object;
   readonly choice?: object;
-  readonly message?: { readonly tool_calls?: readonly object[]; readonly reasoning_details?: readonly object[] };
+  readonly message?: {
+    readonly tool_calls?: readonly object[];
+    readonly reasoning_details?: readonly object[];
+    readonly extra_content?: object;
+  };
   readonly usage?: object;
 }
 
@@ -156,6 +160,17 @@ for (const [kind, stream] of [
         const { text } = await shownOf(said, stream, "chat completions", "mask", true);
         expect([place, text.includes(MAIL)]).toEqual([place, false]);
       }
+    });
+    test("[d3.3] has no log probabilities in a vendor's own members, where they would spell out what is masked", async () => {
+      const tokens = ["Ask ", "ada@", "mail.example.org"].map((token) => ({ token, logprob: -0.5, top_logprobs: [] }));
+      const part = { type: "output_text", text: `Ask ${MAIL}`, logprobs: tokens };
+      const said = {
+        message: { extra_content: { openai: { content: [{ type: "message", content: [part] }] } } },
+        choice: { vendor: { logprobs: { content: tokens } } },
+      };
+      const { text } = await shownOf(said, stream, "chat completions", "mask");
+      expect(text).toContain("Ask [email]");
+      expect(text).not.toContain("ada@");
     });
     test("[d3.5] without a match goes out as it came, with its figures", async () => {
       const said = {
