@@ -12,6 +12,7 @@ import type { AnswerForm } from "../answer-form.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 import { replayedTurns, ROUNDS_FIELD } from "../tools/replayed-conversation.ts";
 import type { ReasoningCarriers } from "./reasoning-carrier.ts";
+import { joinedExtra } from "./joined-extra.ts";
 import { extrasOf, type Seal, sealedDetails, sealedExtras } from "./sealed-reasoning.ts";
 
 type Owner = Pick<CarrierPlace, "tenantId" | "projectId">;
@@ -88,7 +89,7 @@ class SealingWriter implements StreamWriter {
   /** The pieces of blocks that came since the last other content. */
   #held: ReasoningDetail[] = [];
   /** What is sealed at the end: the message's own data, and data of calls that came after the call had begun. */
-  readonly #beside: { extra?: Record<string, Json | undefined>; calls?: Record<string, Json | undefined> } = {};
+  readonly #beside: { extra?: JsonObject; calls?: Record<string, Json | undefined> } = {};
   /** The ids of the calls by their index, because later data of a call comes without its id. */
   readonly #ids: string[] = [];
 
@@ -157,10 +158,7 @@ class SealingWriter implements StreamWriter {
       return "";
     }
     if (isObject(extra)) {
-      for (const name in extra) {
-        const known = (this.#beside.extra ??= {});
-        known[name] = joined(known[name], extra[name]);
-      }
+      this.#beside.extra = joinedExtra(this.#beside.extra ?? {}, extra);
       return "";
     }
     const isContent = Object.keys(delta).some((name) => name !== "role");
@@ -214,8 +212,4 @@ class SealingWriter implements StreamWriter {
 /** Whether nothing more can come of a block. The text of a signed block may come in pieces before its signature. */
 function isWhole(detail: ReasoningDetail | undefined): boolean {
   return detail?.type === "reasoning.encrypted" || (detail?.signature ?? "") !== "";
-}
-
-function joined(known: Json | undefined, added: Json | undefined): Json | undefined {
-  return isObject(known) && isObject(added) ? { ...known, ...added } : added;
 }

@@ -7,6 +7,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { movedCitations } from "../answer/strict-fields.ts";
+import { joinedExtra } from "../carriers/joined-extra.ts";
 import { ANY_TEXT } from "../stream/tool-call-deltas.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 
@@ -99,7 +100,7 @@ export class RoundAccumulator {
   readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
   #kept = 0;
   readonly #details: ReasoningDetail[] = [];
-  readonly #extra: Record<string, Json | undefined> = {};
+  #extra: JsonObject = {};
   #nextDetail: number;
   readonly #order = new TurnOrder();
 
@@ -180,12 +181,10 @@ export class RoundAccumulator {
     this.#details[this.#details.length - 1] = joined as unknown as ReasoningDetail;
   }
 
-  /** Keeps the members that vendors add to the message for their own use. Lists arrive in pieces. */
+  /** Keeps the members that vendors add to the message for their own use. */
   addExtraContent(extra: Json | undefined): void {
     if (!isObject(extra) || !this.#keeps(JSON.stringify(extra).length)) return;
-    for (const [vendor, packed] of Object.entries(extra))
-      this.#extra[vendor] =
-        isObject(packed) && isObject(this.#extra[vendor]) ? joinedMembers(this.#extra[vendor], packed) : packed;
+    this.#extra = joinedExtra(this.#extra, extra);
   }
 
   /** Shifts citations, whose positions count the characters of the whole text. */
@@ -298,16 +297,4 @@ export class RoundAccumulator {
       callIds: this.callIds,
     };
   }
-}
-
-function joinedMembers(there: JsonObject, added: JsonObject): JsonObject {
-  const joined: Record<string, Json | undefined> = { ...there };
-  for (const [name, value] of Object.entries(added)) {
-    const known = joined[name];
-    joined[name] =
-      Array.isArray(known) && Array.isArray(value)
-        ? [...(known as readonly Json[]), ...(value as readonly Json[])]
-        : value;
-  }
-  return joined;
 }

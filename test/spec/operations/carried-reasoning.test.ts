@@ -54,6 +54,12 @@ const IN_TURN: readonly Said[] = [
 ];
 const WARM: readonly Said[] = [{ text: "It is warm." }];
 
+/** What Gemini's own tool ran, which no message has another place for. */
+const RAN: readonly JsonObject[] = [
+  { executableCode: { language: "PYTHON", code: "print(1)" } },
+  { codeExecutionResult: { outcome: "OUTCOME_OK", output: "1" } },
+];
+
 const google = (parts: readonly JsonObject[]): JsonObject => ({
   ...geminiAnswer([]),
   candidates: [{ content: { role: "model", parts }, finishReason: "STOP", index: 0 }],
@@ -116,6 +122,29 @@ const VENDORS: Readonly<Record<string, Vendor>> = {
     isBack: ({ contents }) =>
       contents[1].parts.some((part: any) => part.functionCall !== undefined && part.thoughtSignature === SIGNATURE),
     hasAny: (body) => /EqQB|dragoman/.test(body),
+  },
+  "gemini, in pieces": {
+    model: "gemini:gemini-3-flash-preview",
+    rounds: [
+      google([
+        ...RAN,
+        { functionCall: { id: "fc_1", name: "weather", args: { city: "Wien" } }, thoughtSignature: SIGNATURE },
+      ]),
+      google([{ text: "It is warm." }]),
+    ],
+    events: ({ candidates, ...frame }) =>
+      (candidates as any)[0].content.parts.map((part: JsonObject, at: number, { length }: readonly JsonObject[]) => ({
+        data: JSON.stringify({
+          ...frame,
+          candidates: [
+            { content: { role: "model", parts: [part] }, index: 0, ...(at === length - 1 && { finishReason: "STOP" }) },
+          ],
+        }),
+      })),
+    isBack: ({ contents }) =>
+      JSON.stringify(contents[1].parts.slice(0, 2)) === JSON.stringify(RAN) &&
+      contents[1].parts[2].thoughtSignature === SIGNATURE,
+    hasAny: (body) => /EqQB|executableCode|dragoman/.test(body),
   },
   openai: {
     model: "openai:gpt-5-codex",
