@@ -9,6 +9,7 @@ import { openConcurrency } from "../../core/concurrency/slots.ts";
 import { takeTurn } from "../../core/concurrency/slot-turn.ts";
 import { RequestThread } from "../../wire/request-thread.ts";
 import type { LongBodyMethods } from "./long-body-worker.ts";
+import { received, sendable } from "./sent-values.ts";
 import { type TransferredError, receivedError } from "./transferred-error.ts";
 
 /**
@@ -45,10 +46,12 @@ export function openLongBodyThread(program: URL) {
       const turn = takeTurn(slots, { key: "the thread", tenant: tenantId, max: 1, queueMax: Number.POSITIVE_INFINITY });
       try {
         await turn.came;
-        const result = await thread.request<LongBodyReply<M> | { readonly thrown: TransferredError }>(
-          method,
-          [question],
-          transfer,
+        const result = received(
+          await thread.request<LongBodyReply<M> | { readonly thrown: TransferredError }>(
+            method,
+            [sendable(question)],
+            transfer,
+          ),
         );
         if (isObject(result) && isObject(result["thrown"]))
           throw receivedError(result["thrown"] as unknown as TransferredError);

@@ -48,6 +48,7 @@ import {
   withConversation,
 } from "./held-conversation.ts";
 import { bodyText } from "../call/read-body.ts";
+import { received, sendable } from "./sent-values.ts";
 import { transferableError } from "./transferred-error.ts";
 
 export interface OpenQuestion {
@@ -352,19 +353,17 @@ const TRANSFERRED: { readonly [Name in keyof LongBodyMethods]?: (reply: never) =
 
 async function answer({ id, method, args: [question] }: ThreadRequest, held: LongBodies): Promise<void> {
   const name = method as keyof LongBodyMethods;
-  let result: unknown;
-  let bytes: Uint8Array | undefined;
+  const reply = (result: unknown, bytes?: Uint8Array): void => {
+    if (id === 0) return;
+    const transfer = bytes === undefined ? [] : [bytes.buffer as ArrayBuffer];
+    parentPort!.postMessage({ id, result } satisfies ThreadReply, transfer);
+  };
   try {
-    result = await held[name](question as never);
-    bytes = TRANSFERRED[name]?.(result as never);
+    const result = sendable(await held[name](received(question) as never));
+    reply(result, TRANSFERRED[name]?.(result as never));
   } catch (thrown) {
-    result = { thrown: transferableError(thrown) };
+    reply({ thrown: transferableError(thrown) });
   }
-  if (id === 0) return;
-  parentPort!.postMessage(
-    { id, result } satisfies ThreadReply,
-    bytes === undefined ? [] : [bytes.buffer as ArrayBuffer],
-  );
 }
 
 /** Answers the questions of the thread that started this one. */

@@ -144,6 +144,12 @@ const ASKED: Readonly<Record<string, Asked>> = {
     operation: RESPONSES,
     body: responses("").replace("gAAAA", "dragoman1.AAAA.dragoman"),
   },
+  "a response whose tools have a bound that no double holds": {
+    operation: RESPONSES,
+    body: responses(
+      ',"tools":[{"type":"function","name":"f","strict":false,"parameters":{"type":"object","properties":{"n":{"type":"integer","maximum":9223372036854775807}}}}]',
+    ),
+  },
   "a message without messages": { operation: MESSAGES, body: `{"model":"anthropic:m","max_tokens":1,"x":"${LONG}"}` },
 };
 
