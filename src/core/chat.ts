@@ -399,6 +399,8 @@ export interface WrittenRequest {
    * one. Absent where such a target takes all of them as they are.
    */
   readonly replaced?: JsonObject;
+  /** What such a target is not sent of the members that it takes. Absent where that is nothing. */
+  readonly removed?: readonly JsonEdit[];
   /** The ids of calls of tool servers that the client approves in the request. Absent where the form has no such place. */
   readonly approved?: readonly string[];
   /**

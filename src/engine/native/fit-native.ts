@@ -47,6 +47,7 @@ export function fitNative(
         spoken,
         edits: [
           ...(written.masks ?? []),
+          ...(written.removed ?? []),
           { path: ["x_gateway"], value: undefined },
           ...Object.entries(written.replaced ?? {}).map(([name, value]): JsonEdit => ({ path: [name], value })),
           ...(form.storeMember === undefined || entry.vendorStore === true

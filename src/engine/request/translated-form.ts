@@ -57,6 +57,7 @@ export interface Translation extends Pick<
   | "origins"
   | "untranslated"
   | "replaced"
+  | "removed"
   | "approved"
   | "asked"
   | "maxToolCalls"

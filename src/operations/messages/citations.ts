@@ -24,7 +24,11 @@ export function webCitations(annotations: Json | undefined): readonly JsonObject
 
 /** Returns the citations without those that the gateway has made, which say nothing to a vendor. */
 export function vendorCitations(citations: readonly Json[]): readonly Json[] {
-  return citations.filter((one) => !isObject(one) || one["type"] !== TYPE || one["encrypted_index"] !== "");
+  return citations.filter(isVendors);
+}
+
+function isVendors(citation: Json): boolean {
+  return !isObject(citation) || citation["type"] !== TYPE || citation["encrypted_index"] !== "";
 }
 
 /** Returns the changes that remove those that the gateway has made from what is sent as the client wrote it. */
@@ -36,10 +40,12 @@ export function citationEdits({ messages }: JsonObject): readonly JsonEdit[] {
     return (content as readonly Json[]).flatMap((block, index): readonly JsonEdit[] => {
       const citations = isObject(block) ? block["citations"] : undefined;
       if (!Array.isArray(citations)) return [];
-      const left = vendorCitations(citations as readonly Json[]);
-      if (left.length === citations.length) return [];
+      const list = citations as readonly Json[];
+      const made = list.flatMap((one, place) => (isVendors(one) ? [] : [place]));
       const path = ["messages", at, "content", index, "citations"];
-      return [{ path, value: left.length === 0 ? undefined : left }];
+      if (made.length === list.length && made.length > 0) return [{ path, value: undefined }];
+      // one that is removed moves those behind it
+      return made.toReversed().map((place) => ({ path: [...path, place], value: undefined }));
     });
   });
 }

@@ -4,7 +4,6 @@ import { invalid } from "../../core/refusals.ts";
 import { LEAST_BODY_BOUNDS } from "../../core/request/body-bounds.ts";
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { withEdits } from "../../core/request/json-edit.ts";
 import type { GatewayError } from "../../core/errors.ts";
 import { type CommonParameter } from "../../core/params.ts";
 import type { Translation, Translator } from "../../engine/request/translated-form.ts";
@@ -93,6 +92,8 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
     ...tools.params,
     ...output.params,
   };
+  // no vendor takes back citations that the gateway has made
+  const removed = citationEdits(body);
   const memo: MessagesMemo = { model: model ?? null, toolNames: tools.names };
   return {
     chat,
@@ -104,15 +105,8 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
     untranslated: left,
     advisory: advisory.map((name) => ({ name })),
     memo,
-    ...replacedMembers(body),
+    ...(removed.length > 0 && { removed }),
   };
-}
-
-/** No vendor takes back citations that the gateway has made. */
-function replacedMembers(body: JsonObject): Pick<Translation, "replaced"> {
-  const edits = citationEdits(body);
-  const { messages } = body;
-  return edits.length === 0 ? {} : { replaced: withEdits({ messages }, edits) };
 }
 
 function systemOf(body: JsonObject, left: Untranslated[]): readonly JsonObject[] {

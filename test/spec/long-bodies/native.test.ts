@@ -181,6 +181,24 @@ describe("[d5.8 d12.3] long and native", () => {
     expect(sent[0]!.body === body.replace("anthropic:claude-sonnet-5", "claude-sonnet-5")).toBe(true);
   });
 
+  test("the body goes out byte for byte without the citations that the gateway has made", async () => {
+    const cited = (index: string): string =>
+      `{"type":"web_search_result_location","url":"https://one.test","title":"A page","cited_text":"","encrypted_index":"${index}"}`;
+    const said = (...citations: readonly string[]): string =>
+      `{"type":"text", "text":"H\\u0069"${citations.length === 0 ? "" : `,"citations":[${citations.join(",")}]`}},`;
+    const whole = messages("");
+    const before = '{"type":"thinking"';
+    const sentBack = (...texts: readonly string[]): string => whole.replace(before, `${texts.join("")}${before}`);
+    const { body: sent } = (
+      await seen(sentBack(said(cited("")), said(cited(""), cited("Eo8B"))), longRequests, {
+        upstream,
+        operation: MESSAGES,
+      })
+    ).sent[0]!;
+    const left = sentBack(said(), said(cited("Eo8B")));
+    expect(sent === left.replace("anthropic:claude-sonnet-5", "claude-sonnet-5")).toBe(true);
+  });
+
   test("[d12.9] carriers of the gateway are not sent to a vendor, and this is told", async () => {
     for (const [operation, body] of [
       [MESSAGES, messages("").replace("EqQBCkYIBxgCKkA=", "dragoman1.AAAA.dragoman")],
