@@ -6,6 +6,7 @@ import { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../../engine/tools/multi-round-answer.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import {
   type CalledTool,
@@ -47,6 +48,8 @@ export class AnswerItems {
   /** The round of the last call that the gateway ran. */
   #servedIn: number | null = null;
   #doneCharacters = 0;
+  /** The characters that have come of a stream, all of which are kept for its last events. */
+  #kept = 0;
   /** The tools of tool servers, by the names of their functions. */
   #offered: ReadonlyMap<string, CalledTool>;
 
@@ -68,6 +71,7 @@ export class AnswerItems {
     this.#citations = before.#citations.slice();
     this.#length = before.#length;
     this.#doneCharacters = before.#doneCharacters;
+    this.#kept = before.#kept;
     this.#hasReasoning = before.#hasReasoning;
     const [current] = this.#open;
     if (current !== undefined) events?.continueAt(current, this.#done.length);
@@ -80,8 +84,9 @@ export class AnswerItems {
     return item.kind === "message" ? item.parts.length > 0 : item.kind === "reasoning" && item.carrier === null;
   }
 
-  /** Adds text to the one item that is open, where it is growing. Its delta was written. */
+  /** Adds text to the one item that is open, where it is growing. Its delta was written. Throws as other pieces do. */
   grow(piece: string): void {
+    this.#keep(piece);
     const item = this.#open[0];
     if (item?.kind === "message") {
       const part = item.parts.at(-1)!;
@@ -105,7 +110,9 @@ export class AnswerItems {
     return [...this.#done, ...this.#open.map((item) => itemJson(item, "incomplete"))];
   }
 
+  /** Throws MalformedAnswer for more than a stream may hold. */
   addReasoning(piece: string): void {
+    this.#keep(piece);
     this.#hasReasoning = true;
     const last = this.#open.at(-1);
     const own = last?.kind === "reasoning" && !this.#isSealed(last) ? last : null;
@@ -127,7 +134,9 @@ export class AnswerItems {
     else this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: "", carrier });
   }
 
+  /** Throws MalformedAnswer for more than a stream may hold. */
   addText(type: TextPart["type"], piece: string, logprobs: readonly Json[]): void {
+    this.#keep(piece);
     const last = this.#open.at(-1);
     const text = type === "output_text" ? this.#counted(piece, last?.kind === "message") : piece;
     const part: TextPart = {
@@ -149,6 +158,13 @@ export class AnswerItems {
       if (this.#isCurrent(last)) this.#events?.openPart(last, this.#done.length);
     }
     if (this.#isCurrent(last) && text !== "") this.#events?.delta(text, logprobs);
+  }
+
+  /** What does not come as a stream is bounded where it is read. */
+  #keep(piece: string): void {
+    this.#kept += piece.length;
+    if (this.#events !== null && this.#kept > MAX_KEPT)
+      throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
   }
 
   #counted(piece: string, continues: boolean): string {
@@ -209,9 +225,10 @@ export class AnswerItems {
     this.#advance();
   }
 
-  /** Throws MalformedAnswer for a piece of a call that was complete. */
+  /** Throws MalformedAnswer for a piece of a call that was complete, and for more than a stream may hold. */
   addArguments(index: number, piece: string): void {
     if (piece === "" || this.#refusedCalls.has(index)) return;
+    this.#keep(piece);
     const call = this.#open.find((item) => item.kind === "call" && item.index === index) as CallItem | undefined;
     if (call === undefined) {
       if (this.#closedCalls.has(index) && piece.trim() === "") return;

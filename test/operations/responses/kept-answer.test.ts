@@ -1,0 +1,35 @@
+// Promise 8.5: what is kept of a stream for its last events is bounded, whatever a provider sends.
+import { expect, test } from "bun:test";
+import { AnswerItems } from "../../../src/operations/responses/answer/answer-items.ts";
+import { ItemEvents } from "../../../src/operations/responses/answer/item-events.ts";
+import type { RequestMemo } from "../../../src/operations/responses/request-memo.ts";
+import { MAX_KEPT } from "../../../src/providers/content-blocks/turn-chunks.ts";
+
+const MEMO: RequestMemo = {
+  model: "m",
+  repeated: {},
+  tools: new Map(),
+  allowed: null,
+  listed: new Set(),
+  showsLogprobs: false,
+  showsCarriers: false,
+  isBackground: false,
+  mayBeKept: false,
+  kept: null,
+};
+const PIECE = "x".repeat(MAX_KEPT / 4);
+
+test.each<readonly [string, (items: AnswerItems) => void]>([
+  ["text", (items) => items.addText("output_text", PIECE, [])],
+  ["text that is like the text before it", (items) => items.grow(PIECE)],
+  ["reasoning", (items) => items.addReasoning(PIECE)],
+  ["arguments of a call", (items) => items.addArguments(0, PIECE)],
+])("[d8.5] a stream of %s ends where it is longer than what is kept of it", (_what, add) => {
+  const events = new ItemEvents("0");
+  const items = new AnswerItems(MEMO, events);
+  items.beginCall(0, "call_1", "f");
+  for (let piece = 0; piece < 4; piece++) add(items);
+  expect(() => add(items)).toThrow(`more than ${MAX_KEPT} characters`);
+  // each round of tools goes on with what the rounds before have
+  expect(() => add(new AnswerItems(MEMO, new ItemEvents("0"), items))).toThrow("more than");
+});
