@@ -65,7 +65,7 @@ export interface Writer extends Reader {
   createResource(resource: NewResource): Promise<Resource>;
   /**
    * A masked secret stays unchanged. If the address beside it changes, it is refused with StoreError `invalid` (promise
-   * 2.9).
+   * 2.9). What the gateway changes by itself keeps its author, who may change it afterwards.
    */
   changeResource(
     kind: ConfiguredKind,

@@ -97,8 +97,7 @@ export function resourceWrites(
         ...before,
         name,
         document: encrypted,
-        setBy: actor.role ?? "owner",
-        byOperator: actor.isOperator === true,
+        ...(actor.role !== null && { setBy: actor.role, byOperator: actor.isOperator === true }),
         version: before.version + 1,
         updatedAtMs: nowMs,
       };

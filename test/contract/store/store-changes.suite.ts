@@ -57,6 +57,21 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         document: { metric: "requests", window: "day", limit: value },
       });
 
+    test("[d2.11] what the gateway changes by itself, such as a webhook whose receiver is gone, keeps its author", async () => {
+      const { id } = await limit(1);
+      const changedBy = (actor: Actor) =>
+        writes(store, actor).changeResource("limit", id, (one) => ({
+          ...one,
+          document: { ...one.document, limit: 2 },
+        }));
+      expect(await changedBy(LOCAL_ACTOR)).toMatchObject({ setBy: "admin", byOperator: false });
+      expect(await changedBy({ ...ANN, role: "owner", isOperator: true })).toMatchObject({
+        setBy: "owner",
+        byOperator: true,
+      });
+      expect(await changedBy(LOCAL_ACTOR)).toMatchObject({ setBy: "owner", byOperator: true });
+    });
+
     test("of two writers that read the same version, exactly one wins, also on two handles", async () => {
       const { id, version } = await limit(1);
       const other = await open();
