@@ -1,7 +1,7 @@
 // What a session of the web console is: made of an identity at the login, and turned into an access token at each request
 // by what the snapshot says now. It ends with the token that it came from, and as soon as the rights are not those of the
 // login (promise 14.2).
-import { type AccessToken, type Membership, PERMISSIONS } from "../../core/identity.ts";
+import { type AccessToken, type Membership, PERMISSIONS, type User } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
 import type { LoginCode, LoginWay, StoredSession } from "../../store/identity/sessions.ts";
@@ -48,9 +48,9 @@ export function loggedInByLink({ tenantId, userId, permissions }: LoginCode, now
 }
 
 /** A user needs neither a token nor an issuer. */
-const NOTHING_ELSE = { tokens: new Map<string, AccessToken>(), logins: [] };
+const NOTHING_ELSE = { tokens: new Map<string, AccessToken>(), logins: [], loginUsers: new Map<string, User>() };
 
-type Read = Pick<Snapshot, "tokens" | "memberships" | "operators" | "logins">;
+type Read = Pick<Snapshot, "tokens" | "memberships" | "operators" | "logins" | "loginUsers">;
 
 /** The token with which a session acts now; `null` when the session has ended. */
 export function sessionToken(session: StoredSession, snapshot: Read, nowMs: number): AccessToken | null {

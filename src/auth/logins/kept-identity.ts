@@ -1,11 +1,13 @@
 // An identity that outlives the request that proved it, as text for the database: of a session of the console, and of the
 // giver of a claim link. What a token or a user may do is judged anew each time, by what the snapshot says then. A login at
-// a company keeps the roles that its claims gave it, while the settings of the issuer stay the same.
+// a company keeps the roles that its claims gave it, while the settings of the issuer stay the same; it acts as the user to
+// whom the database links it now.
 import { type AccessToken, LINKED, type Permission, UNRESTRICTED } from "../../core/identity.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import type { LoginIssuer } from "../../core/configured/login.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
 import { digestOf } from "../../core/text/digest.ts";
+import { ofUser } from "../identify.ts";
 
 type KeptIdentity =
   /** With the SHA-256 of the token's text, it ends when a rotation retires that; `null` follows the token. */
@@ -80,7 +82,7 @@ export function issuerOf(
 /** The token with which the identity acts now; `null` when it has ended. */
 export function actingToken(
   identity: string,
-  { tokens, logins }: Pick<Snapshot, "tokens" | "logins">,
+  { tokens, logins, loginUsers }: Pick<Snapshot, "tokens" | "logins" | "loginUsers">,
   nowMs: number,
 ): AccessToken | null {
   const parsed = JSON.parse(identity) as Json;
@@ -109,9 +111,10 @@ export function actingToken(
       createdAtMs: of.sinceMs,
       expiresAtMs: Number.MAX_SAFE_INTEGER,
     };
-  return logins.some((issuer) => issuerHash(issuer) === of.issuer)
-    ? { ...common, ...of.token, expiresAtMs: Number.MAX_SAFE_INTEGER }
-    : null;
+  if (!logins.some((issuer) => issuerHash(issuer) === of.issuer)) return null;
+  // the token has the id of the issuer's own user, whoever was linked to the login when it was kept
+  const own = { ...common, ...of.token, userId: of.token.id, expiresAtMs: Number.MAX_SAFE_INTEGER };
+  return ofUser(own, { loginUsers });
 }
 
 function isLive({ revokedAtMs, expiresAtMs, secrets }: AccessToken, sha256: string | null, nowMs: number): boolean {

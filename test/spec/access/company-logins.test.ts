@@ -6,7 +6,10 @@ import type { Membership } from "../../../src/core/identity.ts";
 import { type LoginGrant, type LoginIssuer, loginKey } from "../../../src/core/configured/login.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { openLogins } from "../../../src/auth/logins/logins.ts";
+import { ofUser } from "../../../src/auth/identify.ts";
+import { loggedInByIssuer, rightsOf, sessionToken } from "../../../src/auth/logins/console-sessions.ts";
 import { actingToken, keptCaller } from "../../../src/auth/logins/kept-identity.ts";
+import { membershipsOf } from "../../../src/auth/memberships.ts";
 import { yieldToLoop } from "../../../src/core/concurrency/event-loop.ts";
 import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
 import type { UpstreamClient } from "../../../src/wire/upstream.ts";
@@ -173,8 +176,51 @@ describe("a company login", () => {
     expect(token.id).toBe("staff.ann");
     const kept = keptCaller(token, { logins: [apps, staff] })!;
     const acting = (logins: readonly LoginIssuer[]): string | null =>
-      actingToken(kept, { tokens: new Map(), logins }, NOW)?.id ?? null;
+      actingToken(kept, { tokens: new Map(), logins, loginUsers: new Map() }, NOW)?.id ?? null;
     expect([acting([apps, staff]), acting([staff]), acting([apps])]).toEqual(["staff.ann", "staff.ann", null]);
+  });
+
+  test("[d2.11] [d14.2] that is kept acts as no user to whom it is not linked any more, and its session ends", async () => {
+    const corp = configured();
+    const linkedTo = (id: string) =>
+      new Map([[loginKey("default", { issuer: issuer.url, subject: "ann" }), { id, tenantId: "default", name: id }]]);
+    const snapshotOf = (loginUsers: Snapshot["loginUsers"]) => ({
+      tokens: new Map(),
+      logins: [corp],
+      loginUsers,
+      operators: new Map<string, string>(),
+      memberships: new Map([
+        ["a.smith", [{ userId: "a.smith", tenantId: "default", projectId: null, role: "owner" as const }]],
+      ]),
+    });
+    const before = snapshotOf(linkedTo("a.smith"));
+    const verified = await gatewayOf([corp]).context.logins.identify(await made(), [corp], NOW);
+    const token = ofUser(verified, before);
+    const { way, identity } = loggedInByIssuer(token, corp, Infinity);
+    const session = {
+      id: "ses_1",
+      secretHash: "",
+      way,
+      tenantId: "default",
+      userId: token.userId,
+      tokenId: null,
+      identity,
+      rights: rightsOf(token, before),
+      address: null,
+      browser: null,
+      startedAtMs: NOW,
+      seenAtMs: NOW,
+      endsAtMs: NOW + 60_000,
+    };
+    const given = keptCaller(token, { logins: [corp] })!;
+    const seen = (snapshot: typeof before) => {
+      const acting = actingToken(given, snapshot, NOW)!;
+      const roles = membershipsOf(acting, snapshot).map(({ role }) => role);
+      return [acting.userId, roles, sessionToken(session, snapshot, NOW) !== null];
+    };
+    expect(seen(before)).toEqual(["a.smith", ["owner", "developer"], true]);
+    expect(seen(snapshotOf(new Map()))).toEqual(["corp.ann", ["developer"], false]);
+    expect(seen(snapshotOf(linkedTo("b.jones")))).toEqual(["b.jones", ["developer"], false]);
   });
 
   test("permissions are those to which its claims are mapped, and none without claims", async () => {
