@@ -241,8 +241,9 @@ export class WorkerPool {
       pid: worker.pid,
       end: describedEnd(end),
     });
-    // During a restart the slot has another one.
-    if (this.#isClosing || this.workers.some(({ slot }) => slot === worker.slot)) return;
+    // One that leaves is replaced already, and one that dies during a restart may have another one in its slot that stays.
+    const isTaken = this.workers.some(({ slot, isLeaving }) => slot === worker.slot && !isLeaving);
+    if (this.#isClosing || worker.isLeaving || isTaken) return;
     this.#replace(worker.slot, clock.monotonic() - worker.startedMs, worker.hasServed);
   }
 

@@ -126,6 +126,22 @@ describe("[d13.2] a pool of workers", () => {
     expect(pool.workers.map(({ slot }) => slot).toSorted((one, other) => one - other)).toEqual([0, 1]);
   });
 
+  test("replaces a new worker that has ended while the old one of its place still has calls to end", async () => {
+    const { pool, serving, ended } = await openPool("serves", 1);
+    await pool.start();
+    const [old] = pool.workers;
+    process.kill(old!.pid, "SIGSTOP");
+    const restarting = pool.restart();
+    await until(() => old!.isLeaving);
+    const next = serving().find((pid) => pid !== old!.pid)!;
+    process.kill(next, "SIGKILL");
+    await until(() => ended.includes(next));
+    process.kill(old!.pid, "SIGCONT");
+    await restarting;
+    await until(() => ended.includes(old!.pid) && serving().length === 1);
+    expect(pool.workers).toHaveLength(1);
+  });
+
   test("restarts one after the other; each new worker listens before the old one leaves", async () => {
     const { pool, serving, ended } = await openPool("serves");
     await pool.start();
