@@ -17,6 +17,7 @@ const TOKEN_COLUMNS = ["id", "name", ...RIGHT_COLUMNS, "revoked_at_ms"] as const
 type TokenRow = Pick<Schema["access_tokens"], (typeof TOKEN_COLUMNS)[number]>;
 type SecretRow = Schema["token_secrets"];
 type MemberRow = Pick<Schema["memberships"], "tenant_id" | "user_id" | "project_id" | "role">;
+type UserRow = Pick<Schema["users"], "id" | "is_operator" | "issuer" | "subject">;
 
 /** What a database says about who may call. */
 export interface KnownAccess {
@@ -28,7 +29,7 @@ export interface KnownAccess {
   readonly tokens: ReadonlyMap<string, TokenRow>;
   readonly secrets: readonly SecretRow[];
   readonly members: readonly MemberRow[];
-  readonly operators: ReadonlySet<string>;
+  readonly users: ReadonlyMap<string, UserRow>;
 }
 
 export interface AccessReport {
@@ -53,7 +54,7 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
       : await sql`select 1 from audit_log where hash = ${lastChange} union all select 1 from audit_removed where hash = ${lastChange}`.execute(
           db,
         );
-  const operators = await db.selectFrom("users").select("id").where("is_operator", "=", 1n).execute();
+  const users = await db.selectFrom("users").select(["id", "is_operator", "issuer", "subject"]).execute();
   return {
     name,
     revision: rows[0]?.counter ?? 0n,
@@ -61,7 +62,7 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
     tokens: await tokensIn(db),
     secrets: await db.selectFrom("token_secrets").selectAll().execute(),
     members: await db.selectFrom("memberships").select(["tenant_id", "user_id", "project_id", "role"]).execute(),
-    operators: new Set(operators.map(({ id }) => id)),
+    users: new Map(users.map((user) => [user.id, user])),
   };
 }
 
@@ -127,8 +128,8 @@ async function endSessions(db: Db): Promise<void> {
 }
 
 /**
- * Gives tokens, memberships and operators the rights and secrets that the newest database knows, as changes that the audit
- * log has. A user who loses the last role by it loses the personal tokens. Returns of how many tokens.
+ * Gives tokens, memberships and users the rights, secrets and logins that the newest database knows, as changes that the
+ * audit log has. A user who loses the last role by it loses the personal tokens. Returns of how many tokens.
  */
 async function takeOver(store: Database["store"], restored: KnownAccess, newest: KnownAccess): Promise<number> {
   const withSecrets = changedSecrets(restored, newest);
@@ -145,8 +146,7 @@ async function takeOver(store: Database["store"], restored: KnownAccess, newest:
       await writer.changeToken(id, (token) => ({ ...token, ...rights, ...(withSecrets.has(id) && { secrets }) }));
     }
     await takeOverMembers(writer, restored, newest);
-    for (const id of restored.operators)
-      if (!newest.operators.has(id)) await writer.changeUser(id, (user) => ({ ...user, isOperator: false }));
+    await takeOverUsers(writer, restored, newest);
   });
   return changed.size;
 }
@@ -166,6 +166,18 @@ function changedSecrets(restored: KnownAccess, newest: KnownAccess): ReadonlySet
       .map(({ token_id: id }) => id)
       .filter((id) => restored.tokens.has(id) && newest.tokens.has(id)),
   );
+}
+
+/** An operator right and a company login that the newest database does not know any more are taken away. */
+async function takeOverUsers(writer: Writer, restored: KnownAccess, newest: KnownAccess): Promise<void> {
+  for (const { id, is_operator: wasOperator, issuer, subject } of restored.users.values()) {
+    const now = newest.users.get(id);
+    const lost = {
+      ...(wasOperator === 1n && now?.is_operator !== 1n && { isOperator: false }),
+      ...(issuer !== null && (now?.issuer !== issuer || now.subject !== subject) && { login: null }),
+    };
+    if (Object.keys(lost).length > 0) await writer.changeUser(id, (user) => ({ ...user, ...lost }));
+  }
 }
 
 /** A membership that the newest database has alone is not taken over. */

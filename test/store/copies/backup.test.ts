@@ -507,6 +507,20 @@ describe("[d15.3] access after a restore", () => {
     expect(members.map(({ user_id: id, role }) => `${id} ${role}`)).toEqual(["id-0 viewer", "id-2 developer"]);
   });
 
+  test("a company login that a newer database does not have any more, or that is another one there, is taken away", async () => {
+    const { place } = await afterwards(
+      "update users set issuer = null, subject = null where id = 'id-0';update users set subject = 'other' where id = 'id-1';update revisions set counter = counter + 2",
+    );
+    const users = await within(openToRead(place), ({ db }) =>
+      db.selectFrom("users").select(["id", "issuer", "subject"]).orderBy("id").execute(),
+    );
+    expect(users).toEqual([
+      { id: "id-0", issuer: null, subject: null },
+      { id: "id-1", issuer: null, subject: null },
+      { id: "id-2", issuer: "issuer-2", subject: "subject-2" },
+    ]);
+  });
+
   test("what an older database or another gateway knows as revoked is revoked, and the rest is named as uncertain", async () => {
     const { access } = await afterwards(
       "update access_tokens set revoked_at_ms = 7 where id = 'id-1';delete from access_tokens where id = 'id-2';delete from audit_log;delete from audit_removed",
