@@ -15,6 +15,8 @@ import {
 } from "node:fs";
 import { randomBytes } from "node:crypto";
 import { join, resolve } from "node:path";
+import { isDeepStrictEqual } from "node:util";
+import type { Clock } from "../core/clock.ts";
 import type { Variables } from "./expansion.ts";
 import { ConfigurationError, problemIn } from "./problem.ts";
 import { MASTER_KEY_BYTES } from "./secret-cipher.ts";
@@ -80,6 +82,31 @@ export function ownKeyFile(dataFolder: string): string {
 /** According to the file's permissions; false on systems without them. */
 export function isReadableByOthers(file: string): boolean {
   return process.platform !== "win32" && ((statSync(file, { throwIfNoEntry: false })?.mode ?? 0) & 0o077) !== 0;
+}
+
+/** How long the keys are used before their file is read again. */
+const READ_AGAIN_MS = 1000;
+
+/**
+ * Returns what has the keys as they are now, for texts that do not name their key: one that was added is used by every
+ * process, whenever it was started. The list is the same until the keys change, and stays where they cannot be read.
+ */
+export function followedKeys({ file, read }: MasterKeys, clock: Pick<Clock, "monotonic">): () => readonly Uint8Array[] {
+  let known = read();
+  if (file === null) return () => known;
+  let readMs = clock.monotonic();
+  return () => {
+    const nowMs = clock.monotonic();
+    if (nowMs - readMs < READ_AGAIN_MS) return known;
+    readMs = nowMs;
+    try {
+      const keys = read();
+      if (!isDeepStrictEqual(keys, known)) known = keys;
+    } catch {
+      // A command that needs the keys says why; what is sealed here goes on.
+    }
+    return known;
+  };
 }
 
 /**

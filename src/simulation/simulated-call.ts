@@ -77,7 +77,7 @@ export function preparedCall(
   const call: PlannedCall = {
     snapshot,
     // a drain says nothing about the route
-    context: { providers, carriers: reasoningCarriers([]), clock: systemClock, ignoresDrains: true },
+    context: { providers, carriers: reasoningCarriers(() => []), clock: systemClock, ignoresDrains: true },
     meter: { prices, isRedirectedTo: () => false },
     record: { operation },
     policies,

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { addMasterKey, findMasterKeys, isReadableByOthers } from "../../src/config/master-key.ts";
+import { addMasterKey, findMasterKeys, followedKeys, isReadableByOthers } from "../../src/config/master-key.ts";
 import { handleOf, openSecretCipher } from "../../src/config/secret-cipher.ts";
 
 const [A, B] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)];
@@ -115,6 +115,36 @@ describe("the master key", () => {
       );
       expect(() => find(variables)).not.toThrow("not-a-key-but-secret");
     }
+  });
+
+  test("that was added is known to a process that runs, and none is lost where the file cannot be read", () => {
+    let ms = 0;
+    const now = followedKeys(find()!, { monotonic: () => ms });
+    const first = now();
+    ms += 1000;
+    expect(now()).toBe(first);
+    addMasterKey(find()!);
+    ms += 1000;
+    const both = now();
+    expect(both).toEqual(find()!.read());
+    expect(both.slice(1)).toEqual([...first]);
+    for (const damage of [
+      () => writeFileSync(join(dataFolder, "master.key"), "?"),
+      () => rmSync(join(dataFolder, "master.key")),
+    ]) {
+      damage();
+      ms += 1000;
+      expect(now()).toBe(both);
+    }
+  });
+
+  test("of a variable stays the same", () => {
+    let ms = 0;
+    const now = followedKeys(find({ DRAGOMAN_MASTER_KEY: Buffer.from(A).toString("base64") })!, {
+      monotonic: () => ms,
+    });
+    ms += 1000;
+    expect(now()).toEqual([A]);
   });
 
   test("is replaced by a new one in one step", () => {

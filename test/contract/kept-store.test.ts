@@ -52,7 +52,11 @@ describe.skipIf(!hasRedis)("redis-server", () => {
   test("[d12.8] what is kept has a time of expiry at the server, under every name, and no text or id is readable", async () => {
     const clock = turnedClock();
     const bytes = await openValkeyStore({ url: server.url, clusterNodes: null }, clock);
-    const store = sealedStore<string>(bytes, [new Uint8Array(32).fill(1)], () => clock.now());
+    const store = sealedStore<string>(
+      bytes,
+      () => [new Uint8Array(32).fill(1)],
+      () => clock.now(),
+    );
     expect(
       await store.keep({
         tenantId: "acme",
@@ -220,13 +224,28 @@ describe("sealed", () => {
 
   test("[d12.8] a store is opened with an earlier master key too, and not without it", async () => {
     const bytes = new KeptObjects<Uint8Array>(clock);
-    expect(await sealedStore(bytes, [KEYS[0]!], now).keep(object("t"))).toBe(true);
-    const rotated = sealedStore<{ readonly text: string }>(bytes, [KEYS[1]!, KEYS[0]!], now);
+    expect(await sealedStore(bytes, () => [KEYS[0]!], now).keep(object("t"))).toBe(true);
+    const rotated = sealedStore<{ readonly text: string }>(bytes, () => [KEYS[1]!, KEYS[0]!], now);
     expect((await rotated.find("t", "msg_1"))?.value).toEqual({ text: "hello" });
     expect((await rotated.find("t", "msg_1"))?.ids).toEqual(["resp_1", "msg_1"]);
-    expect(await sealedStore(bytes, [KEYS[1]!], now).find("t", "resp_1")).toBeNull();
+    expect(await sealedStore(bytes, () => [KEYS[1]!], now).find("t", "resp_1")).toBeNull();
     await rotated.remove("t", "resp_1");
     expect(await rotated.find("t", "resp_1")).toBeNull();
+  });
+
+  test("[d12.8] a store that was opened before the master key was changed finds what later ones keep, and they find what it keeps", async () => {
+    const bytes = new KeptObjects<Uint8Array>(clock);
+    let keys = [KEYS[0]!];
+    const running = sealedStore<{ readonly text: string }>(bytes, () => keys, now);
+    await running.keep(object("before"));
+    keys = [KEYS[1]!, KEYS[0]!];
+    const later = sealedStore<{ readonly text: string }>(bytes, () => keys, now);
+    await later.keep(object("t"));
+    await running.keep(object("after"));
+    expect((await running.find("t", "msg_1"))?.value).toEqual({ text: "hello" });
+    for (const tenant of ["before", "after"])
+      expect([tenant, (await later.find(tenant, "msg_1"))?.value]).toEqual([tenant, { text: "hello" }]);
+    expect(await sealedStore(bytes, () => [KEYS[1]!], now).find("after", "resp_1")).not.toBeNull();
   });
 
   test("[d12.8] what was changed, or moved to another tenant, is not there", async () => {
@@ -242,7 +261,7 @@ describe("sealed", () => {
     });
     const same = sealedStore(
       store((value) => value),
-      [KEYS[0]!],
+      () => [KEYS[0]!],
       now,
     );
     await same.keep(object("t"));
@@ -251,7 +270,7 @@ describe("sealed", () => {
     for (let at = 0; at < held[0]!.value.length; at++) {
       const bent = sealedStore(
         store((value) => value.map((byte, index) => (index === at ? byte ^ 1 : byte))),
-        [KEYS[0]!],
+        () => [KEYS[0]!],
         now,
       );
       expect([at, await bent.find("t", "resp_1")]).toEqual([at, null]);

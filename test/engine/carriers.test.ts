@@ -15,7 +15,7 @@ import { drawCount } from "../harness/time/long-run.ts";
 
 const KEY = new Uint8Array(32).fill(7);
 const PLACE: CarrierPlace = { tenantId: "t", projectId: "p", provider: "anthropic", model: "claude-sonnet-5" };
-const carriers = reasoningCarriers([KEY]);
+const carriers = reasoningCarriers(() => [KEY]);
 const opened = (text: string, place = PLACE, from = carriers) => openCarrier(text, from.keysOf(place.tenantId), place);
 const RUNS = drawCount(300, 3_000);
 
@@ -92,17 +92,44 @@ describe("[d12.9] a carrier", () => {
     expect(opened(text, { ...PLACE, tenantId: "other" })).toEqual({ fault: "damaged" });
     for (const other of [{ projectId: "x" }, { provider: "bedrock" }, { model: "claude-opus-5" }])
       expect(opened(text, { ...PLACE, ...other })).toEqual({ fault: "elsewhere" });
-    expect(opened(text, PLACE, reasoningCarriers([new Uint8Array(32)]))).toEqual({ fault: "damaged" });
+    expect(
+      opened(
+        text,
+        PLACE,
+        reasoningCarriers(() => [new Uint8Array(32)]),
+      ),
+    ).toEqual({ fault: "damaged" });
     expect(opened(text.replace("dragoman1", "dragoman2"))).toEqual({ fault: "version" });
   });
   test("is opened by all replicas with the same master keys, and after the key was changed", () => {
     const text = seal({ details: [] });
-    expect(opened(text, PLACE, reasoningCarriers([KEY]))).toEqual({ carried: { details: [] } });
-    expect(opened(text, PLACE, reasoningCarriers([new Uint8Array(32), KEY]))).toEqual({ carried: { details: [] } });
+    expect(
+      opened(
+        text,
+        PLACE,
+        reasoningCarriers(() => [KEY]),
+      ),
+    ).toEqual({ carried: { details: [] } });
+    expect(
+      opened(
+        text,
+        PLACE,
+        reasoningCarriers(() => [new Uint8Array(32), KEY]),
+      ),
+    ).toEqual({ carried: { details: [] } });
+  });
+  test("is opened by a replica that was started before the key was changed", () => {
+    let keys = [KEY];
+    const running = reasoningCarriers(() => keys);
+    expect(opened(running.seal({ details: [] }, PLACE)!)).toEqual({ carried: { details: [] } });
+    keys = [new Uint8Array(32), KEY];
+    const later = reasoningCarriers(() => keys).seal({ details: [] }, PLACE)!;
+    expect(opened(later, PLACE, running)).toEqual({ carried: { details: [] } });
+    expect(opened(running.seal({ details: [] }, PLACE)!)).toEqual({ fault: "damaged" });
   });
   test("holds no more than a bound, and reveals nothing", () => {
     expect(carriers.seal({ text: "x".repeat(2 * 1024 * 1024) }, PLACE)).toBeNull();
-    expect(reasoningCarriers([]).seal({}, PLACE)).toBeNull();
+    expect(reasoningCarriers(() => []).seal({}, PLACE)).toBeNull();
     const [one, other] = [seal({ text: "the same" }), seal({ text: "the same" })];
     expect(one).not.toBe(other);
     expect(Buffer.from(one, "base64url").toString("latin1")).not.toContain("same");

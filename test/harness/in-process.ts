@@ -211,7 +211,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
   const context: ChatContext = {
     clock,
     limits,
-    carriers: reasoningCarriers([new Uint8Array(32)]),
+    carriers: reasoningCarriers(() => MASTER_KEYS),
     onCharged: thresholdWatch(limits, (one) => crossed.push(one)),
     snapshot: () => snapshot,
     providers: options.families ?? providers,
@@ -291,6 +291,9 @@ function storedFor({ keyVariables, credentials }: Provider): readonly StoredCred
     ];
   return [{ kind: "token", secret: "stored-token", ...operators }];
 }
+
+/** Of carriers of reasoning. */
+const MASTER_KEYS = [new Uint8Array(32)];
 
 const NO_UPSTREAM: UpstreamClient = {
   send: () => Promise.reject(new UpstreamFault("connection", "this test has no upstream")),

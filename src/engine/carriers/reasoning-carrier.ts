@@ -6,6 +6,7 @@ import { tenantKeys } from "../../config/derived-keys.ts";
 import { openedBytes, sealedBytes } from "../../config/sealed-bytes.ts";
 import type { CarrierPlace } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 
 /**
  * Why a carrier is not opened: it was changed, or is that of another tenant or installation (`damaged`); it is of another
@@ -40,10 +41,13 @@ export function isWholeCarrier(text: unknown): boolean {
   return typeof text === "string" && SHAPE.test(text);
 }
 
+const derivedKeys = memoizePerObject((masterKeys: readonly Uint8Array[]) =>
+  masterKeys.map((key) => tenantKeys(key, "dragoman reasoning carrier")),
+);
+
 /** The first master key seals, and each of them opens. Without a key, nothing is sealed or opened. */
-export function reasoningCarriers(masterKeys: readonly Uint8Array[]) {
-  const all = masterKeys.map((key) => tenantKeys(key, "dragoman reasoning carrier"));
-  const keysOf = (tenantId: string): readonly Uint8Array[] => all.map((keyOf) => keyOf(tenantId));
+export function reasoningCarriers(masterKeys: () => readonly Uint8Array[]) {
+  const keysOf = (tenantId: string): readonly Uint8Array[] => derivedKeys(masterKeys()).map((keyOf) => keyOf(tenantId));
   return {
     /** Returns `null` where nothing is sealed, and for more than may be carried. */
     seal(carried: JsonObject, { tenantId, projectId, provider, model }: CarrierPlace): string | null {

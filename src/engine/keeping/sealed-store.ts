@@ -3,6 +3,7 @@
 import { createHmac } from "node:crypto";
 import { derivedKey, tenantKeys } from "../../config/derived-keys.ts";
 import { openedBytes, sealedBytes } from "../../config/sealed-bytes.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import type { KeptObject, KeptStore, NewKeptObject } from "./kept-store.ts";
 
 interface Keys {
@@ -20,12 +21,10 @@ interface Sealed<Value> {
 /** The first master key seals, and each of them opens. Values are JSON. */
 export function sealedStore<Value>(
   store: KeptStore<Uint8Array>,
-  masterKeys: readonly Uint8Array[],
+  masterKeys: () => readonly Uint8Array[],
   nowMs: () => number,
 ): KeptStore<Value> {
-  const all = masterKeys.map(keysOf);
-  const [newest] = all;
-  if (newest === undefined) throw new Error("a sealed store needs a master key");
+  const all = (): readonly Keys[] => derivedKeys(masterKeys());
   const opened = (keys: Keys, tenantId: string, { ids, value }: KeptObject<Uint8Array>): KeptObject<Value> | null => {
     try {
       const text = openedBytes(keys.sealingKey(tenantId), value, placeOf(tenantId, ids[0]!));
@@ -45,6 +44,7 @@ export function sealedStore<Value>(
     keep({ tenantId, projectId, ids, value }: NewKeptObject<Value>) {
       const sealed: Sealed<Value> = { ids, untilMs: store.untilMs, value };
       const text = Buffer.from(JSON.stringify(sealed));
+      const newest = all()[0]!;
       const addresses = ids.map((id) => newest.addressOf(tenantId, id));
       const body = sealedBytes(newest.sealingKey(tenantId), text, placeOf(tenantId, addresses[0]!));
       return store.keep({
@@ -56,7 +56,7 @@ export function sealedStore<Value>(
       });
     },
     async find(tenantId, id) {
-      for (const keys of all) {
+      for (const keys of all()) {
         const found = await store.find(tenantId, keys.addressOf(tenantId, id));
         const open = found === null ? null : opened(keys, tenantId, found);
         if (open !== null) return open;
@@ -64,15 +64,17 @@ export function sealedStore<Value>(
       return null;
     },
     async remove(tenantId, id) {
-      for (const keys of all) await store.remove(tenantId, keys.addressOf(tenantId, id));
+      for (const keys of all()) await store.remove(tenantId, keys.addressOf(tenantId, id));
     },
     async removeAll(tenantId, projectId) {
       if (projectId === null) return store.removeAll(tenantId, null);
-      for (const keys of all) await store.removeAll(tenantId, projectName(keys, tenantId, projectId));
+      for (const keys of all()) await store.removeAll(tenantId, projectName(keys, tenantId, projectId));
     },
     close: () => store.close(),
   };
 }
+
+const derivedKeys = memoizePerObject((masterKeys: readonly Uint8Array[]) => masterKeys.map(keysOf));
 
 function keysOf(masterKey: Uint8Array): Keys {
   const addressKey = derivedKey(masterKey, "dragoman kept object\0address");

@@ -15,6 +15,7 @@ import { openLongRequests } from "../../engine/long-bodies/long-requests.ts";
 import { OpenCopies } from "../../engine/mirror/copies.ts";
 import { openRouting } from "../../engine/plan/open-routing.ts";
 import { systemClock } from "../../core/clock.ts";
+import { followedKeys } from "../../config/master-key.ts";
 import { openCredentialProvider } from "../../credentials/credential-provider.ts";
 import { NO_EVENTS } from "../../core/record/event.ts";
 import { openToolServers } from "../../mcp/open-tool-servers.ts";
@@ -51,7 +52,8 @@ export async function openServingContext(
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
   closing.beside(() => guards.close());
-  const kept = await openKept(base, storage.keys.read(), source, machine?.kept ?? null);
+  const masterKeys = followedKeys(storage.keys, systemClock);
+  const kept = await openKept(base, masterKeys, source, machine?.kept ?? null);
   const background = new BackgroundRuns();
   // what they have made is kept before the stores are closed
   closing.add(() => background.close());
@@ -95,7 +97,7 @@ export async function openServingContext(
     objects: openVendorObjects(storage.calls, systemClock, (thrown) =>
       log.error({ error_detail: String(thrown) }, "ids that a vendor handed out could not be kept"),
     ),
-    carriers: reasoningCarriers(storage.keys.read()),
+    carriers: reasoningCarriers(masterKeys),
     limits,
     onContentLost: (traceId, fault) =>
       log.error({ trace_id: traceId, error_detail: String(fault) }, "the content of a call could not be kept"),
@@ -153,7 +155,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     notes: null,
     background: null,
     objects: null,
-    carriers: reasoningCarriers([]),
+    carriers: reasoningCarriers(() => []),
     limits,
     onCharged: () => {},
   };

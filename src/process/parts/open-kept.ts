@@ -18,7 +18,7 @@ import type { Base } from "./base.ts";
  */
 export async function openKept(
   base: Base,
-  masterKeys: readonly Uint8Array[],
+  masterKeys: () => readonly Uint8Array[],
   source: Pick<SnapshotSource, "current" | "subscribe">,
   ofMachine: KeptStore<Uint8Array> | null,
 ): Promise<KeptStore<unknown>> {
@@ -33,7 +33,7 @@ export async function openKept(
 
 async function openStore(
   { options, log, closing }: Base,
-  masterKeys: readonly Uint8Array[],
+  masterKeys: () => readonly Uint8Array[],
   ofMachine: KeptStore<Uint8Array> | null,
 ): Promise<KeptStore<unknown>> {
   const address = sharedAddress(options);
