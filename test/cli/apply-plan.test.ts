@@ -213,6 +213,36 @@ describe("a plan", () => {
     expect(desired[0]!.spec).toEqual({ url: "https://b.test/hook?key=k" });
   });
 
+  test("[d9.3] asks for the secret of a new webhook, which the gateway would show only once, and for no other", () => {
+    const there: ActualState = {
+      kind: "webhook",
+      tenant: "default",
+      project: null,
+      name: "known",
+      id: "whk_1",
+      spec: { url: "https://a.test/hook", secret: "*** 0123456789ab" },
+      etag: null,
+      origin: "store",
+    };
+    const documents = wanted(
+      ["known", "new", "own"]
+        .map(
+          (name) =>
+            `kind: webhook\nname: ${name}\nspec: {url: 'https://a.test/hook'${name === "own" ? ", secret: '${KEY}'" : ""}}`,
+        )
+        .join("\n---\n"),
+    );
+    expect(withSecrets(documents, [there], VARIABLES).missing).toEqual([
+      { of: "webhook new (tenant default): secret", variable: "SECRET_DEFAULT_WEBHOOK_NEW_SECRET", from: "f.yaml:5" },
+    ]);
+    const { desired, missing } = withSecrets(documents, [there], { get: () => "whsec_given" });
+    expect([missing, desired.map(({ spec }) => spec["secret"])]).toEqual([[], [undefined, "whsec_given", "sk-secret"]]);
+    expect(told(planOf(desired, [there], { prune: false, renewSecrets: false }))).toEqual([
+      "create webhook new (tenant default)",
+      "create webhook own (tenant default)",
+    ]);
+  });
+
   test("[d14.5] keeps of several secrets those whose masks the document contains, not those at their places", () => {
     const [a, b, other] = ["*** 0123456789ab", "*** 1123456789ab", "*** ffffffffffff"];
     const provider = (spec: ActualState["spec"]): ActualState => ({

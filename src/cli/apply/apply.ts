@@ -26,7 +26,7 @@ export async function apply(flags: ApplyFlags, environment: Environment): Promis
   const { desired, missing } = withSecrets(read, actual, environment);
   if (missing.length > 0)
     throw new Error(
-      `The documents contain masked secrets that the gateway does not have. Set these variables, or write the secrets as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`,
+      `The documents need secrets that the gateway does not have. Set these variables, or write the secrets as \${NAME}:\n${missing.map(({ variable, of, from }) => `  ${variable}  ${of} (${from})`).join("\n")}`,
     );
   const plan = planOf(desired, actual, { prune: flags.prune === true, renewSecrets: flags.renewSecrets === true });
   const say = flags.json === true ? () => {} : printLine;

@@ -1,5 +1,5 @@
-// Secrets of an export that the gateway does not have, because another gateway showed them masked. Each is read from a
-// named variable before anything is changed.
+// Secrets that documents need and the gateway does not have: of an export, because another gateway showed them masked,
+// and of a webhook that is new. Each is read from a named variable before anything is changed.
 import type { Variables } from "../../config/expansion.ts";
 import type { Json } from "../../core/json.ts";
 import { titleOf, type DesiredState } from "./documents.ts";
@@ -17,16 +17,23 @@ export function withSecrets(desired: readonly DesiredState[], actual: readonly A
   const find = presentIn(actual);
   const missing: MissingSecret[] = [];
   const names = new Set<string>();
+  const given = (one: DesiredState, path: string): string | undefined => {
+    const variable = freeName(variableOf(one, path), names);
+    const value = variables.get(variable);
+    if (value === undefined || value === "") missing.push({ of: `${titleOf(one)}: ${path}`, variable, from: one.from });
+    return value;
+  };
   const filled = desired.map((one): DesiredState => {
+    const present = find(one);
     const filledIn = (mask: string, stored: string | null, path: string): Json => {
       if (stored !== null) return mask;
-      const variable = freeName(variableOf(one, path), names);
-      const value = variables.get(variable);
-      if (value === undefined || value === "")
-        missing.push({ of: `${titleOf(one)}: ${path}`, variable, from: one.from });
+      const value = given(one, path);
       return value === undefined ? null : withoutMasks(mask, value);
     };
-    return { ...one, spec: withMasks(one.spec, find(one)?.spec, filledIn) };
+    const spec = withMasks(one.spec, present?.spec, filledIn);
+    // One that the gateway made would be shown once, in an answer that nobody reads.
+    const isWithout = one.kind === "webhook" && present === undefined && (one.spec["secret"] ?? null) === null;
+    return { ...one, spec: isWithout ? { ...spec, secret: given(one, "secret") ?? null } : spec };
   });
   return { desired: filled, missing };
 }
