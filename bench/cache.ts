@@ -23,7 +23,8 @@ const CALLS = 10_000;
 const ROUNDS = 3;
 const MIB = 1024 * 1024;
 
-const keys = cacheKeys(new Uint8Array(32).fill(7));
+const masterKeys = [new Uint8Array(32).fill(7)];
+const keys = cacheKeys(() => masterKeys);
 const asker = {
   operation: "chat.completions",
   tenantId: "default",

@@ -3,17 +3,23 @@
 // reveal what was asked, and what was answered cannot be read.
 import { derivedKey, tenantKeys } from "../config/derived-keys.ts";
 import { openedBytes, sealedBytes } from "../config/sealed-bytes.ts";
+import { memoizePerObject } from "../core/memoization.ts";
 import type { CacheEntry } from "./answer-cache.ts";
 
 export type CacheKeys = ReturnType<typeof cacheKeys>;
 
-export function cacheKeys(masterKey: Uint8Array) {
-  const addressKey = derivedKey(masterKey, "dragoman response cache\0address");
-  const sealingKey = tenantKeys(masterKey, "dragoman response cache\0sealing");
+const newestOf = memoizePerObject(([masterKey]: readonly Uint8Array[]) => ({
+  addressKey: derivedKey(masterKey!, "dragoman response cache\0address"),
+  sealingKey: tenantKeys(masterKey!, "dragoman response cache\0sealing"),
+}));
+
+/** Of the first of the master keys. */
+export function cacheKeys(masterKeys: () => readonly Uint8Array[]) {
+  const sealingKey = (tenantId: string): Uint8Array => newestOf(masterKeys()).sealingKey(tenantId);
   return {
     /** Returns the address of what is asked: an HMAC-SHA-256 in hex. The two texts are not confused with one another. */
     addressOf: (circumstances: string, body: string | Uint8Array) =>
-      new Bun.CryptoHasher("sha256", addressKey)
+      new Bun.CryptoHasher("sha256", newestOf(masterKeys()).addressKey)
         .update(`${circumstances.length}\0${circumstances}`)
         .update(body)
         .digest("hex"),

@@ -13,8 +13,8 @@ import { sealedCache } from "./sealed.ts";
 
 export interface OpenResponseCacheOptions {
   readonly settings: CacheStoreSettings;
-  /** The newest master key. Answers that were sealed under an earlier one are no longer found. */
-  readonly masterKey: Uint8Array;
+  /** The first one counts. Answers that were sealed under an earlier one are no longer found. */
+  readonly masterKeys: () => readonly Uint8Array[];
   /** The file of the store `sqlite`. */
   readonly file: string;
   readonly clock: Clock;
@@ -23,12 +23,12 @@ export interface OpenResponseCacheOptions {
 
 export async function openResponseCache({
   settings,
-  masterKey,
+  masterKeys,
   file,
   clock,
   log,
 }: OpenResponseCacheOptions): Promise<ResponseCache> {
-  const keys = cacheKeys(masterKey);
+  const keys = cacheKeys(masterKeys);
   let reportedGarbage = false;
   const onGarbage = (): void => {
     cache.garbageFound();

@@ -13,6 +13,7 @@ import { renewedTargets, targetStandings } from "../engine/plan/open-routing.ts"
 import type { ParsedToken } from "../auth/tokens/access-token.ts";
 import { givenFirstToken } from "../auth/tokens/given-token.ts";
 import type { Environment } from "../config/environment.ts";
+import { followedKeys } from "../config/master-key.ts";
 import type { ServerOptions } from "../snapshot/server-options.ts";
 import { systemClock } from "../core/clock.ts";
 import type { Snapshot } from "../core/snapshot.ts";
@@ -132,8 +133,16 @@ async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway>
   const traffic = openTraffic(metrics.inFlight, () => source.refusal());
   const ownStanding = () => standingOf(common, { callsInFlight: traffic.count(), targets: targets() });
   const { observer, figures } = openObserver(base, common, { budgets, machine: parts.machine, standing: ownStanding });
-  const { cache, purges } = await openCache(base, storage, source);
-  const context = await openServingContext(base, common, { machine: parts.machine, routing, traffic, observer, cache });
+  const masterKeys = followedKeys(storage.keys, systemClock);
+  const { cache, purges } = await openCache(base, storage, source, masterKeys);
+  const context = await openServingContext(base, common, {
+    machine: parts.machine,
+    masterKeys,
+    routing,
+    traffic,
+    observer,
+    cache,
+  });
   return await openListener(base, common, {
     context,
     observer,

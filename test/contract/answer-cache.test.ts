@@ -10,7 +10,7 @@ import { sealedCache } from "../../src/cache/sealed.ts";
 import { openSqliteCache } from "../../src/cache/sqlite.ts";
 import { answerCacheSuite, boundedCacheSuite, type OpenedCache } from "./answer-cache.suite.ts";
 
-const KEYS = cacheKeys(new Uint8Array(32).fill(1));
+const KEYS = cacheKeys(() => [new Uint8Array(32).fill(1)]);
 const BYTES = 10_000_000;
 const inMemory = async (maxBytes: number): Promise<OpenedCache> => {
   const cache = openMemoryCache(maxBytes);
@@ -57,7 +57,11 @@ describe("the file of the store", () => {
     await sealed.put(entry, nowMs);
     expect(new TextDecoder().decode((await sealed.get(entry, nowMs))!.body)).toBe(SECRET);
     let garbage = 0;
-    const other = sealedCache(plain, cacheKeys(new Uint8Array(32).fill(2)), () => (garbage += 1));
+    const other = sealedCache(
+      plain,
+      cacheKeys(() => [new Uint8Array(32).fill(2)]),
+      () => (garbage += 1),
+    );
     expect(await other.get(entry, nowMs)).toBeNull();
     const moved = (await plain.get(entry, nowMs))!;
     await plain.put({ ...moved, route: "another" }, nowMs);

@@ -11,6 +11,7 @@ import { routeOf } from "./routed.ts";
 import { providerSettings, storedKey } from "./targets.ts";
 
 export const MASTER_KEY = new Uint8Array(32).fill(7);
+const MASTER_KEYS = [MASTER_KEY];
 
 export interface Cached extends Stub {
   readonly cache: ResponseCache;
@@ -42,7 +43,7 @@ export function cachedGateway({
   const faults: (StoreFault | null)[] = [];
   const cache = new ResponseCache({
     store,
-    keys: cacheKeys(MASTER_KEY),
+    keys: cacheKeys(() => MASTER_KEYS),
     clock,
     maxAnswerBytes,
     onFault: (fault) => faults.push(fault),

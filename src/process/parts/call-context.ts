@@ -15,7 +15,6 @@ import { openLongRequests } from "../../engine/long-bodies/long-requests.ts";
 import { OpenCopies } from "../../engine/mirror/copies.ts";
 import { openRouting } from "../../engine/plan/open-routing.ts";
 import { systemClock } from "../../core/clock.ts";
-import { followedKeys } from "../../config/master-key.ts";
 import { openCredentialProvider } from "../../credentials/credential-provider.ts";
 import { NO_EVENTS } from "../../core/record/event.ts";
 import { openToolServers } from "../../mcp/open-tool-servers.ts";
@@ -39,12 +38,14 @@ export type ServingParts = GatewayParts<ExternalClients, Metrics, Integrations>;
 
 interface ContextParts extends Pick<ChatContext, "routing" | "observer" | "traffic" | "cache"> {
   readonly machine: Machine | null;
+  /** As `followedKeys` returns them. */
+  readonly masterKeys: () => readonly Uint8Array[];
 }
 
 export async function openServingContext(
   base: Base,
   { storage, source, records, clients, notifications: { events, integrations }, metrics, limits }: ServingParts,
-  { machine, routing, observer, traffic, cache }: ContextParts,
+  { machine, masterKeys, routing, observer, traffic, cache }: ContextParts,
 ): Promise<ChatContext> {
   const { log, closing } = base;
   const { upstream, credentials, logins, toolServers, longBodies } = clients;
@@ -52,7 +53,6 @@ export async function openServingContext(
     onEnded: (why) => log.error({ error_detail: why }, "a worker thread of guards ended"),
   });
   closing.beside(() => guards.close());
-  const masterKeys = followedKeys(storage.keys, systemClock);
   const kept = await openKept(base, masterKeys, source, machine?.kept ?? null);
   const background = new BackgroundRuns();
   // what they have made is kept before the stores are closed

@@ -10,12 +10,13 @@ import type { Storage } from "./open-storage.ts";
 /** Opens the response cache, whose driver is loaded only where it is configured. */
 export async function openCache(
   { options: { cache: settings, dataFolder }, log, closing }: Base,
-  { keys, store }: Storage,
+  { store }: Storage,
   source: SnapshotSource,
+  masterKeys: () => readonly Uint8Array[],
 ) {
   const cache = await openResponseCache({
     settings,
-    masterKey: keys.read()[0]!,
+    masterKeys,
     file: join(dataFolder, "cache.sqlite"),
     clock: systemClock,
     log,
