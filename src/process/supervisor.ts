@@ -68,7 +68,8 @@ async function openAll(base: Base): Promise<Gateway> {
       }),
   });
   const { source, records } = parts;
-  const pool = await openPool(base, parts, traffic, port);
+  let restartText = base.loaded.text;
+  const pool = await openPool(base, parts, { traffic, port, restartText: () => restartText });
   const reload = async (): Promise<void> => {
     const asked = channelsOf(pool).map((channel) => channel.request("reload", null).catch(onFault));
     await Promise.all([source.reload(), ...asked]);
@@ -84,7 +85,10 @@ async function openAll(base: Base): Promise<Gateway> {
     logged: () => log.written(),
     reload,
     follow: () => source.follow(),
-    restart: () => pool.restart(),
+    restart() {
+      restartText = source.text();
+      return pool.restart();
+    },
     callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
     async close(withinMs = source.current().limits.drainMs) {
       const cut = await pool.close(withinMs);
@@ -114,8 +118,11 @@ async function openPool(
     Pick<Metrics, "limitStoreAnswered" | "samples">,
     DeliveringIntegrations
   >,
-  traffic: ChannelTraffic,
-  port: number,
+  {
+    traffic,
+    port,
+    restartText,
+  }: { readonly traffic: ChannelTraffic; readonly port: number; readonly restartText: () => string },
 ): Promise<WorkerPool> {
   const { source, storage, notifications, metrics, limits, records } = parts;
   const shared = openSharedParts({
@@ -139,14 +146,14 @@ async function openPool(
     onFault,
   });
   closing.add(() => socket.close());
-  const { host, workers, dataFolder, databaseUrl, limitStore } = options;
-  const places = { host, workers, dataFolder, databaseUrl, limitStore };
+  const { host, workers, dataFolder, databaseUrl, ledger, limitStore } = options;
+  const places = { host, workers, dataFolder, databaseUrl, ledger, limitStore };
   const pool = new WorkerPool({
     count: options.workers,
     port,
     command: ownCommand(),
     environmentOf: (id) => workerEnvironment({ id, channel: socket.path }),
-    startOf: () => ({ file: loaded.file, text: source.text(), places }),
+    startOf: () => ({ file: loaded.file, text: source.text(), restartText: restartText(), places }),
     clock: systemClock,
     onChannel(worker, channel) {
       traffic.join(channel);

@@ -78,7 +78,8 @@ export async function runWorker(
   channel.handle("follow", async () => await (await opened.promise).follow());
   const ended = whenEnded(channel, opened.promise);
   const loaded = loadedAt(start, environment);
-  const options = { ...resolveServerOptions({ flags, environment, file: loaded.configuration }), ...start.places };
+  const atRestart = loadedAt({ file: start.file, text: start.restartText }, environment);
+  const options = { ...resolveServerOptions({ flags, environment, file: atRestart.configuration }), ...start.places };
   const holder = holderOf(id);
   const lock = await lockHolder(options.dataFolder, holder);
   const sharedPort: SharedPort = {
@@ -106,10 +107,11 @@ export async function runWorker(
 }
 
 /**
- * The configuration that the supervisor uses: the file may be broken or removed by now, and is followed from there. A
- * newer program may not accept it any more, and then begins with the file as it is now. Throws ConfigurationError.
+ * The configuration that the supervisor uses, or used at a restart: the file may be broken or removed by now, and is
+ * followed from there. A newer program may not accept it any more, and then begins with the file as it is now. Throws
+ * ConfigurationError.
  */
-function loadedAt({ file, text }: WorkerStart, environment: Environment): LoadedConfiguration {
+function loadedAt({ file, text }: Pick<WorkerStart, "file" | "text">, environment: Environment): LoadedConfiguration {
   const source = { file, families: PROVIDER_FAMILIES, environment };
   try {
     return loadConfiguration({ ...source, text });

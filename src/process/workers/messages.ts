@@ -128,8 +128,10 @@ export interface WorkerHello {
 
 /** What a worker begins with, whatever has become of the configuration file since the supervisor read it. */
 export interface WorkerStart extends Pick<LoadedConfiguration, "file" | "text"> {
+  /** The text at the start, or at the last rolling restart: in every worker, what needs a restart is as it says. */
+  readonly restartText: string;
   /** What the supervisor and its workers use together. */
-  readonly places: Pick<ServerOptions, "host" | "workers" | "dataFolder" | "databaseUrl" | "limitStore">;
+  readonly places: Pick<ServerOptions, "host" | "workers" | "dataFolder" | "databaseUrl" | "ledger" | "limitStore">;
 }
 
 export interface WorkerBeat {

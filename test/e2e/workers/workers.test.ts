@@ -2,7 +2,7 @@
 // restarted, and a supervisor that is killed.
 import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createConnection } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -180,6 +180,24 @@ describe("two workers", () => {
     // it follows the file from there
     writeFileSync(file, config.replace("sandbox", "mine"));
     await until(async () => isDeepStrictEqual(await statuses(MODEL), new Set([403])));
+  });
+
+  test("[d13.2] a worker is replaced with the settings of the others where a changed one needs a restart", async () => {
+    const { gateway, config, folder, dataFolder } = await openWorld();
+    const elsewhere = join(folder, "elsewhere");
+    writeFileSync(
+      join(gateway.folder, "dragoman.yaml"),
+      `${config}policies:\n  none: {rule: "true"}\nledger: {folder: ${JSON.stringify(elsewhere)}}\nlog: {level: error}\n`,
+    );
+    await until(async () => (await statusOf(callAlone(gateway, MODEL))) === 403);
+    process.kill(childrenOf(gateway.pid)[0]!, "SIGKILL");
+    await until(() => gateway.lines().some(({ msg }) => msg === "a worker serves calls"));
+    const logged = (): number => gateway.lines().filter(({ msg }) => msg === "call").length;
+    const before = logged();
+    for (let call = 0; call < 20; call++) expect(await statusOf(callAlone(gateway, MODEL))).toBe(403);
+    await until(() => logged() >= before + 20, "both workers log their calls");
+    expect(existsSync(elsewhere)).toBe(false);
+    expect(existsSync(join(dataFolder, "ledger"))).toBe(true);
   });
 
   test("[d13.2] a worker that hangs is ended and replaced; one that gets no CPU is left alone, and gets no connections", async () => {

@@ -39,7 +39,15 @@ async function openPool(mode: Mode, count = 2) {
     startOf: () => ({
       file: null,
       text: "",
-      places: { host: "127.0.0.1", workers: count, dataFolder: folder, databaseUrl: null, limitStore: null },
+      restartText: "",
+      places: {
+        host: "127.0.0.1",
+        workers: count,
+        dataFolder: folder,
+        databaseUrl: null,
+        ledger: { sync: "background", onFull: "refuse", folder: null },
+        limitStore: null,
+      },
     }),
     clock: systemClock,
     onChannel: () => {},
