@@ -91,16 +91,16 @@ const READ_AGAIN_MS = 1000;
  * Returns what has the keys as they are now, for texts that do not name their key: one that was added is used by every
  * process, whenever it was started. The list is the same until the keys change, and stays where they cannot be read.
  */
-export function followedKeys({ file, read }: MasterKeys, clock: Pick<Clock, "monotonic">): () => readonly Uint8Array[] {
-  let known = read();
-  if (file === null) return () => known;
+export function followedKeys(masterKeys: MasterKeys, clock: Pick<Clock, "monotonic">): () => readonly Uint8Array[] {
+  let known = masterKeys.read();
+  if (masterKeys.file === null) return () => known;
   let readMs = clock.monotonic();
   return () => {
     const nowMs = clock.monotonic();
     if (nowMs - readMs < READ_AGAIN_MS) return known;
     readMs = nowMs;
     try {
-      const keys = read();
+      const keys = masterKeys.read();
       if (!isDeepStrictEqual(keys, known)) known = keys;
     } catch {
       // A command that needs the keys says why; what is sealed here goes on.

@@ -526,6 +526,6 @@ projects:
   q: { routes: { own: { targets: ["openai:c"] } } }
 `);
   const [inP, inQ] = [projectRoutes.get("p")!, projectRoutes.get("q")!];
-  expect(inP.get("shared")).toBe(inQ.get("shared")!);
+  expect(inP.get("shared")).toBe(inQ.get("shared"));
   expect([inP, inQ].map((routes) => routes.get("own")!.targets[0]!.name)).toEqual(["openai:b", "openai:c"]);
 });
