@@ -144,6 +144,7 @@ describe("[d13.2] a pool of workers", () => {
     const next = serving().find((pid) => pid !== old!.pid)!;
     process.kill(next, "SIGKILL");
     await until(() => ended.includes(next));
+    await until(() => serving().some((pid) => pid !== old!.pid && pid !== next));
     process.kill(old!.pid, "SIGCONT");
     await restarting;
     await until(() => ended.includes(old!.pid) && serving().length === 1);
