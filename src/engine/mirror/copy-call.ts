@@ -234,8 +234,8 @@ function addressOf({ clientIp }: ReceivedCall): { readonly address: string } | n
 function contextOfCopies(context: ChatContext, copies: Copies): ChatContext {
   return {
     ...context,
-    // a key that the mirror refuses, perhaps for its model alone, stays in use for the calls of clients
-    credentials: { ...context.credentials, refused: () => {} },
+    // a key that the mirror refuses, perhaps for its model alone, or tells to wait stays in use for the calls of clients
+    credentials: { ...context.credentials, refused: () => {}, limited: () => {} },
     routing: copies.routing,
     traffic: copies,
     copies: null,

@@ -2,11 +2,14 @@
 // a call goes on with the next one, before it fails or goes elsewhere, and the target stays what it was.
 import { describe, expect, test } from "bun:test";
 import { DIRECT_ROUTE } from "../../../src/core/configured/route.ts";
+import { OpenCopies } from "../../../src/engine/mirror/copies.ts";
+import { openRouting } from "../../../src/engine/plan/open-routing.ts";
 import { type Fault, faultyUpstream, OK, status } from "../../harness/faults.ts";
 import { type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { type RouteParts, routeOf } from "../../harness/routed.ts";
 import { readStream } from "../../harness/sse.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { until } from "../../harness/time/until.ts";
 
 const HELLO = [{ role: "user", content: "Hello" }];
 const WAIT = status(429, { "retry-after": "60" });
@@ -192,4 +195,27 @@ describe("the target of several keys", () => {
     const refused = keyed({ first: [UNKNOWN], second: [SPENT] });
     expect(JSON.parse((await asked(refused)).text)).toMatchObject({ error: { code: "upstream_quota" } });
   });
+});
+
+test("[d16.1] a key that the provider tells a copy to wait with stays in use for the calls of clients", async () => {
+  const target = routeOf("", ["many:m"]).targets[0]!;
+  const mirror = { target, toOtherVendors: true, maxInFlight: 16, timeoutMs: 60_000 };
+  const gateway = keyed(
+    { first: [WAIT, OK], second: [OK], other: [OK] },
+    {},
+    {
+      copies: new OpenCopies(openRouting(Math.random)),
+      snapshot: {
+        routes: new Map([
+          [DIRECT_ROUTE, routeOf(DIRECT_ROUTE, [])],
+          ["r", routeOf("r", ["other:m"], { mirror })],
+        ]),
+      },
+    },
+  );
+  expect((await asked(gateway)).status).toBe(200);
+  await until(() => gateway.records.some(({ mirrorOf }) => mirrorOf !== null));
+  expect(gateway.sentWith().toSorted()).toEqual(["first", "other", "second"]);
+  for (let call = 0; call < 4; call++) await asked(gateway, { route: undefined, model: "many:m" });
+  expect(gateway.sentWith().slice(3).toSorted()).toEqual(["first", "first", "second", "second"]);
 });
