@@ -98,8 +98,9 @@ export class RequestThread<Method extends string> {
     const id = ++this.#lastId;
     onSent?.(id);
     return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
+      // what cannot be sent rejects at once, and is not waited for
       worker.postMessage({ id, method, args } satisfies ThreadRequest, [...transfer]);
+      this.#pending.set(id, { resolve, reject });
     });
   }
 
