@@ -57,7 +57,8 @@ const CALLS: ReadonlySet<Json | undefined> = new Set(["tool_use", "server_tool_u
 const writtenKind: KindOf = (name, owner) => {
   const value = owner[name];
   if (name === "arguments") return "json";
-  if (name === "input" && CALLS.has(owner["type"])) return "arguments";
+  // members of these are named by a tool or by the caller, and not by the form
+  if ((name === "input" && CALLS.has(owner["type"])) || (name === "metadata" && isObject(value))) return "arguments";
   if (name === "output" || (name === "content" && owner["type"] === "tool_result"))
     return typeof value === "string" && escapedJson(value) !== undefined ? "json" : "plain";
   // the name of a function cannot be replaced; any other name is text

@@ -44,11 +44,12 @@ describe("[d12.3] changes between two values", () => {
   });
 });
 
-test("[d3.3 d12.3] what a tool is called with is text, whatever the tool calls its members", () => {
+test("[d3.3 d12.3] what a tool is called with, and what the caller says of a call, is text, whatever its members are called", () => {
   const key = "sk_live_0123456789abcdef0123456789abcdef";
   const input = { id: MAIL, type: MAIL, status: MAIL, url: MAIL, signature: key, encrypted_note: key, tags: [MAIL] };
   const body = {
     messages: [{ role: "assistant", content: [{ type: "tool_use", id: "t1", name: "look_up", input }] }],
+    metadata: input,
   };
   const guards = guardsFor({ on: "input", classes: ["email"], patterns: ["sk_live_\\w+"], action: "mask" });
   const { masks } = guardedWritten(
@@ -56,7 +57,7 @@ test("[d3.3 d12.3] what a tool is called with is text, whatever the tool calls i
     textGuard(guards, () => {}),
   );
   const sent = JSON.parse(editedJson(JSON.stringify(body), masks!)) as typeof body;
-  expect(sent.messages[0]!.content[0]!.input).toEqual({
+  const masked = {
     id: "[email]",
     type: "[email]",
     status: "[email]",
@@ -64,7 +65,8 @@ test("[d3.3 d12.3] what a tool is called with is text, whatever the tool calls i
     signature: "[masked]",
     encrypted_note: "[masked]",
     tags: ["[email]"],
-  });
+  };
+  expect([sent.messages[0]!.content[0]!.input, sent.metadata] as object[]).toEqual([masked, masked]);
 });
 
 describe("[d3.3 d12.3] masks in a body", () => {
