@@ -93,6 +93,17 @@ test("[d8.3, d12.8] the events of a call whose process was killed end with an er
   expect(await read("3")).toBe("data: [DONE]\n\n");
 }, 60_000);
 
+test("[d8.3, d12.8] a reader that goes on with the events of a call gets its end, also where its events are not kept any more", async () => {
+  const { keep, reader } = twoGateways();
+  await keep("completed", { isStreamed: true });
+  const query = (name: string): string | undefined => ({ stream: "true", starting_after: "7" })[name];
+  const found = await retrievedResponse({ ...reader, id: ID, query });
+  const text = await new Response(found as ReadableStream<string>).text();
+  const [last, ...others] = eventsOf(text);
+  expect(last).toMatchObject({ type: "response.completed", sequence_number: 8, response: { id: ID } });
+  expect(others).toEqual([]);
+});
+
 test("[d12.8] events of many megabytes that come together are kept in parts, and one that is too large takes none behind it along", async () => {
   const { marks, keep, reader } = twoGateways();
   await keep("in_progress", { isStreamed: true });

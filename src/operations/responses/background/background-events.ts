@@ -24,7 +24,8 @@ export async function* liveEvents(run: BackgroundRun, after: number): AsyncGener
 
 /**
  * The same from the store. `ended` returns the response once it has ended, and is asked before each look. Where the last
- * event never came, because the process that ran the call was killed or lost its store, the response takes its place.
+ * event never came, because the process that ran the call was killed or lost its store, or no event is kept any more, the
+ * response takes its place.
  */
 export async function* keptEvents(
   stores: MarkedStores,
@@ -47,6 +48,8 @@ export async function* keptEvents(
       }
     }
     if (response !== null) {
+      // events are kept for a while from when they came, and may be gone before the response
+      if (number === 0) number = after + 1;
       if (!TERMINAL.test(last)) for (const text of endingEvents(response, number)) if (number++ > after) yield text;
       break;
     }
