@@ -39,10 +39,8 @@ export interface NativeAnswers {
 
 /** A text of the answer, as far as the client has it. */
 export interface Growing {
-  text: string;
-  /** The number of the last piece; 0 where pieces have none. */
-  number: number;
-  lastPiece: string;
+  /** Adds a piece that has passed. Its number is 0 where pieces have none. Throws MalformedAnswer for more than is kept. */
+  grow(piece: string, number: number): void;
 }
 
 /** How the numbers of events are passed on, which are written when the events leave. */

@@ -55,7 +55,7 @@ export class NativePatterns {
       const { name, growing } = pattern;
       const { number, said } = matcher;
       pattern.grew?.(said);
-      if (growing !== null) grow(growing, said, number);
+      growing?.grow(said, number);
       if (number > 0) {
         if (this.#counted > 0 && number !== this.#last + 1) {
           this.#endRun(text.slice(copied, at));
@@ -118,12 +118,6 @@ export class NativePatterns {
       passesPiece: passing.pieces(),
     });
   }
-}
-
-function grow(growing: Growing, piece: string, number: number): void {
-  growing.text += piece;
-  growing.lastPiece = piece;
-  growing.number = number;
 }
 
 /** Returns what was passed on before an event; `null` when something else differs than its number. */

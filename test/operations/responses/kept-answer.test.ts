@@ -3,6 +3,8 @@ import { expect, test } from "bun:test";
 import { AnswerItems } from "../../../src/operations/responses/answer/answer-items.ts";
 import { ItemEvents } from "../../../src/operations/responses/answer/item-events.ts";
 import type { RequestMemo } from "../../../src/operations/responses/request-memo.ts";
+import { PassedItems } from "../../../src/operations/responses/native/passed-items.ts";
+import { PARTS } from "../../../src/providers/responses/stream-grammar.ts";
 import { MAX_KEPT } from "../../../src/providers/content-blocks/turn-chunks.ts";
 
 const MEMO: RequestMemo = {
@@ -32,4 +34,15 @@ test.each<readonly [string, (items: AnswerItems) => void]>([
   expect(() => add(items)).toThrow(`more than ${MAX_KEPT} characters`);
   // each round of tools goes on with what the rounds before have
   expect(() => add(new AnswerItems(MEMO, new ItemEvents("0"), items))).toThrow("more than");
+});
+
+test("[d8.5, d12.5] a stream that passes ends there too, also where its pieces pass without being read", () => {
+  const items = new PassedItems({ own() {}, passed() {} });
+  const place = { item_id: "msg_1", output_index: 0, content_index: 0 };
+  const event = { ...place, delta: "x", sequence_number: 1 };
+  items.piece(PARTS.message.output_text, "response.output_text.delta", event, JSON.stringify(event));
+  const growing = items.growing!;
+  for (let number = 2; number < 5; number++) growing.grow(PIECE, number);
+  expect(items.characters).toBe(1 + 3 * PIECE.length);
+  expect(() => growing.grow(PIECE, 5)).toThrow(`more than ${MAX_KEPT} characters`);
 });

@@ -58,7 +58,7 @@ export class PassedItems {
   #opened = 0;
   #characters = 0;
   /** The part that the last piece has lengthened. */
-  growing: Growing | null = null;
+  #growing: PassedPart | null = null;
 
   constructor(events: PassedEvents) {
     this.#events = events;
@@ -70,6 +70,17 @@ export class PassedItems {
       .filter(({ index }) => index !== null)
       .toSorted((one, other) => one.index! - other.index!)
       .map((item) => (item.isDone ? item.json : composed(item)));
+  }
+
+  get growing(): Growing | null {
+    const part = this.#growing;
+    if (part === null) return null;
+    return {
+      grow: (piece, number) => {
+        part.number = number;
+        this.#grow(part, piece);
+      },
+    };
   }
 
   /** How many characters of the answer are kept: an event may be answered with several that repeat them. */
@@ -147,7 +158,7 @@ export class PassedItems {
     this.#grow(part, piece);
     if (Array.isArray(event["logprobs"])) part.logprobs.push(...(event["logprobs"] as readonly Json[]));
     if (item.index === null) return;
-    this.growing = part;
+    this.#growing = part;
     this.#events.passed(type, data, pieceEdits(event, item, part));
   }
 
@@ -264,7 +275,7 @@ export class PassedItems {
 
   #grow(part: PassedPart, piece: string): void {
     this.#characters += piece.length;
-    if (this.#characters > MAX_KEPT || part.text.length > MAX_KEPT)
+    if (this.#characters > MAX_KEPT)
       throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
     part.text += piece;
     part.lastPiece = piece;
@@ -348,7 +359,7 @@ export class PassedItems {
   #end(item: PassedItem, source: JsonObject, status: string): void {
     item.json = withEdits(source, endedEdits(item, source, status, []));
     item.isDone = true;
-    if (this.growing !== null && [...item.parts.values()].includes(this.growing as PassedPart)) this.growing = null;
+    if (this.#growing !== null && [...item.parts.values()].includes(this.#growing)) this.#growing = null;
   }
 
   #writeDone(item: PassedItem): void {
