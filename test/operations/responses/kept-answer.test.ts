@@ -46,3 +46,30 @@ test("[d8.5, d12.5] a stream that passes ends there too, also where its pieces p
   expect(items.characters).toBe(1 + 3 * PIECE.length);
   expect(() => growing.grow(PIECE, 5)).toThrow(`more than ${MAX_KEPT} characters`);
 });
+
+test("[d8.5, d12.5] a stream of annotations or of items that only begin ends there too, where it passes", () => {
+  const added = { type: "response.output_item.added", item: { type: "web_search_call", id: "ws_1", query: PIECE } };
+  const cited = { type: "response.output_text.annotation.added", annotation: { type: "url_citation", url: PIECE } };
+  for (const event of [added, cited]) {
+    const items = new PassedItems({ own() {}, passed() {} });
+    const pass = (number: number): void => {
+      const sent = { output_index: event === added ? number : 0, ...event };
+      if (event === added) items.added(sent, JSON.stringify(sent));
+      else items.annotation(event.type, sent, JSON.stringify(sent));
+    };
+    for (let number = 0; number < 3; number++) pass(number);
+    expect(() => pass(3)).toThrow(`more than ${MAX_KEPT} characters`);
+  }
+});
+
+test.each<readonly [string, (items: AnswerItems) => void]>([
+  ["citations", (items) => items.addCitations([{ type: "url_citation", url: PIECE }])],
+  ["carriers", (items) => items.addCarrier(PIECE)],
+])("[d8.5] a stream of %s that is translated ends there too", (_what, add) => {
+  const items = new AnswerItems({ ...MEMO, showsCarriers: true }, new ItemEvents("0"));
+  items.addText("output_text", "x", []);
+  for (let piece = 0; piece < 3; piece++) add(items);
+  expect(() => {
+    add(items);
+  }).toThrow(`more than ${MAX_KEPT} characters`);
+});

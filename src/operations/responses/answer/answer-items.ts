@@ -5,7 +5,7 @@ import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
 import { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../../engine/tools/multi-round-answer.ts";
 import { newRandomId } from "../../../core/ids.ts";
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, leastJsonLength } from "../../../core/json.ts";
 import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import {
@@ -86,7 +86,7 @@ export class AnswerItems {
 
   /** Adds text to the one item that is open, where it is growing. Its delta was written. Throws as other pieces do. */
   grow(piece: string): void {
-    this.#keep(piece);
+    this.#keep(piece.length);
     const item = this.#open[0];
     if (item?.kind === "message") {
       const part = item.parts.at(-1)!;
@@ -112,7 +112,7 @@ export class AnswerItems {
 
   /** Throws MalformedAnswer for more than a stream may hold. */
   addReasoning(piece: string): void {
-    this.#keep(piece);
+    this.#keep(piece.length);
     this.#hasReasoning = true;
     const last = this.#open.at(-1);
     const own = last?.kind === "reasoning" && !this.#isSealed(last) ? last : null;
@@ -124,6 +124,7 @@ export class AnswerItems {
 
   /** Adds what the provider needs back of the reasoning before it, or of what follows. */
   addCarrier(carrier: string): void {
+    this.#keep(carrier.length);
     const { showsCarriers, kept } = this.#memo;
     const last = this.#open.at(-1);
     const own = last?.kind === "reasoning" && !this.#isSealed(last) ? last : null;
@@ -136,7 +137,7 @@ export class AnswerItems {
 
   /** Throws MalformedAnswer for more than a stream may hold. */
   addText(type: TextPart["type"], piece: string, logprobs: readonly Json[]): void {
-    this.#keep(piece);
+    this.#keep(piece.length);
     const last = this.#open.at(-1);
     const text = type === "output_text" ? this.#counted(piece, last?.kind === "message") : piece;
     const part: TextPart = {
@@ -161,8 +162,8 @@ export class AnswerItems {
   }
 
   /** What does not come as a stream is bounded where it is read. */
-  #keep(piece: string): void {
-    this.#kept += piece.length;
+  #keep(characters: number): void {
+    this.#kept += characters;
     if (this.#events !== null && this.#kept > MAX_KEPT)
       throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
   }
@@ -179,7 +180,9 @@ export class AnswerItems {
     return separates && !continues ? piece.slice(BETWEEN_ROUNDS.length) : piece;
   }
 
+  /** Throws MalformedAnswer for more than a stream may hold. */
   addCitations(citations: readonly JsonObject[]): void {
+    this.#keep(leastJsonLength(citations, MAX_KEPT));
     const last = this.#open.at(-1);
     const part = last?.kind === "message" ? last.parts.at(-1)! : null;
     if (part?.type !== "output_text") return void this.#citations.push(...citations);
@@ -228,7 +231,7 @@ export class AnswerItems {
   /** Throws MalformedAnswer for a piece of a call that was complete, and for more than a stream may hold. */
   addArguments(index: number, piece: string): void {
     if (piece === "" || this.#refusedCalls.has(index)) return;
-    this.#keep(piece);
+    this.#keep(piece.length);
     const call = this.#open.find((item) => item.kind === "call" && item.index === index) as CallItem | undefined;
     if (call === undefined) {
       if (this.#closedCalls.has(index) && piece.trim() === "") return;

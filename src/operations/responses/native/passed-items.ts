@@ -91,6 +91,7 @@ export class PassedItems {
   added(event: JsonObject, data: string): void {
     const { item: source } = event;
     if (!isObject(source)) return;
+    this.#keep(data.length);
     const item = this.#itemAt(event, textOrEmpty(source["type"]), source["id"], true);
     // it came before, or its first piece did
     if (item.index !== null) return;
@@ -120,6 +121,7 @@ export class PassedItems {
     if (found === null) return;
     const { item, form, at, part } = found;
     if (item.isDone || item.parts.has(keyOf(form, at))) return;
+    this.#keep(data.length);
     this.#open(item, null);
     item.parts.set(keyOf(form, at), newPart(form, at));
     const edits = [...placeEdits(event, item, form, at), ...partEdits(part, ["part"]), ...emptiedEdits(part, form)];
@@ -172,6 +174,7 @@ export class PassedItems {
     const { annotation, annotation_index: number } = event;
     const next = part.annotations.length;
     if (typeof number === "number" && number < next && Bun.deepEquals(part.annotations[number], annotation)) return;
+    this.#keep(data.length);
     part.annotations.push(annotation ?? null);
     const edits = number === next ? [] : [{ path: ["annotation_index"], value: next }];
     this.#events.passed(type, data, [...placeEdits(event, item, form, at), ...edits]);
@@ -274,11 +277,16 @@ export class PassedItems {
   }
 
   #grow(part: PassedPart, piece: string): void {
-    this.#characters += piece.length;
-    if (this.#characters > MAX_KEPT)
-      throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
+    this.#keep(piece.length);
     part.text += piece;
     part.lastPiece = piece;
+  }
+
+  /** The decoder of the same stream bounds the whole items. */
+  #keep(characters: number): void {
+    this.#characters += characters;
+    if (this.#characters > MAX_KEPT)
+      throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
   }
 
   /** Passes the event that ends a text. */
