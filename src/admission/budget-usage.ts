@@ -12,10 +12,11 @@ const MAX_BUDGETS = 500;
 /** A limit store that does not answer must not delay the metrics for longer than this. */
 const MOST_WAIT_MS = 500;
 
+/** A budget of the configuration file counts for each tenant apart, so an account is that of a tenant. */
 interface Seen {
-  readonly tenantId: string;
-  readonly projectId: string;
-  readonly tokenId: string;
+  tenantId: string;
+  projectId: string;
+  tokenId: string;
   value: string;
   after: number;
 }
@@ -49,7 +50,8 @@ export function openBudgetUsage(limits: Pick<LimitStore, "status">, snapshot: ()
             if (others.size >= MAX_BUDGETS) others = new Set();
             others.add(id);
           } else if (budgets.size < MAX_BUDGETS) budgets.set(id, { ...caller, value, after });
-        } else if (value === seen.value || after > seen.after) Object.assign(seen, { value, after });
+        } else if ((tenantId === seen.tenantId && value === seen.value) || after > seen.after)
+          Object.assign(seen, { tenantId, projectId, tokenId, value, after });
       }
     },
     async statuses(): Promise<readonly BudgetStatus[]> {
