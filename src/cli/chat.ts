@@ -57,8 +57,12 @@ function printChoices(answer: Json): void {
 /** With JSON each chunk is a line; otherwise the text of the first choice is printed as it arrives. Calls of functions are in the JSON only. */
 async function printStream(bytes: ReadableStream<Uint8Array>, isJson: boolean): Promise<void> {
   const parser = createSseParser({ maxEventBytes: MAX_EVENT_BYTES });
+  let isWhole = false;
   const show = (data: string): void => {
-    if (data === "[DONE]") return;
+    if (data === "[DONE]") {
+      isWhole = true;
+      return;
+    }
     const chunk = parseBoundedJson(data);
     if (isJson) printLine(JSON.stringify(chunk));
     throwFailure(chunk);
@@ -67,6 +71,8 @@ async function printStream(bytes: ReadableStream<Uint8Array>, isJson: boolean): 
   for await (const part of bytes) for (const { data } of parser.push(part)) show(data);
   for (const { data } of parser.end()) show(data);
   if (!isJson) printLine("");
+  // a proxy in between may end a stream that was cut as if it were whole
+  if (!isWhole) throw new Error("The stream was cut: the end of the answer did not arrive.");
 }
 
 function printDelta(chunk: Json): void {

@@ -36,3 +36,22 @@ test("a call that is refused, or whose stream breaks, ends with 1 and says why",
   const explained = await run("chat", "Hello", "--model", "sandbox:echo", "--project", "default", "--explain");
   expect([explained.code, explained.stderr]).toEqual([1, expect.stringContaining("debug")]);
 });
+
+test("[d12.5] a stream that ends without the end of its answer ends with 1, and what came of it is printed", async () => {
+  const chunk = JSON.stringify({ choices: [{ index: 0, delta: { content: "Half of" } }] });
+  const proxy = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response(`data: ${chunk}\n\n`, { headers: { "content-type": "text/event-stream" } }),
+  });
+  try {
+    const cut = await runCli(
+      ["chat", "Hello", "--model", "sandbox:echo", "--set", "stream=true"],
+      cleanEnvironment({ DRAGOMAN_URL: `http://127.0.0.1:${proxy.port}`, DRAGOMAN_TOKEN: owner }),
+    );
+    expect([cut.code, cut.stdout]).toEqual([1, "Half of\n"]);
+    expect(cut.stderr).toContain("The stream was cut");
+  } finally {
+    await proxy.stop(true);
+  }
+});

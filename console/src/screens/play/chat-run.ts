@@ -55,9 +55,12 @@ const object = (value: unknown): JsonObject =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 const word = (value: unknown): string | null => (typeof value === "string" ? value : null);
 
+/** The data of the last event of a stream that is whole. */
+export const END = "[DONE]";
+
 /** The answer after one more event, or after a whole body, of which the first choice is shown. */
 export function withData(answer: Answer, data: string): Answer {
-  if (data === "[DONE]") return answer;
+  if (data === END) return answer;
   let value: JsonObject;
   try {
     value = object(JSON.parse(data));

@@ -2,7 +2,7 @@
 import { useCallback, useEffect, useRef, useState } from "react";
 import { useApi } from "../../api/use-api.tsx";
 import { eventsIn } from "../../live/call-stream.ts";
-import { type Answer, NO_ANSWER, type Run, type RunEvent, withData } from "./chat-run.ts";
+import { type Answer, END, NO_ANSWER, type Run, type RunEvent, withData } from "./chat-run.ts";
 import type { JsonObject } from "./play-request.ts";
 
 const PATH = "/v1/chat/completions";
@@ -83,6 +83,7 @@ async function followed(response: Response, head: Run, sinceMs: () => number, sh
   const events: RunEvent[] = [];
   let answer: Answer = NO_ANSWER;
   let firstTokenMs: number | null = null;
+  let isWhole = false;
   let rest = "";
   let frame: number | null = null;
   const now = (): Run => ({ ...head, events: [...events], answer, firstTokenMs });
@@ -95,6 +96,7 @@ async function followed(response: Response, head: Run, sinceMs: () => number, sh
       for (const { data } of read.events) {
         // a comment
         if (data === "") continue;
+        isWhole ||= data === END;
         events.push({ atMs: sinceMs(), data });
         answer = withData(answer, data);
         if (firstTokenMs === null && (answer.text !== "" || answer.reasoning !== "" || answer.toolCalls.length > 0))
@@ -110,5 +112,7 @@ async function followed(response: Response, head: Run, sinceMs: () => number, sh
     // A stream that breaks keeps what came of it.
     show(now());
   }
+  // a proxy in between may end a stream that was cut as if it were whole
+  if (!isWhole && answer.error === null) throw new Error("The stream was cut: the end of the answer did not arrive.");
   return now();
 }
