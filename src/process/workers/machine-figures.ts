@@ -54,13 +54,12 @@ export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) =>
     const others = [...samples.keys()].filter((channel) => channel !== asking);
     const answers = await Promise.all(others.map((channel) => ask(channel, withMetrics)));
     const standings = answers.filter((answer) => answer !== null);
-    const texts = withMetrics
-      ? [
-          JSON.stringify(await own.metrics.samples()),
-          await past,
-          ...others.map((channel) => samples.get(channel)).filter((text) => text !== undefined),
-        ]
-      : [];
+    // read at once: a worker that ends meanwhile is either still here or already there
+    const [earlier, running] = [
+      past,
+      others.map((channel) => samples.get(channel)).filter((text) => text !== undefined),
+    ];
+    const texts = withMetrics ? [JSON.stringify(await own.metrics.samples()), await earlier, ...running] : [];
     return {
       body: {
         workers: { count: samples.size, answered: standings.length + 1 },
