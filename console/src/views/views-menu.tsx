@@ -93,7 +93,7 @@ function List({ title, path, screen, mayChange, close }: ListProps) {
                   className="quiet"
                   disabled={isBusy}
                   aria-label={`Delete the view ${view.name}`}
-                  onClick={() => void send("DELETE", ofView(path, view))}
+                  onClick={() => void send("DELETE", ofView(path, view), undefined, { "if-match": view.etag })}
                 >
                   Delete
                 </button>

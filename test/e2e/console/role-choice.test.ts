@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { chromiumProgram, launch, openConsole } from "../../harness/console/chromium.ts";
 import { openServedWorld } from "../../harness/console/world.ts";
+import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 
 const program = chromiumProgram();
 
@@ -27,6 +28,28 @@ describe.skipIf(program === null)("the role of a user", () => {
     await page.getByRole("button", { name: "Give the role" }).waitFor({ state: "detached" });
     expect([await list.inputValue(), await roleNow()]).toEqual(["admin", "admin"]);
     expect(made.faults).toEqual([]);
+    await made.close();
+    await browser.close();
+    await world.close();
+  });
+
+  test("[d14.5] that somebody else has given since the page was read is not overwritten by one that is new there", async () => {
+    const world = await openServedWorld();
+    const browser = await launch(program!);
+    const made = await openConsole(browser, world.url);
+    const { page } = made;
+    await made.open("/acme/site/people");
+    await made.signIn(world.tokens.get("acme.owner")!);
+    await made.settled();
+    await world.store.change(LOCAL_ACTOR, (writer) =>
+      writer.putMembership({ userId: "acme-viewer", tenantId: "acme", projectId: "site", role: "maintainer" }),
+    );
+    await page.getByLabel("Id of the user").fill("acme-viewer");
+    await page.getByRole("button", { name: "Give the role", exact: true }).click();
+    await page.getByText("The role was not given.").waitFor();
+    const { memberships } = (await world.store.readContents()).identities;
+    const kept = memberships.find(({ userId, projectId }) => userId === "acme-viewer" && projectId === "site");
+    expect(kept?.role).toBe("maintainer");
     await made.close();
     await browser.close();
     await world.close();

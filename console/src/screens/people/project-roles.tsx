@@ -14,7 +14,7 @@ import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import type { ProjectMembershipList } from "../../api/types.ts";
 import { PAGE, PROJECT_ROLES } from "./people-api.ts";
-import { RoleChoice, roleActions, roleRequest } from "./role-choice.tsx";
+import { ifStill, RoleChoice, roleActions, roleRequest } from "./role-choice.tsx";
 import { useWrite } from "../../api/use-write.ts";
 
 interface ProjectRolesProps {
@@ -83,13 +83,14 @@ export function ProjectRoles({ tenant, project }: ProjectRolesProps) {
   );
 }
 
+/** A role that a user has already is changed in the list, where it is seen. */
 function NewRole({ path }: { readonly path: string }) {
   const { isBusy, failure, ask } = useWrite();
   const [userId, setUserId] = useState("");
   const [role, setRole] = useState("developer");
   const request = roleRequest(path, userId, role);
   const give = async (): Promise<void> => {
-    if ((await ask(request)) !== undefined) setUserId("");
+    if ((await ask(request, ifStill(undefined))) !== undefined) setUserId("");
   };
   return (
     <form

@@ -30,6 +30,12 @@ export function roleActions({
   };
 }
 
+/** The ETag of a membership that is not there yet: one that somebody else has made meanwhile is not overwritten. */
+const NOT_THERE = '"0.0"';
+export const ifStill = (seen: Membership | undefined): Readonly<Record<string, string>> => ({
+  "if-match": seen?.etag ?? NOT_THERE,
+});
+
 /** No role is an empty one. */
 export function roleRequest(path: string, userId: string, role: string): ShownRequest {
   const own = `${path}/${encodeURIComponent(userId)}`;
@@ -41,7 +47,7 @@ export function RoleChoice({ path, userId, membership, roles, isReadOnly }: Role
   const [chosen, setChosen] = useState<{ readonly role: string; readonly seen: Membership | undefined } | null>(null);
   const current = membership?.role ?? "";
   const send = async (role: string, seen: Membership | undefined): Promise<void> => {
-    const sent = await ask(roleRequest(path, userId, role), seen === undefined ? {} : { "if-match": seen.etag });
+    const sent = await ask(roleRequest(path, userId, role), ifStill(seen));
     if (sent !== undefined) setChosen(null);
   };
   return (
