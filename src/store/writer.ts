@@ -91,8 +91,8 @@ export interface Writer extends Reader {
   createView(view: SavedView): Promise<void>;
   /** `change` gets the present state, and may throw. Returns null where the owner has none with this id. Faults as of `createView`. */
   changeView(id: string, owner: ViewOwner, change: (current: SavedView) => ViewChange): Promise<SavedView | null>;
-  /** Returns whether the owner had it. */
-  removeView(id: string, owner: ViewOwner): Promise<boolean>;
+  /** Returns what it was; `null` where the owner has none with this id. */
+  removeView(id: string, owner: ViewOwner): Promise<SavedView | null>;
 
   /** Also removes an earlier drain of the same provider and model. */
   beginDrain(drain: Drain): Promise<void>;

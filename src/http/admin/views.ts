@@ -138,7 +138,10 @@ function operationsOf({ word, base, whose, ownerOf }: ViewReach): readonly Admin
       summary: `Delete a saved view ${whose}`,
       run: async (call, writer) => {
         const id = call.params["id"]!;
-        if (!(await writer.removeView(id, ownerOf(call)))) throw nothingThere(`view ${id}`);
+        const removed = await writer.removeView(id, ownerOf(call));
+        if (removed === null) throw nothingThere(`view ${id}`);
+        // what throws here takes the removal back
+        requireTag(call.ifMatch, etagOfView(removed));
         return { body: null };
       },
     }),

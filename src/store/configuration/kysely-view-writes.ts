@@ -54,7 +54,7 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
       const removing = tx.deleteFrom("console_views").where("id", "=", id).where(ownedBy(owner)).returningAll();
       const removed = await readFirst(removing, viewOf);
       if (removed !== null) noted(work, "remove", removed, null);
-      return removed !== null;
+      return removed;
     },
   };
 }

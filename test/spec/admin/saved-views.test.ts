@@ -64,6 +64,10 @@ for (const kind of await allDatabases())
       expect(renamed.body.etag).not.toBe(made.body.etag);
       const late = await change("acme.admin", { query: "q=status:429" }, made.body.etag);
       expect([late.status, late.body.error.code]).toEqual([412, "etag_mismatch"]);
+      const removal = await world.send("acme.admin", "DELETE", `/api/v1/admin${own}`, undefined, {
+        "if-match": made.body.etag,
+      });
+      expect([removal.status, removal.body.error.code]).toEqual([412, "etag_mismatch"]);
       const other = await save("acme.owner", path, { name: "Second", screen: "changes", is_default: true });
       expect((await change("acme.owner", { name: "Second" })).status).toBe(409);
       expect((await change("acme.owner", { is_default: true, query: "q=status:429" })).body).toMatchObject({
