@@ -194,7 +194,7 @@ async function asItIs(request: KeptResponseRequest, found: KeptResponse): Promis
   const error = { code: "interrupted", message: "The process that ran this call ended before the call did." };
   const interrupted: KeptResponse = { ...found, response: { ...found.response, status: "failed", error } };
   try {
-    await keepResponse(kept, interrupted, found.input.length);
+    await keepResponse(kept, interrupted);
   } catch {
     // the next one who asks finds the same
     return interrupted;

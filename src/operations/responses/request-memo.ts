@@ -45,8 +45,6 @@ export interface RequestMemo {
 
 export interface KeptInput {
   readonly items: readonly JsonObject[];
-  /** The number of items at the end that belong to no earlier response. */
-  readonly own: number;
   /** The indexes of items with a carrier that the client was not shown. */
   readonly hidden: readonly number[];
 }

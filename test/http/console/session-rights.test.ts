@@ -129,7 +129,7 @@ test("[d2.6, d14.2] the events of a response end when the session that reads the
     };
     const owner = { tenantId: "acme", projectId: "site", tokenId: "t1", userId: "acme-developer", created };
     const response = { id: "resp_1", status: "in_progress", output: [] };
-    await keepResponse(kept.kept, { owner, response, input: [], isStreamed: true }, 0);
+    await keepResponse(kept.kept, { owner, response, input: [], isStreamed: true });
     const shown = own.ask("GET", "/console/api/v1/responses/resp_1?stream=true").then(({ text }) => text);
     const goesOn = (ms: number): Promise<string> => Bun.sleep(ms).then(() => "goes on");
     expect(await Promise.race([shown, goesOn(1500)])).toBe("goes on");

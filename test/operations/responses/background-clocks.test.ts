@@ -23,7 +23,7 @@ function twoGateways() {
   const owner = { tenantId: "default", projectId: "default", tokenId: token.id, userId: null, created };
   const marks = new RunMarks({ kept, clock }, owner, ID);
   const keep = (status: string, more: { readonly isStreamed?: boolean } = {}) =>
-    keepResponse(kept, { owner, response: { id: ID, status, output: [], background: true }, input: [], ...more }, 0);
+    keepResponse(kept, { owner, response: { id: ID, status, output: [], background: true }, input: [], ...more });
   /** The other gateway, whose clock is a minute ahead. */
   const snapshot = { memberships: new Map(), operators: new Map(), projects: new Map(), users: new Map() };
   const own: Reader = { token, address: () => null, snapshot };

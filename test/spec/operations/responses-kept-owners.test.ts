@@ -186,7 +186,7 @@ describe("[d2.7, d12.8, d13.4] a project or a user that was removed and made aga
     const { id } = await answered(personal(before, kept), { input: "Who?" });
     const { value } = kept.find("acme", id) as { value: KeptResponse };
     const session = "console:ann";
-    await keepResponse(kept, { ...value, owner: { ...value.owner, tokenId: session } }, 1);
+    await keepResponse(kept, { ...value, owner: { ...value.owner, tokenId: session } });
     for (const [identities, opens] of [
       [before, true],
       [after, false],

@@ -13,6 +13,7 @@ import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/up
 import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
+import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import { deletedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { answerOf, scriptedModel } from "../tools/scripted-rounds.ts";
@@ -624,4 +625,20 @@ describe("in the mode on", () => {
       expect(response.headers.get("x-gateway-warnings")).toBeNull();
     }
   });
+});
+
+test("[d12.8] a response counts for the bounds with the input of the responses before it, which it holds when they are gone", () => {
+  const kept = new KeptObjects({ now: () => START_MS, monotonic: () => 0 });
+  const created = { projectMs: null, userMs: null };
+  const owner = { tenantId: "acme", projectId: "one", tokenId: "token", userId: null, created };
+  const long = { type: "message", role: "user", content: "x".repeat(3_000_000) };
+  const short = { type: "message", role: "user", content: "And?" };
+  const keep = (id: string, input: readonly (typeof long)[]) =>
+    keepResponse(kept, { owner, response: { id, status: "completed", output: [] }, input });
+  expect(keep("resp_0", [long])).toBe(true);
+  // a tenant has room for eleven of them
+  for (let number = 1; number <= 11; number++) expect(keep(`resp_${number}`, [long, short])).toBe(true);
+  expect(kept.find("acme", "resp_0")).toBeNull();
+  expect(keep("resp_12", [long, short, long])).toBe(false);
+  kept.close();
 });

@@ -141,8 +141,7 @@ class BackgroundWork {
   }
 
   async #progress(response: JsonObject): Promise<boolean> {
-    const { kept, input } = this.#place;
-    return keepResponse(kept, this.#value(response), input.own);
+    return keepResponse(this.#place.kept, this.#value(response));
   }
 
   #value(response: JsonObject): KeptResponse {

@@ -187,14 +187,13 @@ function itemsIn({ input, response, hidden = [] }: KeptResponse): readonly JsonO
 }
 
 /**
- * Keeps a response; the result is false when it is too large. `own` is the number of items at the end of `input` that no
- * earlier response has. Throws, or rejects with, `kept_store_unavailable`.
+ * Keeps a response; the result is false when it is too large. Items of earlier responses count with it, because it holds
+ * them when those are gone. Throws, or rejects with, `kept_store_unavailable`.
  */
-export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse, own: number): MaybePromise<boolean> {
+export function keepResponse(kept: KeptStore<unknown>, value: KeptResponse): MaybePromise<boolean> {
   const { owner, response, input, hidden = [] } = value;
-  const items = input.slice(input.length - own);
   const size = (): number =>
-    2 * (lengthOf(response) + lengthOf(hidden as unknown as Json) + lengthOf(items)) + 64 * input.length;
+    2 * (lengthOf(response) + lengthOf(hidden as unknown as Json) + lengthOf(input)) + 64 * input.length;
   return kept.keep({ tenantId: owner.tenantId, projectId: owner.projectId, ids: idsOf(response, owner), value, size });
 }
 

@@ -61,7 +61,7 @@ export function placeOf(ready: ReadyCall): KeptPlace | null {
   // a guard masks only what is sent on, and what is kept would repeat the rest
   if (call.policies?.guardsRequests === true) return null;
   const owner = { tenantId, projectId, tokenId, userId, created: createdOf(principal, call.snapshot) };
-  const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept, input.own);
+  const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept);
   return { owner, input, keeper, kept };
 }
 
@@ -78,14 +78,14 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
 
-function keptForAWhile(kept: KeptStore<unknown>, own: number): Keeper {
+function keptForAWhile(kept: KeptStore<unknown>): Keeper {
   return {
     isStored: false,
     isAway: kept.isAway,
     get untilMs() {
       return kept.untilMs;
     },
-    keep: (value) => keepResponse(kept, value, own),
+    keep: (value) => keepResponse(kept, value),
   };
 }
 

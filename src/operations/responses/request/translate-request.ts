@@ -191,9 +191,8 @@ function itemsInPlace({ input }: JsonObject, before: readonly JsonObject[]): rea
 }
 
 function keptInput(before: readonly JsonObject[], input: Json | undefined, { hides }: EarlierResponses): KeptInput {
-  const own = listedItems(input, hides);
-  const items = [...before, ...own];
-  return { items, own: own.length, hidden: items.flatMap((item, at) => (hides(item) ? [at] : [])) };
+  const items = [...before, ...listedItems(input, hides)];
+  return { items, hidden: items.flatMap((item, at) => (hides(item) ? [at] : [])) };
 }
 
 /** Returns the labels of the servers whose tools an item lists, because an earlier response had it. */
