@@ -15,6 +15,7 @@ import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField, movedCitations, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 import { opaque, SEALED } from "./guard-request.ts";
+import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 
 function changes(guards: readonly GuardPolicy[]): boolean {
   return guards.some(({ mode }) => mode === "enforce");
@@ -239,8 +240,13 @@ export class StreamGuard {
     }
   }
 
+  /** Throws MalformedAnswer for more texts than a stream may have. */
   #textOf(key: string, isJson: boolean): GuardedText {
     return this.#texts.getOrInsertComputed(key, () => {
+      if (this.#texts.size + this.#released.size >= MAX_TEXTS)
+        throw new MalformedAnswer(
+          `The provider's stream has more than ${MAX_TEXTS} texts, which guards cannot search.`,
+        );
       const masked = CITED.test(key) ? this.#maskedPlaces.getOrInsertComputed(key, () => new MaskedPlaces()) : null;
       const after = isJson ? undefined : this.#released.get(key);
       return new GuardedText(this.#guards, this.#onFinding, { isJson, after, ...(masked && { masked }) });
@@ -416,6 +422,8 @@ export class StreamGuard {
 
 const NOT_SEARCHED: Readonly<Ahead> = { end: 0, shown: "" };
 const UNGUARDED = textGuard([], () => {});
+/** The most texts of a stream: each has a window of its own, and the provider chooses the names of members and blocks. */
+const MAX_TEXTS = 8192;
 /** The most member names of a stream that are remembered, so that each is searched only once. */
 const MAX_NAMES = 1000;
 /** Members of a delta that `others` does not search: the role, and the members that GuardedChunks searches. */

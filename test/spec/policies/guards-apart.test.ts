@@ -51,6 +51,23 @@ const slow = (more: object = {}, guard: object = {}): object => ({
   guard: { patterns: [SLOW], action: "block", ...guard },
 });
 
+test("[d3.3, d5.8] a stream with more texts than guards can hold fails, whatever members the provider puts them into", () => {
+  const [policy] = policiesOf(slow({}, { patterns: ["secret"] }));
+  const members: readonly ((number: number) => JsonObject)[] = [
+    (number) => ({ [`own_${number}`]: "a" }),
+    (number) => ({ own: { [`own_${number}`]: "a" } }),
+    (number) => ({ reasoning_details: [{ type: "reasoning.text", index: number, text: "a" }] }),
+  ];
+  for (const delta of members) {
+    const guarded = new GuardedChunks([policy!], () => {});
+    const take = (number: number) => guarded.take({ choices: [{ index: 0, delta: delta(number) }] });
+    for (let number = 0; number < 8192; number++) take(number);
+    expect(() => take(8192)).toThrow("more than 8192 texts");
+    // a text that has begun goes on
+    take(0);
+  }
+});
+
 describe("isolation of guards between callers", () => {
   test("[d3.3] [d5.8] while a tenant's guards search for seconds, other calls are served; the call whose guards run out of time is refused", async () => {
     const patterns = Array.from({ length: 50 }, (_, index) => `(?:a?){${450 + index}}a{500}b`);
