@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 import { BackgroundRuns } from "../../../src/engine/keeping/background-runs.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
-import { RunMarks } from "../../../src/operations/responses/background/background-marks.ts";
+import { NoRoom } from "../../../src/engine/keeping/kept-store.ts";
+import { askToCancel, RunMarks } from "../../../src/operations/responses/background/background-marks.ts";
 import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import type { Reader } from "../../../src/operations/responses/keeping/opened-responses.ts";
 import { deletedResponse, retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
@@ -121,6 +122,27 @@ test("[d12.8] events of many megabytes that come together are kept in parts, and
   const shown = [...events.filter((_, number) => number !== 2), last].join("");
   expect(text === `${shown}data: [DONE]\n\n`).toBe(true);
 }, 60_000);
+
+test("[d12.8] another gateway cancels a call also while the store has no room for its events", async () => {
+  const clock = turnedClock(NOW_MS);
+  const kept = new KeptObjects(clock);
+  const full = new Proxy(kept, {
+    get(target, name) {
+      if (name !== "keep") return Reflect.get(target, name, target).bind(target);
+      return (object: Parameters<typeof kept.keep>[0]) => {
+        if (object.ids[0]!.includes(":events:")) throw new NoRoom("the server has little memory left");
+        return target.keep(object);
+      };
+    },
+  });
+  const marks = new RunMarks({ kept: full, clock }, { tenantId: "default", projectId: "default" }, ID);
+  marks.brought('event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n');
+  await askToCancel({ kept, clock }, "default", ID);
+  const cancelled = Promise.withResolvers<void>();
+  const stop = marks.follow(cancelled.resolve);
+  await cancelled.promise;
+  stop();
+});
 
 test("[d12.8] a response whose process was killed leaves none of its events when it is deleted", async () => {
   const { clock, marks, keep, reader } = twoGateways();

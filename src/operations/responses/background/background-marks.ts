@@ -64,8 +64,9 @@ export class RunMarks {
     const beat = async (): Promise<void> => {
       try {
         await this.runs();
-        await this.flush();
         if ((await this.#stores.kept.find(this.#place.tenantId, nameOf(this.#id, "cancel"))) !== null) cancel();
+        // last, because a store that has room for marks may have none for events
+        await this.flush();
       } catch {
         // the store is away, which it says itself
       }
