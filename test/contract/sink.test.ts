@@ -148,6 +148,20 @@ describe("json_lines", () => {
       .filter((line) => line !== "")
       .map((line) => JSON.parse(line) as Line);
 
+  test("[d11.4] a batch whose time is over while the disk still writes it stands in the file once, after it was delivered again", () =>
+    inFolder(async (_, path) => {
+      const sink = await openJsonLinesSink({ ...FILE, path });
+      const batch = recordedCalls(3);
+      const over = new AbortController();
+      const slow = sink.deliver(batch, over.signal);
+      over.abort(new Error("no answer in time"));
+      const again = sink.deliver(batch, SOON());
+      const ends = await Promise.allSettled([slow, again]);
+      expect(ends.map(({ status }) => status)).toEqual(["rejected", "fulfilled"]);
+      await sink.close();
+      expect(linesOf(path).map((line) => line.trace_id)).toEqual(batch.map(({ record }) => record.traceId));
+    }));
+
   test("a full file is rotated and compressed, and the oldest are removed; every line is in one of them, and no other user can read any", () =>
     inFolder(async (folder, path) => {
       let nowMs = Date.UTC(2026, 0, 1);

@@ -9,7 +9,7 @@ import { createGzip } from "node:zlib";
 import { type Clock, systemClock } from "../../../core/clock.ts";
 import { callJson } from "../../call-json.ts";
 import type { JsonLinesSettings } from "./json-lines-settings.ts";
-import type { Sink } from "../sink.ts";
+import type { RecordedCall, Sink } from "../sink.ts";
 
 const OWNER_ONLY = 0o600;
 const TAIL_BYTES = 64 * 1024;
@@ -40,6 +40,8 @@ class LineFile implements Sink {
   readonly #path: string;
   readonly #clock: Pick<Clock, "now">;
   #file: OpenFile | null = null;
+  /** One batch is written after the other: a disk may take longer for one than its delivery may take. */
+  #writing: Promise<void> = Promise.resolve();
   /** Compression runs beside the writing. */
   #tidying: Promise<void> = Promise.resolve();
 
@@ -54,13 +56,22 @@ class LineFile implements Sink {
     this.#tidy();
   }
 
-  async deliver(calls: Parameters<Sink["deliver"]>[0]): Promise<void> {
+  deliver(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void> {
+    const written = this.#writing.then(() => this.#write(calls, signal));
+    this.#writing = written.catch(() => {});
+    return written;
+  }
+
+  /** A batch whose time is over is delivered again, so nothing of it stays in the file. */
+  async #write(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
     const bytes = Buffer.from(`${calls.map(callJson).join("\n")}\n`);
     const file = await this.#current(bytes.length);
     try {
       let written = 0;
       while (written < bytes.length)
         written += (await file.handle.write(bytes, written, bytes.length - written)).bytesWritten;
+      signal.throwIfAborted();
       file.size += bytes.length;
     } catch (fault) {
       // A partial line would make the next one unreadable.
@@ -70,6 +81,7 @@ class LineFile implements Sink {
   }
 
   async close(): Promise<void> {
+    await this.#writing;
     await this.#file?.handle.close();
     this.#file = null;
     await this.#tidying;
