@@ -100,9 +100,10 @@ test("[d8.3, d12.8] a reader that goes on with the events of a call gets its end
   const query = (name: string): string | undefined => ({ stream: "true", starting_after: "7" })[name];
   const found = await retrievedResponse({ ...reader, id: ID, query });
   const text = await new Response(found as ReadableStream<string>).text();
-  const [last, ...others] = eventsOf(text);
+  const [last, ...others] = [...text.matchAll(/^data: (\{.*)$/gm)].map(([, data]) => JSON.parse(data!) as object);
   expect(last).toMatchObject({ type: "response.completed", sequence_number: 8, response: { id: ID } });
   expect(others).toEqual([]);
+  expect(text).toEndWith("data: [DONE]\n\n");
 });
 
 test("[d12.8] events of many megabytes that come together are kept in parts, and one that is too large takes none behind it along", async () => {
