@@ -17,7 +17,7 @@ test("[d4.6] of a budget that counts for each tenant apart, the tenant that has 
     const caller = { tenantId, projectId: `${tenantId}-project`, tokenId: `${tenantId}-token` };
     const [account] = limitRules.forCaller(tenantId, caller.projectId, caller.tokenId)!.ofEveryCall;
     (await reserved(store, needOf(account!, units))).settle([units]);
-    const { used } = await store.status(account!);
+    const { used } = store.status(account!);
     usage.publish({ ...caller, limits: [{ id: rule.id, value: "", after: used }] } as unknown as CallRecord);
   };
   const shown = async (): Promise<readonly number[]> => (await usage.statuses()).map(({ used }) => used);
