@@ -15,6 +15,7 @@ import {
   NO_LIMITS,
   type Threshold,
 } from "../core/configured/limit.ts";
+import { endUserName } from "../core/record/end-user.ts";
 import { type BudgetDocument, type LimitDocument, nanoUsdOf } from "./settings.ts";
 
 /** Bounds of the caches: a tenant may have many tokens, a scope may have many values, and clients choose the models. */
@@ -23,8 +24,6 @@ const MAX_TARGETS = 256;
 const MAX_VALUES = 4_096;
 const MAX_TENANTS = 10_000;
 const ANY = "*";
-/** A longer name of an end user is counted under its hash. */
-const MAX_USER = 256;
 
 export interface ConfiguredLimits {
   readonly limits: readonly Configured<LimitDocument>[];
@@ -229,10 +228,6 @@ function valueOf(
   if (scope.provider === ANY) values.push(provider);
   if (scope.model === ANY) values.push(model);
   if (scope.operation === ANY) values.push(operation);
-  if (scope.user === ANY) values.push(countedUser(user));
+  if (scope.user === ANY) values.push(endUserName(user));
   return values.length === 1 ? values[0]! : values.join("\n");
-}
-
-function countedUser(user: string): string {
-  return user.length <= MAX_USER ? user : new Bun.CryptoHasher("sha256").update(user).digest("hex");
 }

@@ -168,9 +168,6 @@ export interface MessageStatistics {
   readonly bodyCharacters: number;
 }
 
-/** In characters; callers choose the end user's name freely. */
-export const MAX_END_USER = 256;
-
 /** What became of the copy of a call for the mirror of its route (promise 16.1). */
 export interface CopiedCall {
   /** The route whose mirror it is. */
@@ -199,7 +196,7 @@ export interface CallRecord {
   readonly tenantId: string | null;
   readonly projectId: string | null;
   readonly userId: string | null;
-  /** The end user that the request names (`user` or `safety_identifier`), cut to MAX_END_USER characters. */
+  /** The end user that the request names (`user` or `safety_identifier`), as `endUserName` has it. */
   readonly endUser: string | null;
   /** `model` as the caller wrote it. */
   readonly modelAsked: string | null;

@@ -13,13 +13,13 @@ import {
   type CallRecord,
   type CopiedCall,
   type LimitOutcome,
-  MAX_END_USER,
   type PlanStep,
   type PolicyOutcome,
 } from "../../core/record/record.ts";
 import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { Route } from "../../core/configured/route.ts";
 import type { ToolRun } from "../../core/configured/tool.ts";
+import { endUserName } from "../../core/record/end-user.ts";
 import { unnamedFigures } from "../../core/record/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
@@ -80,7 +80,8 @@ export class CallRecorder {
 
   parsed(request: ChatRequest): void {
     const { params, options } = request;
-    this.#record.endUser = (params.user ?? params.safety_identifier)?.slice(0, MAX_END_USER) ?? null;
+    const user = params.user ?? params.safety_identifier;
+    this.#record.endUser = user === undefined ? null : endUserName(user);
     this.#record.modelAsked = options.model;
     this.#record.stream = params.stream === true;
     this.#record.metadata = options.metadata;

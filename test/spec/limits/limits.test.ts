@@ -77,6 +77,18 @@ test("[d4.1] `safety_identifier` names the end user where `user` does not, and a
   expect((await ask(gateway, { user: "bob", model: "up1:m" })).status).toBe(200);
 });
 
+test("[d4.1 d11.1] an end user with a long name is recorded under the name by which limits count it, and none with the same beginning", async () => {
+  const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*" } } } });
+  const [ann, bob] = ["ann", "bob"].map((name) => `${"x".repeat(300)} ${name}`);
+  for (const user of [ann, bob]) expect((await ask(gateway, { user })).status).toBe(200);
+  const [first, second] = gateway.records;
+  expect([first, second].map((record) => record!.limits[0]!.value)).toEqual([first!.endUser!, second!.endUser!]);
+  expect(first!.endUser).not.toBe(second!.endUser);
+  const long = "y".repeat(256);
+  expect((await ask(gateway, { user: long })).status).toBe(200);
+  expect(gateway.records[2]!.endUser).toBe(long);
+});
+
 describe("a refusal by a limit", () => {
   test("[d4.3 s:errors.429-too-many-requests] names the limit, what is left, and when there is room for this very call", async () => {
     const gateway = limitedGateway({
