@@ -308,6 +308,11 @@ describe("apply and export", () => {
     ]);
     writeFileSync(join(gateway.folder, "all.yaml"), (await cli("export")).stdout);
     expect((await cli("apply", "-f", "all.yaml")).stdout).toBe(again.stdout);
+    // what is gone by the next export is not wanted by its folder
+    expect(existsSync(join(out, "budget.yaml"))).toBe(true);
+    expect((await cli("budget", "delete", "monthly", "--project", "search")).code).toBe(0);
+    expect((await cli("export", "-o", out)).stdout).toContain("budget.yaml: removed");
+    expect((await cli("apply", "-f", out)).stdout).toMatch(/^Nothing to do: \d+ unchanged\.\n$/);
   });
 
   test.each([

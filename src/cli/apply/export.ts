@@ -1,6 +1,6 @@
 // `dragoman export`: writes the content of the gateway's database as documents that `dragoman apply` reads. Secrets are
 // placeholders for the stored ones.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
@@ -25,7 +25,8 @@ export async function exportDocuments(flags: ExportFlags, environment: Environme
     .filter(({ origin, kind, spec }) => origin === "store" && (kind !== "settings" || Object.keys(spec).length > 0))
     .toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   const documents = all.map(documentOf);
-  if (flags.output !== undefined) return writeFolder(flags.output, all);
+  if (flags.output !== undefined)
+    return writeFolder(flags.output, all, flags.project === undefined ? KINDS : KINDS_IN_PROJECT);
   if (flags.json === true) return printJson(documents);
   for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
 }
@@ -71,12 +72,20 @@ function documentOf({ kind, tenant, project, name, spec }: ActualState): object 
   };
 }
 
-/** Writes one file for each kind. */
-function writeFolder(folder: string, all: readonly ActualState[]): void {
+/** Writes one file for each kind. That of an earlier export is removed where there is nothing of its kind any more. */
+function writeFolder(folder: string, all: readonly ActualState[], kinds: readonly Kind[]): void {
   mkdirSync(folder, { recursive: true });
-  for (const [kind, some] of Map.groupBy(all, (one) => one.kind)) {
+  const ofKinds = Map.groupBy(all, (one) => one.kind);
+  for (const kind of kinds) {
     const file = join(folder, `${kind.replace("_", "-")}.yaml`);
-    writeFileSync(file, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""));
-    printLine(`${file}: ${some.length}`);
+    const some = ofKinds.get(kind);
+    if (some === undefined) {
+      if (!existsSync(file)) continue;
+      rmSync(file);
+      printLine(`${file}: removed, because there is none any more`);
+    } else {
+      writeFileSync(file, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""));
+      printLine(`${file}: ${some.length}`);
+    }
   }
 }

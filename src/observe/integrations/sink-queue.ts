@@ -237,7 +237,7 @@ export class SinkQueue<T> {
 
   /** Returns null when the batch was accepted. */
   async #try(batch: readonly Queued<T>[]): Promise<SinkFault | null> {
-    const { watch, delivery, open } = this.#options;
+    const { watch, delivery } = this.#options;
     const timeoutMs = Math.max(1, Math.min(delivery.timeoutMs, this.#leftMs()));
     const abort = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
@@ -250,11 +250,15 @@ export class SinkQueue<T> {
       };
       timer = setTimeout(this.#timeIsOver, timeoutMs);
     });
-    const work = async (): Promise<void | Rejected> =>
-      (this.#receiver ??= await open()).deliver(
+    const work = async (): Promise<void | Rejected> => {
+      const receiver = this.#receiver ?? (await this.#opened());
+      // one that took too long to open delivers nothing, because the batch is delivered again
+      abort.signal.throwIfAborted();
+      return receiver.deliver(
         batch.map((item) => item.value()),
         abort.signal,
       );
+    };
     try {
       const outcome = await Promise.race([work(), late]);
       const rejected = Math.min(outcome?.rejected ?? 0, batch.length);
@@ -270,6 +274,14 @@ export class SinkQueue<T> {
       clearTimeout(timer);
       this.#timeIsOver = null;
     }
+  }
+
+  /** A try that was given up may open its receiver after another one has: then that one stays, and this one is closed. */
+  async #opened(): Promise<Receiver<T>> {
+    const opened = await this.#options.open();
+    if (this.#receiver === null) return (this.#receiver = opened);
+    opened.close().catch(() => {});
+    return this.#receiver;
   }
 
   /** Some calls of a batch were refused, which is no reason to wait. Returns the number of consecutive failures. */

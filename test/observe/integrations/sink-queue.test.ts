@@ -271,6 +271,43 @@ describe("a delivery that fails", () => {
     expect([tries, delivered]).toEqual([3, [7]]);
     await queue.end(10);
   });
+  test("because the sink was opened too late delivers each call once, by one receiver, and closes the other", async () => {
+    const openings: PromiseWithResolvers<Receiver<number>>[] = [];
+    const delivered: string[] = [];
+    const closed: string[] = [];
+    const named = (name: string): Receiver<number> => ({
+      deliver: async (batch) => void delivered.push(...batch.map((call) => `${name} ${call}`)),
+      close: async () => void closed.push(name),
+    });
+    const queue = new SinkQueue<number>({
+      open: async () => {
+        openings.push(Promise.withResolvers<Receiver<number>>());
+        return openings.at(-1)!.promise;
+      },
+      delivery: { ...DELIVERY, batchWaitMs: 1, timeoutMs: 10 },
+      clock: systemClock,
+      random: Math.random,
+      firstWaitMs: 2,
+      longestWaitMs: 2,
+      watch: {
+        delivered: () => {},
+        shed: () => {},
+        failed: () => {},
+        retried: () => {},
+        failing: () => {},
+        back: () => {},
+      },
+    });
+    queue.add({ units: 1, value: () => 7 });
+    await until(() => openings.length === 2);
+    openings[1]!.resolve(named("second"));
+    await until(() => delivered.length > 0);
+    openings[0]!.resolve(named("first"));
+    await until(() => closed.length > 0);
+    expect([delivered, closed]).toEqual([["second 7"], ["first"]]);
+    await queue.end(10);
+    expect(closed).toEqual(["first", "second"]);
+  });
 });
 
 describe("the end", () => {

@@ -78,7 +78,7 @@ function UseTable({ title, head, rows }: UseTableProps) {
       <DataTable
         label={title}
         rows={rows}
-        keyOf={({ name }) => name}
+        keyOf={({ name, link }) => `${link ?? ""} ${name}`}
         columns={[
           {
             head,
