@@ -11,6 +11,12 @@ import { MalformedAnswer } from "../interface/upstream-failure.ts";
  * completions cannot express. At most this many characters of either are kept.
  */
 export const MAX_KEPT = 16 * 1024 * 1024;
+
+/** Throws MalformedAnswer where the items of a stream have more characters together than are kept. */
+export function requireKeptItems(characters: number): void {
+  if (characters > MAX_KEPT)
+    throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
+}
 /** The most citations that one block may have. */
 const MAX_CITATIONS = 10_000;
 

@@ -3,7 +3,7 @@
 import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { MAX_KEPT } from "../content-blocks/turn-chunks.ts";
+import { requireKeptItems } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
@@ -109,8 +109,7 @@ class ResponseStream implements StreamDecoder {
         const { item } = event;
         if (!isObject(item)) return NO_CHUNKS;
         this.#wholeCharacters += size;
-        if (this.#wholeCharacters > MAX_KEPT)
-          throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
+        requireKeptItems(this.#wholeCharacters);
         return this.#chunks.settle(this.#itemAt(event, kindOf(item), item["id"]), item);
       }
       case ANNOTATION_ADDED:

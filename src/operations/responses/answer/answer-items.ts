@@ -6,7 +6,7 @@ import { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../../engine/tools/multi-round-answer.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject, leastJsonLength } from "../../../core/json.ts";
-import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
+import { MAX_KEPT, requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import {
   type CalledTool,
@@ -164,8 +164,7 @@ export class AnswerItems {
   /** What does not come as a stream is bounded where it is read. */
   #keep(characters: number): void {
     this.#kept += characters;
-    if (this.#events !== null && this.#kept > MAX_KEPT)
-      throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
+    if (this.#events !== null) requireKeptItems(this.#kept);
   }
 
   #counted(piece: string, continues: boolean): string {

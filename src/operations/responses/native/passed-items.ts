@@ -6,7 +6,7 @@ import type { Growing } from "../../../engine/answer-form.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, isText, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
-import { MAX_KEPT } from "../../../providers/content-blocks/turn-chunks.ts";
+import { requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import { matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
 import {
@@ -285,8 +285,7 @@ export class PassedItems {
   /** The decoder of the same stream bounds the whole items. */
   #keep(characters: number): void {
     this.#characters += characters;
-    if (this.#characters > MAX_KEPT)
-      throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
+    requireKeptItems(this.#characters);
   }
 
   /** Passes the event that ends a text. */
