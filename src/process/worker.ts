@@ -78,7 +78,8 @@ export async function runWorker(
   channel.handle("follow", async () => await (await opened.promise).follow());
   const ended = whenEnded(channel, opened.promise);
   const loaded = loadedAt(start, environment);
-  const atRestart = loadedAt({ file: start.file, text: start.restartText }, environment);
+  const { file, text, restartText } = start;
+  const atRestart = restartText === text ? loaded : loadedAt({ file, text: restartText }, environment);
   const options = { ...resolveServerOptions({ flags, environment, file: atRestart.configuration }), ...start.places };
   const holder = holderOf(id);
   const lock = await lockHolder(options.dataFolder, holder);

@@ -54,11 +54,9 @@ export function openMachineFigures(own: OwnFigures, onFault: (fault: unknown) =>
     const others = [...samples.keys()].filter((channel) => channel !== asking);
     const answers = await Promise.all(others.map((channel) => ask(channel, withMetrics)));
     const standings = answers.filter((answer) => answer !== null);
-    // read at once: a worker that ends meanwhile is either still here or already there
-    const [earlier, running] = [
-      past,
-      others.map((channel) => samples.get(channel)).filter((text) => text !== undefined),
-    ];
+    // Both are read at the same moment: a worker that ends meanwhile is in one of them.
+    const earlier = past;
+    const running = others.map((channel) => samples.get(channel)).filter((text) => text !== undefined);
     const texts = withMetrics ? [JSON.stringify(await own.metrics.samples()), await earlier, ...running] : [];
     return {
       body: {
