@@ -1,6 +1,6 @@
 // Looks up the hosts that tenants and requests name, without the few threads in which the process reads its files and
-// looks up other names. The operating system's own lookup holds one of them for ten seconds and more where a name server
-// does not answer, so that whoever may name a host could keep everybody else waiting.
+// looks up other names. The operating system's own lookup holds one of them for ten seconds and more if a name server
+// does not answer: a caller who may name a host could use all of them, and delay the lookups and file reads of others.
 import { getServers, setServers } from "node:dns";
 import { readFileSync } from "node:fs";
 

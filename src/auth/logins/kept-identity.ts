@@ -112,7 +112,7 @@ export function actingToken(
       expiresAtMs: Number.MAX_SAFE_INTEGER,
     };
   if (!logins.some((issuer) => issuerHash(issuer) === of.issuer)) return null;
-  // the token has the id of the issuer's own user, whoever was linked to the login when it was kept
+  // The id of the token is that of the user whom the issuer names. Another user may have been linked to the login since.
   const own = { ...common, ...of.token, userId: of.token.id, expiresAtMs: Number.MAX_SAFE_INTEGER };
   return ofUser(own, { loginUsers });
 }

@@ -82,7 +82,7 @@ function writeFolder(folder: string, all: readonly ActualState[], kinds: readonl
     if (some === undefined) {
       if (!existsSync(file)) continue;
       rmSync(file);
-      printLine(`${file}: removed, because there is none any more`);
+      printLine(`${file}: removed, because nothing of this kind is left`);
     } else {
       writeFileSync(file, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""));
       printLine(`${file}: ${some.length}`);

@@ -31,7 +31,7 @@ export function withSecrets(desired: readonly DesiredState[], actual: readonly A
       return value === undefined ? null : withoutMasks(mask, value);
     };
     const spec = withMasks(one.spec, present?.spec, filledIn);
-    // One that the gateway made would be shown once, in an answer that nobody reads.
+    // Without one, the gateway would make a secret and show it only once, in an answer that this command does not print.
     const isWithout = one.kind === "webhook" && present === undefined && (one.spec["secret"] ?? null) === null;
     return { ...one, spec: isWithout ? { ...spec, secret: given(one, "secret") ?? null } : spec };
   });

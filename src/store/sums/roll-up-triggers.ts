@@ -1,6 +1,6 @@
 // Sums that are made of other sums, so that reports over a long time read few rows: their tables, and the triggers that
-// keep them. Whoever changes a sum changes what it is added to, in the same transaction. Amounts stand in two halves,
-// because the sum of many columns may exceed what one can hold.
+// keep them. A change of a sum changes the roll-ups that contain it in the same transaction. Amounts are stored in two
+// halves, because the sum of many rows may exceed what one column can hold.
 // https://sqlite.org/lang_createtrigger.html, https://www.postgresql.org/docs/current/plpgsql-trigger.html
 import { type Kysely, sql, type Transaction } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
@@ -80,8 +80,8 @@ export const ROLL_UPS: readonly RollUp[] = [
 const ROLL_UP_LOCK = 7_205_760;
 
 /**
- * In PostgreSQL: until the transaction ends, nobody else changes sums. Who writes sums has this lock, because rows of
- * roll-ups have no order.
+ * In PostgreSQL, keeps other transactions from changing sums until this one ends. Every writer of sums takes this lock,
+ * because the rows of roll-ups are not written in one order, so that writers could wait for each other for ever.
  */
 export async function lockRollUps<Schema>(tx: Transaction<Schema>): Promise<void> {
   await sql`select pg_advisory_xact_lock(${sql.lit(ROLL_UP_LOCK)})`.execute(tx);

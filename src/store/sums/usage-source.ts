@@ -57,7 +57,7 @@ export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSour
   };
 }
 
-/** What tables of sums have to tell. The day is told by the time. */
+/** The dimensions that tables of sums must have for the query. The day is not one of them: it follows from the time. */
 function askedDimensions({ scope, by }: SourceQuery): readonly AskedDimension[] {
   const names = Object.keys(DIMENSIONS) as (keyof typeof DIMENSIONS)[];
   return [...by, ...names.filter((name) => scope[DIMENSIONS[name].scoped] !== undefined)].filter(
