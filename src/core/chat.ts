@@ -518,6 +518,18 @@ export interface RequestForm {
    * does, with a path in `added`.
    */
   withEntry(request: ChatRequest, added: JsonObject, keepsEndpoint: boolean, author: EntryAuthor): ChatRequest;
+  /** Set where a request can refer to what is kept of earlier answers (promise 12.8). */
+  readonly keeping?: KeepingForm;
+}
+
+/** How requests of callers for whom answers are kept refer to those. Names and what is found are plain data. */
+export interface KeepingForm {
+  /** Returns false for bytes of a body that surely names nothing. */
+  mayName(body: Uint8Array): boolean;
+  /** Returns what a body names, or null where it names nothing. Throws as `parse` does. */
+  namedIn(text: string, bounds: BodyBounds): unknown;
+  /** Returns the form of a request for whose names this was found; null stands for a request that names nothing. */
+  formWith(found: unknown): RequestForm;
 }
 
 /** Who wrote the parameters of an entry. Only what the caller wrote needs a permission of the caller (promise 6.5). */

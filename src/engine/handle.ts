@@ -6,18 +6,17 @@ import { presentedToken } from "../auth/tokens/presented-token.ts";
 import type { CallOptions } from "../core/chat.ts";
 import { TURNS_BYTES, yieldToLoop } from "../core/concurrency/event-loop.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";
-import { isPending, whenReady } from "../core/maybe-promise.ts";
+import { isPending } from "../core/maybe-promise.ts";
 import { Call } from "./call/call.ts";
-import type { CallClock } from "./call/call-clock.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withEntriesInTurns } from "./fit/entry-request.ts";
 import { replayedCall } from "./call/call-audit.ts";
 import { asksToExplain, requireExplainable, EXPLAIN_HEADER, isOn } from "./explain/explain.ts";
 import { callReach } from "./plan/reach.ts";
 import { preparation } from "./mirror/copy-call.ts";
-import { LONG_BODY_BYTES } from "./long-bodies/long-body-thread.ts";
-import type { FormCaller, Operation } from "./operation.ts";
-import { afterUnread, bodyText, isUnread, readBody } from "./call/read-body.ts";
+import type { Operation } from "./operation.ts";
+import { parseBody } from "./call/parse-body.ts";
+import { afterUnread, isUnread, readBody } from "./call/read-body.ts";
 import { type Peers, ReceivedCall } from "./call/received-call.ts";
 
 /**
@@ -55,12 +54,12 @@ export async function handleCall(
     const reading = readBody(http, snapshot.limits, received.longBodyOf(token, explains));
     const body = isPending(reading) ? await clock.waiting(reading) : reading;
     if (explains) requireExplainable(body);
-    const { longRequests } = context;
-    const parsing =
-      longRequests === null || explains || body.length < LONG_BODY_BYTES || operation.refers?.(body) === true
-        ? parsedHere(operation, { token, address: received.clientIp, context, snapshot }, bodyText(body), clock)
-        : lifetime.holding(await longRequests.open(body, snapshot.limits.body, token.tenantId, operation));
+    const parsing = parseBody(operation, { token, address: received.clientIp, context, snapshot }, body, {
+      isHere: explains,
+      clock,
+    });
     const parsed = isPending(parsing) ? await parsing : parsing;
+    if (parsed.held !== undefined) lifetime.holding(parsed);
     if (body.length >= TURNS_BYTES) await yieldToLoop();
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;
@@ -97,13 +96,6 @@ export async function handleCall(
   // a stream does this itself, before its last bytes
   if (lifetime.written !== null) await lifetime.written;
   return answer;
-}
-
-function parsedHere(operation: Operation, caller: FormCaller, text: string, clock: CallClock) {
-  const bounds = caller.snapshot.limits.body;
-  if (operation.formFor === undefined) return operation.form.parse(text, bounds);
-  const form = operation.formFor(caller, text);
-  return whenReady(isPending(form) ? clock.waiting(form) : form, (found) => found.parse(text, bounds));
 }
 
 const NOTHING_NEEDED: ReadonlyMap<Permission, string> = new Map();

@@ -2,7 +2,6 @@
 // is a folder of src/operations/; the engine, from admission to ledger, knows no operation by name.
 import type { ChatRequest, RequestForm } from "../core/chat.ts";
 import type { AccessToken, Principal } from "../core/identity.ts";
-import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import type { Call } from "./call/call.ts";
@@ -13,17 +12,20 @@ import type { Prepared } from "./plan/stages.ts";
 export interface Operation extends CalledOperation {
   readonly name: OperationName;
   readonly form: RequestForm;
-  /**
-   * Returns the form in which a caller's request can refer to what is kept of earlier ones. Absent where requests of the
-   * operation refer to nothing. Throws, or rejects with, GatewayError.
-   */
-  formFor?(caller: FormCaller, text: string): MaybePromise<RequestForm>;
-  /** Whether a body refers to something that is kept. Only the thread that serves calls can find it. */
-  refers?(body: Uint8Array): boolean;
+  /** Set with `keeping` of the form. */
+  readonly keeping?: KeptAnswers;
   /** Set where no request of a call goes to a provider. */
   readonly hasNoTarget?: true;
   /** Answers a call that was admitted. A failure before the head of the response is thrown. */
   reply(ready: ReadyCall): Promise<Response>;
+}
+
+/** What is kept of earlier answers of an operation, as requests refer to it. */
+export interface KeptAnswers {
+  /** Whether answers are kept for this caller. */
+  isFor(caller: FormCaller): boolean;
+  /** Finds what a request names. Rejects with GatewayError where it cannot be looked up. */
+  find(caller: FormCaller, named: unknown): Promise<unknown>;
 }
 
 /** Who has sent a request, before it is parsed. */

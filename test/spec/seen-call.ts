@@ -42,8 +42,20 @@ export async function seen(
   });
   const answer = await gateway.chat(text, { headers });
   const said = (await answer.text()).replaceAll(/"x_gateway_trace_id":"\w+"|"id":"chatcmpl-\w+"|"created":\d+/g, "");
-  const { messages, dispositions, warnings, usage, attempts, metadata, model, route, endUser, policies, errorDetail } =
-    gateway.records[0]!;
+  const {
+    messages,
+    dispositions,
+    warnings,
+    usage,
+    attempts,
+    metadata,
+    model,
+    route,
+    endUser,
+    policies,
+    errorDetail,
+    limits,
+  } = gateway.records[0]!;
   return {
     status: answer.status,
     text: said,
@@ -59,6 +71,7 @@ export async function seen(
       endUser,
       policies,
       errorDetail,
+      limits,
       attempts: attempts.map(({ code, status }) => ({ code, status })),
     },
   };

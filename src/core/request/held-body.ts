@@ -1,6 +1,8 @@
 // What the thread that serves calls knows of a body that another thread holds, in the form of an operation other than
 // chat completions (promise 5.8). It suffices to judge whether a target that speaks the operation may be sent the body.
 
+import { type Json, type JsonObject, leastJsonLength } from "../json.ts";
+
 export interface HeldBody {
   /** The names of all members. */
   readonly names: readonly string[];
@@ -9,8 +11,28 @@ export interface HeldBody {
   readonly tools: readonly NotedTool[];
   /** Whether reasoning or a carrier of it stands in it. */
   readonly hasReasoning: boolean;
+  /** Whether what stands in place of the client's own items has reasoning of earlier answers. */
+  readonly returnsReasoning: boolean;
   /** The words by which the body uses features that a header lists. */
   readonly uses: readonly string[];
+  /** The members that are short enough for the thread that serves calls. */
+  readonly short: JsonObject;
+}
+
+/** In characters of JSON, about. */
+const SHORT_MEMBER = 1024;
+
+export function shortMembersOf(body: JsonObject): JsonObject {
+  const isShort = (value: Json | undefined): boolean => leastJsonLength(value, SHORT_MEMBER) <= SHORT_MEMBER;
+  return Object.fromEntries(Object.entries(body).filter(([, value]) => isShort(value)));
+}
+
+/** Returns a member of a body with a short value, such as a switch, wherever the body is held. */
+export function shortMember(
+  { body, held }: { readonly body: JsonObject; readonly held?: HeldBody },
+  name: string,
+): Json | undefined {
+  return (held === undefined ? body : held.short)[name];
 }
 
 /** A tool that may need the operator's consent or a permission. */

@@ -83,13 +83,11 @@ export class CallLifetime implements BytesHolder {
   }
 
   /**
-   * Releases the conversation that another thread holds once the call is over and its content is ready. Returns the
-   * request.
+   * Releases the conversation that another thread holds once the call is over and its content is ready.
    */
-  holding(request: ChatRequest): ChatRequest {
+  holding(request: ChatRequest): void {
     if (this.#isPublished) this.#context.longRequests?.release(request);
     else this.#held = request;
-    return request;
   }
 
   /** Sets the limits of the call, which hold something before its caller is authorized. */

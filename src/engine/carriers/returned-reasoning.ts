@@ -16,7 +16,8 @@ export function credentialName(identity: string | null): string {
 }
 
 /** Whether what stands in place of the client's own items has reasoning of earlier answers. */
-export function returnsReasoning({ written }: ChatRequest): boolean {
+export function returnsReasoning({ written }: Pick<ChatRequest, "written">): boolean {
+  if (written?.held !== undefined) return written.held.returnsReasoning;
   const input = written?.replaced?.["input"];
   return Array.isArray(input) && (input as readonly Json[]).some((item) => isObject(item) && isCarrier(item[PLACE]));
 }
@@ -35,16 +36,30 @@ export function withReturnedReasoning(
   const written = request.written!;
   const { replaced } = written;
   if (replaced === undefined) return request;
-  const edits = openedEdits(replaced, native, opening, (item) => requireReasoning(item, written, opening.place));
+  const member = returningMember(written);
+  const edits = openedEdits(replaced, native, opening, (item) => requireReasoning(item, member, opening.place));
   if (edits.length === 0) return request;
   // an item that is removed moves those behind it
   const returned = { ...request, written: { ...written, replaced: withEdits(replaced, edits.toReversed()) } };
   return leavesAny(edits) ? warned(returned) : returned;
 }
 
-function requireReasoning({ type }: JsonObject, { body }: WrittenRequest, { provider }: CarrierPlace): void {
-  if (type === "reasoning" || !Object.hasOwn(body, "input")) return;
-  const param = typeof body["previous_response_id"] === "string" ? "previous_response_id" : "input";
+/** The member of a body that names what is kept of earlier answers. */
+export type ReturningMember = "previous_response_id" | "input";
+
+/** Returns null where items stand in place of no names. */
+export function returningMember({ body, replaced }: WrittenRequest): ReturningMember | null {
+  if (replaced?.["input"] === undefined || !Object.hasOwn(body, "input")) return null;
+  return typeof body["previous_response_id"] === "string" ? "previous_response_id" : "input";
+}
+
+/** Throws `unknown_reference` for an item other than reasoning that is lost, where `param` named it. */
+export function requireReasoning(
+  { type }: JsonObject,
+  param: ReturningMember | null,
+  { provider }: CarrierPlace,
+): void {
+  if (type === "reasoning" || param === null) return;
   throw unknownReference(
     param,
     `${param} refers to an item of type ${JSON.stringify(type ?? null)} that another provider or credential than those of ${provider} has encrypted, and that no other can read. Call the model that it came from.`,

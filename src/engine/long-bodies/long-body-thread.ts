@@ -2,7 +2,8 @@
 // and takes those of different tenants in turn. Its work is described in long-requests.ts and long-tasks.ts.
 
 // Decides (the request): Which body is long, and who reads it? By: `LONG_BODY_BYTES`. Also: asked in
-// `engine/handle.ts`. Rule: From 512 KiB on, another thread.
+// `engine/call/parse-body.ts`. Rule: From 512 KiB on, alone or with what
+// the request refers to, another thread.
 import { GatewayError } from "../../core/errors.ts";
 import { isObject } from "../../core/json.ts";
 import { openConcurrency } from "../../core/concurrency/slots.ts";
@@ -13,8 +14,8 @@ import { received, sendable } from "./sent-values.ts";
 import { type TransferredError, receivedError } from "./transferred-error.ts";
 
 /**
- * A body of at least this size is long. Shorter ones are read and written in the thread that serves calls, which takes
- * well under 50 ms whatever they contain.
+ * A body of at least this size is long, alone or with what it refers to. Shorter ones are read and written in the thread
+ * that serves calls, which takes well under 50 ms whatever they contain.
  */
 export const LONG_BODY_BYTES = 524_288;
 

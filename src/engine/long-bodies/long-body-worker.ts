@@ -16,7 +16,8 @@ import type {
 } from "../../core/chat.ts";
 import type { CacheMarks, NumberedPrompt } from "../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
-import type { JsonEdit } from "../../core/request/json-edit.ts";
+import { type JsonEdit, withEdits } from "../../core/request/json-edit.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Target } from "../../core/target.ts";
@@ -28,9 +29,11 @@ import { readingOf, type SandboxReading } from "../../providers/sandbox/reading.
 import type { TaskAnswer } from "../../providers/interface/task-form.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
+import { editedJson } from "../../wire/json/json-edit.ts";
 import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
 import { promptPieces } from "../attempt/prompt-pieces.ts";
 import { leavesAny, openedEdits, openedMessages } from "../carriers/opened-request.ts";
+import { requireReasoning, type ReturningMember, returningMember } from "../carriers/returned-reasoning.ts";
 import { cutWithMargin, type Fitting } from "../content/content-size.ts";
 import { fitConversation, withToolImages } from "../fit/fit-conversation.ts";
 import { answeringPrompts } from "../fit/raw-prompts.ts";
@@ -51,11 +54,22 @@ import { bodyText } from "../call/read-body.ts";
 import { received, sendable } from "./sent-values.ts";
 import { transferableError } from "./transferred-error.ts";
 
-export interface OpenQuestion {
+interface BodyQuestion {
   readonly conversation: number;
   readonly operation: OperationName;
-  readonly bytes: Uint8Array;
   readonly bounds: BodyBounds;
+}
+
+/** Asks what a body names of what is kept. */
+export interface NamesQuestion extends BodyQuestion {
+  readonly bytes: Uint8Array;
+}
+
+export interface OpenQuestion extends BodyQuestion {
+  /** `null` where it was sent with NamesQuestion. */
+  readonly bytes: Uint8Array | null;
+  /** What was found of what the body names; `null` where nothing is kept for the caller. */
+  readonly kept: { readonly found: unknown } | null;
   /** Bounds the body without the conversation. */
   readonly maxOutlineCharacters: number;
 }
@@ -161,6 +175,8 @@ export interface EncodeQuestion extends EncodingQuestion {
 }
 
 interface Held extends HeldRequest {
+  /** The member that names what was found; `null` where nothing was. */
+  readonly returnsFrom: ReturningMember | null;
   /** `null` when no guard searches it. */
   search: HeldGuardSearch | null;
   /** The files of each attempt that needs some. */
@@ -175,15 +191,29 @@ type RequestForms = ReadonlyMap<OperationName, RequestForm>;
 class LongBodies {
   readonly #forms: RequestForms;
   readonly #held = new Map<number, Held>();
+  /** The bodies that name something, until it is found. */
+  readonly #texts = new Map<number, string>();
 
   constructor(forms: RequestForms) {
     this.#forms = forms;
   }
 
-  open({ conversation, operation, bytes, bounds, maxOutlineCharacters }: OpenQuestion): Opened {
-    const request = this.#forms.get(operation)!.parse(bodyText(bytes), bounds);
+  /** Returns null where it names nothing. */
+  names({ conversation, operation, bytes, bounds }: NamesQuestion): unknown {
+    const text = bodyText(bytes);
+    this.#texts.set(conversation, text);
+    return this.#forms.get(operation)!.keeping!.namedIn(text, bounds);
+  }
+
+  open({ conversation, operation, bytes, bounds, kept, maxOutlineCharacters }: OpenQuestion): Opened {
+    const text = bytes === null ? this.#texts.get(conversation)! : bodyText(bytes);
+    this.#texts.delete(conversation);
+    const form = this.#forms.get(operation)!;
+    const parsed = (kept === null ? form : form.keeping!.formWith(kept.found)).parse(text, bounds);
+    const request = parsed.written === undefined ? parsed : { ...parsed, written: withItemsInPlace(parsed.written) };
     const outline = textWithoutConversation(request.source, maxOutlineCharacters);
-    this.#held.set(conversation, { request, members: outline.members, search: null, fills: new Map() });
+    const returnsFrom = parsed.written === undefined ? null : returningMember(parsed.written);
+    this.#held.set(conversation, { request, returnsFrom, members: outline.members, search: null, fills: new Map() });
     return {
       outline: outline.text,
       held: heldFigures(request, conversation, outline.members),
@@ -193,7 +223,7 @@ class LongBodies {
       toolImages: request.toolImages,
       legacyFunctions: request.options.legacyFunctions,
       isRewritten: request.source.rewritten.has("messages"),
-      written: request.written === undefined ? null : withoutBody(request.written, operation),
+      written: parsed.written === undefined ? null : withoutBody(parsed.written, operation),
     };
   }
 
@@ -209,11 +239,14 @@ class LongBodies {
     tellsPrompt,
   }: EncodeNativeQuestion): Promise<EncodedThere> {
     const provider = providers.get(target.family)!;
-    const { request, search } = this.#heldOf(conversation);
+    const { request, search, returnsFrom } = this.#heldOf(conversation);
     const written = request.written!;
     const masked = masks.length === 0 ? [] : search!.maskedWritten(masks);
     const native = provider.native!(spoken.operation, target.model, spoken.circumstance)!;
-    const opened = opening === null ? [] : openedEdits(written.body, native, opening);
+    const opened =
+      opening === null
+        ? []
+        : openedEdits(written.body, native, opening, (item) => requireReasoning(item, returnsFrom, opening.place));
     const sent = {
       ...request,
       written: {
@@ -302,6 +335,7 @@ class LongBodies {
 
   release(conversation: number): void {
     this.#held.delete(conversation);
+    this.#texts.delete(conversation);
   }
 
   /** What the sandbox needs of a long request to it. */
@@ -330,6 +364,19 @@ async function signedBytes(
   return { ...encoded, request: { ...signed, body: "", bytes: new TextEncoder().encode(signed.body) } };
 }
 
+/** Returns the body as its client could have written it without a name: with the items themselves in their place. */
+function withItemsInPlace(written: WrittenRequest): WrittenRequest {
+  const { replaced, text, body, ...others } = written;
+  if (replaced === undefined) return written;
+  const edits = Object.entries(replaced).map(([name, value]): JsonEdit => ({ path: [name], value }));
+  return { ...others, text: editedJson(text, edits), body: withEdits(body, edits) };
+}
+
+/** The items stand in the body that is held. */
+function removedMembers(replaced: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(replaced).filter(([, value]) => value === undefined));
+}
+
 /** Returns what the serving thread gets of a body in the form of another operation than chat completions. */
 function withoutBody(written: WrittenRequest, operation: OperationName): WrittenRequest {
   const form = nativeFormOf(operation);
@@ -337,6 +384,7 @@ function withoutBody(written: WrittenRequest, operation: OperationName): Written
     ...written,
     text: "",
     body: {},
+    ...(written.replaced !== undefined && { replaced: removedMembers(written.replaced) }),
     ...(form !== null && { held: heldBody(written, form) }),
   };
 }

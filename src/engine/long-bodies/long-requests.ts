@@ -6,7 +6,7 @@ import { requestOfText } from "../../core/request/request-source.ts";
 import type { BodyBounds } from "../../core/request/body-bounds.ts";
 import type { ChatRequest, RequestForm, UnansweredCall } from "../../core/chat.ts";
 import type { OperationName } from "../../core/operation.ts";
-import type { Json } from "../../core/json.ts";
+import { type Json, leastJsonLength } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
@@ -42,10 +42,17 @@ export interface LongOperation {
 
 export interface LongRequests {
   /**
-   * Returns the request without its conversation, which has to be released in the end. Throws what the parser throws,
-   * or `gateway_overloaded`.
+   * Returns the request without its conversation, which has to be released in the end. `find` looks up what the body
+   * names; it is null where nothing is kept for the caller. Throws what the parser and `find` throw, or
+   * `gateway_overloaded`.
    */
-  open(bytes: Uint8Array, bounds: BodyBounds, tenantId: string, operation: LongOperation): Promise<ChatRequest>;
+  open(
+    bytes: Uint8Array,
+    bounds: BodyBounds,
+    tenantId: string,
+    operation: LongOperation,
+    find: ((named: unknown) => Promise<unknown>) | null,
+  ): Promise<ChatRequest>;
   /**
    * Returns what guards found in the conversation with the members that are held beside it, and in what the client wrote,
    * each in the order in which the serving thread would have found it. `search` receives the texts as memory that the serving thread only passes on,
@@ -103,6 +110,11 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
     question: LongBodyQuestion<M>,
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<LongBodyReply<M>> => thread.ask(held.get(id)?.tenantId ?? "", method, question, transfer);
+  /** Throws `gateway_overloaded`. */
+  const hold = (id: number, tenantId: string, bytes: number): void => {
+    memory.hold(tenantId, bytes, HELD_BYTES);
+    held.set(id, { bytes: bytes + (held.get(id)?.bytes ?? 0), tenantId });
+  };
   const release = (id: number): void => {
     const one = held.get(id);
     if (one === undefined) return;
@@ -112,19 +124,20 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   };
 
   return {
-    async open(bytes, bounds, tenantId, { name, form }) {
-      memory.hold(tenantId, bytes.length, HELD_BYTES);
+    async open(bytes, bounds, tenantId, { name: operation, form }, find) {
       const id = ++last;
-      held.set(id, { bytes: bytes.length, tenantId });
+      hold(id, tenantId, bytes.length);
       try {
-        const question = {
-          conversation: id,
-          operation: name,
-          bytes,
-          bounds,
-          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
-        };
-        return withoutConversation(await ask(id, "open", question, [bytes.buffer as ArrayBuffer]), form);
+        const question = { conversation: id, operation, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
+        const transfer = [bytes.buffer as ArrayBuffer];
+        if (find === null || !form.keeping!.mayName(bytes)) {
+          const kept = find === null ? null : { found: null };
+          return withoutConversation(await ask(id, "open", { ...question, bytes, kept }, transfer), form);
+        }
+        const named = await ask(id, "names", { ...question, bytes }, transfer);
+        const found = named === null ? null : await find(named);
+        if (found !== null) hold(id, tenantId, leastJsonLength(found as Json, Infinity));
+        return withoutConversation(await ask(id, "open", { ...question, bytes: null, kept: { found } }), form);
       } catch (thrown) {
         release(id);
         throw thrown;

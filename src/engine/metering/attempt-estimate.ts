@@ -9,6 +9,7 @@ import { rateFor } from "../../accounting/price.ts";
 import { expectedPrice } from "../../accounting/price-factors.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import { shortMember } from "../../core/request/held-body.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { callsFor } from "../fit/fit.ts";
@@ -129,7 +130,7 @@ export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: 
 /** Returns how the request asks to be served, which may change its price. Members that pass through may have any type. */
 function askedService({ params, extra, written }: ChatRequest): Parameters<typeof expectedPrice>[1] {
   const passed = (name: string): string | null => {
-    const value = extra[name] ?? written?.body[name];
+    const value = extra[name] ?? (written === undefined ? undefined : shortMember(written, name));
     return typeof value === "string" ? value : null;
   };
   return { service_tier: params.service_tier, inference_geo: passed("inference_geo"), speed: passed("speed") };

@@ -5,6 +5,7 @@ import type { ChatRequest, Untranslated, WrittenRequest } from "../../core/chat.
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isSet, listIn } from "../../core/json.ts";
+import { shortMember } from "../../core/request/held-body.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { mayRunHosted } from "../../core/configured/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
@@ -71,12 +72,12 @@ export function fitNative(
 
 /** Where the answer is kept, the provider is asked for what it needs back of its reasoning in later calls. */
 function askedReasoning(
-  { body, keepsReasoning }: WrittenRequest,
+  written: WrittenRequest,
   { form: { reasoningMember: member }, encryptedReasoning }: NativeOperation,
   model: string,
 ): readonly JsonEdit[] {
-  if (keepsReasoning !== true || member === undefined || encryptedReasoning?.test(model) !== true) return [];
-  return [{ path: [member.name], value: [...listIn(body[member.name]), member.item] }];
+  if (written.keepsReasoning !== true || member === undefined || encryptedReasoning?.test(model) !== true) return [];
+  return [{ path: [member.name], value: [...listIn(shortMember(written, member.name)), member.item] }];
 }
 
 /**

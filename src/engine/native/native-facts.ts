@@ -1,12 +1,13 @@
 // What has to be known of a body in the form of an operation before a target that speaks the operation may be sent it:
 // which members it has, and which of its tools run at the vendor. The thread that holds a long body works this out for the
 // thread that serves calls.
-import type { HeldBody, NotedTool } from "../../core/request/held-body.ts";
+import { type HeldBody, type NotedTool, shortMember, shortMembersOf } from "../../core/request/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, NativeOperation } from "../../providers/interface/native-operation.ts";
 import { hasReasoning } from "../carriers/native-carriers.ts";
+import { returnsReasoning } from "../carriers/returned-reasoning.ts";
 
 export interface NativeFacts {
   readonly names: readonly string[];
@@ -54,17 +55,21 @@ export function storesAnswer(
   const { storeMember, keptFor = [] } = form;
   const facts = keptFor.length === 0 ? null : factsOf(written, form);
   if (facts !== null && keptFor.some((name) => facts.has(name))) return true;
-  return storeMember !== undefined && entry?.vendorStore === true && written.body[storeMember] !== false;
+  return storeMember !== undefined && entry?.vendorStore === true && shortMember(written, storeMember) !== false;
 }
 
 /** Returns what the serving thread gets to know of a body. */
-export function heldBody({ text, body }: WrittenRequest, form: NativeForm): HeldBody {
-  const names = Object.keys(body);
+export function heldBody(written: WrittenRequest, form: NativeForm): HeldBody {
+  const { text, body: sent, replaced } = written;
+  const names = Object.keys(sent);
+  const body = { ...sent, ...replaced };
   return {
     names,
     unset: names.filter((name) => !isSet(body[name])),
     tools: notedTools(body, form),
     hasReasoning: hasReasoning(body, form),
+    returnsReasoning: returnsReasoning({ written }),
+    short: shortMembersOf(sent),
     uses: (form.features?.foreign ?? []).flatMap(({ inBody }) => inBody.filter((word) => text.includes(`"${word}`))),
   };
 }

@@ -44,6 +44,8 @@ export interface RequestMemo {
 }
 
 export interface KeptInput {
+  /** Set for an input that no store would keep; it has no items then. */
+  readonly isTooLarge?: true;
   readonly items: readonly JsonObject[];
   /** The indexes of items with a carrier that the client was not shown. */
   readonly hidden: readonly number[];

@@ -27,8 +27,6 @@ export const TOOL_CALL: Operation = {
   errors: BARE_ERRORS,
   form: TOOL_CALL_FORM,
   hasNoTarget: true,
-  // the thread of long bodies runs no tools
-  refers: () => true,
   async reply({ call, request, principal }: ReadyCall): Promise<Response> {
     const { name, approved, can_ask: canAsk } = request.written!.memo as ToolCallMemo;
     const { tools } = await call.clock.waiting(registeredTools(principal, call, name));

@@ -1,10 +1,15 @@
 // Calls of the Responses API in this process, and what a test reads of its answers and streams.
+import { afterAll, beforeAll, describe } from "bun:test";
 import { handleCall } from "../../../src/engine/handle.ts";
+import { LONG_BODY_BYTES, openLongBodyThread } from "../../../src/engine/long-bodies/long-body-thread.ts";
+import { type LongRequests, openLongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
+import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
 import type { KeptResponseRequest } from "../../../src/operations/responses/kept-response-requests.ts";
 import type { Reader } from "../../../src/operations/responses/keeping/opened-responses.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Provider } from "../../../src/providers/interface/provider.ts";
 import { providers } from "../../../src/providers/registry.ts";
+import type { UpstreamClient, UpstreamRequest } from "../../../src/wire/upstream.ts";
 import { eventStream, openaiAnswer } from "../../harness/servers/upstream.ts";
 import {
   cannedUpstream,
@@ -28,19 +33,52 @@ const TRANSLATED: ReadonlyMap<string, Provider> = new Map(
   }),
 );
 
+/** What handles the long requests that `forShortAndLongRequests` makes; null while requests are short. */
+let longRequests: LongRequests | null = null;
+
+/** Registers tests for short requests and for long ones, which are the same with blanks behind them (promise 5.8). */
+export function forShortAndLongRequests(register: () => void): void {
+  describe("short requests", register);
+  describe("long requests", () => {
+    const thread = openLongBodyThread(longBodyProgram());
+    beforeAll(() => void (longRequests = openLongRequests(thread)));
+    afterAll(async () => {
+      longRequests = null;
+      await thread.close();
+    });
+    register();
+  });
+}
+
+/** A request that the thread of long bodies has written is bytes. */
+const asText = ({ bytes, ...request }: UpstreamRequest): UpstreamRequest =>
+  bytes === undefined ? request : { ...request, body: Buffer.from(bytes).toString() };
+
 /** A gateway whose providers are all asked in another form than that of the operation. */
-export function responsesGateway(options: StubOptions = {}): ResponsesStub {
-  const stub = stubGateway({ families: TRANSLATED, ...options });
+export function responsesGateway({ upstream, ...options }: StubOptions = {}): ResponsesStub {
+  const read: UpstreamClient | undefined = upstream && {
+    send: (request, call) => upstream.send(asText(request), call),
+  };
+  const stub = stubGateway({
+    families: TRANSLATED,
+    ...(read && { upstream: read }),
+    ...(longRequests !== null && { longRequests }),
+    ...options,
+  });
+  const behind = longRequests === null ? "" : " ".repeat(LONG_BODY_BYTES);
   return {
     ...stub,
-    bodies: () => stub.sent.map(({ body }) => JSON.parse(body) as Record<string, any>),
+    get sent() {
+      return longRequests === null ? stub.sent : stub.sent.map(asText);
+    },
+    bodies: () => stub.sent.map((request) => JSON.parse(asText(request).body) as Record<string, any>),
     respond: (body, headers = {}) =>
       handleCall(
         RESPONSES,
         new Request("http://gateway.test/api/v1/responses", {
           method: "POST",
           headers: { authorization: stub.authorization, "content-type": "application/json", ...headers },
-          body: JSON.stringify(body),
+          body: JSON.stringify(body) + behind,
         }),
         stub.context,
       ),

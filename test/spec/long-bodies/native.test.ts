@@ -9,6 +9,7 @@ import { COUNT_TOKENS } from "../../../src/operations/messages/count-tokens.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
+import { limitSet } from "../../harness/limited.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { NATIVE_MESSAGE, nativeUpstream } from "../operations/native-answers.ts";
 import { seen } from "../seen-call.ts";
@@ -73,6 +74,11 @@ const ASKED: Readonly<Record<string, Asked>> = {
     headers: { "anthropic-beta": "b-1" },
   },
   "a message at Vertex AI": { operation: MESSAGES, body: messages("", "vertex:claude-sonnet-5") },
+  "a message at a higher speed and price": {
+    operation: MESSAGES,
+    body: messages(',"speed":"fast","inference_geo":"us"', "anthropic:claude-opus-5"),
+    options: { snapshot: { limitRules: limitSet({ budgets: { money: { usd: "1000", window: "day" } } }) } },
+  },
   "a count of tokens": { operation: COUNT_TOKENS, body: messages("") },
   "a response": { operation: RESPONSES, body: responses("") },
   "a response that is stored at the vendor": {

@@ -180,8 +180,8 @@ describe("a long request", () => {
     const opened: number[] = [];
     const counted: LongRequests = {
       ...threads,
-      async open(bytes, bounds, tenantId, operation) {
-        const request = await threads.open(bytes, bounds, tenantId, operation);
+      async open(bytes, bounds, tenantId, operation, find) {
+        const request = await threads.open(bytes, bounds, tenantId, operation, find);
         opened.push(request.held!.id);
         return request;
       },

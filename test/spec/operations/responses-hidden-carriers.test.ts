@@ -18,7 +18,7 @@ import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
 import { openSqliteStore } from "../../../src/store/sqlite.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
 import { writes } from "../../harness/store-writes.ts";
-import { keptReader, responsesGateway } from "../../operations/responses/responses-calls.ts";
+import { keptReader, responsesGateway, forShortAndLongRequests } from "../../operations/responses/responses-calls.ts";
 
 const START_MS = 1_767_225_600_000;
 const RETENTION_MS = 86_400_000;
@@ -84,42 +84,44 @@ async function staged() {
   return { stub, clock, store, durable, respond, at, close };
 }
 
-test("[d11.3, d12.8] they are shown by no path, sealed where they are kept, and end with the response, its time and its tenant", async () => {
-  const { stub, clock, store, durable, respond, at, close } = await staged();
-  const findsAny = async (ids: readonly string[]): Promise<boolean> =>
-    (await Promise.all(ids.map((id) => durable.find("acme", id)))).some((found) => found !== null);
-  try {
-    const first = await respond({ input: "Oslo?" });
-    const ids = [first, ...first["output"]].map(({ id }: { id: string }) => id);
-    const value = JSON.stringify((await durable.find("acme", first["id"]))!.value);
-    expect(value).toContain('"carrier":"dragoman');
-    expect(value).not.toMatch(new RegExp(`${SIGNATURE}|ada@example`));
+forShortAndLongRequests(() => {
+  test("[d11.3, d12.8] they are shown by no path, sealed where they are kept, and end with the response, its time and its tenant", async () => {
+    const { stub, clock, store, durable, respond, at, close } = await staged();
+    const findsAny = async (ids: readonly string[]): Promise<boolean> =>
+      (await Promise.all(ids.map((id) => durable.find("acme", id)))).some((found) => found !== null);
+    try {
+      const first = await respond({ input: "Oslo?" });
+      const ids = [first, ...first["output"]].map(({ id }: { id: string }) => id);
+      const value = JSON.stringify((await durable.find("acme", first["id"]))!.value);
+      expect(value).toContain('"carrier":"dragoman');
+      expect(value).not.toMatch(new RegExp(`${SIGNATURE}|ada@example`));
 
-    const output = { type: "function_call_output", call_id: first["output"].at(-1).call_id, output: "cold" };
-    const second = await respond({ input: [output], previous_response_id: first["id"] });
-    const references = first["output"].map(({ id }: { id: string }) => ({ type: "item_reference", id }));
-    const third = await respond({ input: [{ role: "user", content: "Oslo?" }, ...references, output] });
-    const fourth = await respond({ input: "And?", previous_response_id: third["id"] });
-    for (const { id } of [first, second, third, fourth]) {
-      const listed = await inputItems(at(id, { limit: "100", order: "asc" }));
-      const shown = JSON.stringify([await retrievedResponse(at(id)), listed]);
-      expect(shown).toContain("Oslo?");
-      expect(shown).not.toMatch(/encrypted_content|dragoman\d/);
+      const output = { type: "function_call_output", call_id: first["output"].at(-1).call_id, output: "cold" };
+      const second = await respond({ input: [output], previous_response_id: first["id"] });
+      const references = first["output"].map(({ id }: { id: string }) => ({ type: "item_reference", id }));
+      const third = await respond({ input: [{ role: "user", content: "Oslo?" }, ...references, output] });
+      const fourth = await respond({ input: "And?", previous_response_id: third["id"] });
+      for (const { id } of [first, second, third, fourth]) {
+        const listed = await inputItems(at(id, { limit: "100", order: "asc" }));
+        const shown = JSON.stringify([await retrievedResponse(at(id)), listed]);
+        expect(shown).toContain("Oslo?");
+        expect(shown).not.toMatch(/encrypted_content|dragoman\d/);
+      }
+      // it is still there for the provider
+      expect(stub.sent.at(-1)!.body).toContain(SIGNATURE);
+
+      await deletedResponse(at(first["id"]));
+      expect(await findsAny(ids)).toBe(false);
+      clock.nowMs = START_MS + RETENTION_MS - 1;
+      expect(await findsAny([second["id"]])).toBe(true);
+      clock.nowMs = START_MS + RETENTION_MS;
+      expect(await findsAny([second["id"], third["id"], fourth["id"]])).toBe(false);
+      const last = await respond({ input: "Oslo?" });
+      expect(await findsAny([last["id"]])).toBe(true);
+      await writes(store).removeTenant("acme");
+      expect(await findsAny([last, ...last["output"]].map(({ id }: { id: string }) => id))).toBe(false);
+    } finally {
+      await close();
     }
-    // it is still there for the provider
-    expect(stub.sent.at(-1)!.body).toContain(SIGNATURE);
-
-    await deletedResponse(at(first["id"]));
-    expect(await findsAny(ids)).toBe(false);
-    clock.nowMs = START_MS + RETENTION_MS - 1;
-    expect(await findsAny([second["id"]])).toBe(true);
-    clock.nowMs = START_MS + RETENTION_MS;
-    expect(await findsAny([second["id"], third["id"], fourth["id"]])).toBe(false);
-    const last = await respond({ input: "Oslo?" });
-    expect(await findsAny([last["id"]])).toBe(true);
-    await writes(store).removeTenant("acme");
-    expect(await findsAny([last, ...last["output"]].map(({ id }: { id: string }) => id))).toBe(false);
-  } finally {
-    await close();
-  }
+  });
 });

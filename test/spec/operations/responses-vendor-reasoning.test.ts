@@ -10,6 +10,7 @@ import {
   keptReader,
   type ResponsesStub,
   responsesGateway,
+  forShortAndLongRequests,
 } from "../../operations/responses/responses-calls.ts";
 import { inputItems, retrievedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
 import { endOf } from "../../operations/responses/response-grammar.ts";
@@ -110,153 +111,161 @@ const nextOf = ({ id, output }: Body): readonly Body[] => [
 ];
 const reasoningIn = (body: Body): readonly Body[] => body["input"].filter(({ type }: Body) => type === "reasoning");
 
-describe.each([false, true])("streamed: %p", (stream) => {
-  test("[d12.8, d12.9] encrypted reasoning that the client did not ask for is asked for, kept, not shown, and goes back", async () => {
-    const stub = vendor();
-    const first = await asked(stub, { input: "Oslo?", include: ["file_search_call.results"], stream });
-    expect(stub.bodies()[0]).toMatchObject({ store: false, include: ["file_search_call.results", ...ASKED] });
-    expect(first.response["output"].map(({ type }: Body) => type)).toEqual(["reasoning", "function_call"]);
-    expect(first.text).not.toContain("encrypted_content");
-    for (const next of nextOf(first.response)) {
-      const { response, text, warnings } = await asked(stub, { ...next, stream });
-      expect(response["output"].at(-1).content[0].text).toBe("Cold.");
-      expect(reasoningIn(stub.bodies().at(-1)!)).toMatchObject([{ id: "rs_1", encrypted_content: BLOB }]);
-      expect({ warnings, isShown: text.includes("encrypted_content") }).toEqual({ warnings: null, isShown: false });
-    }
-  });
-
-  test("[d12.3] a client that asks for it is shown it, and nothing is asked for where nothing is kept or the model refuses it", async () => {
-    const stub = vendor();
-    const shown = await asked(stub, { input: "Oslo?", include: ASKED, stream });
-    expect(shown.response["output"][0].encrypted_content).toBe(BLOB);
-    expect(stub.bodies()[0]!["include"]).toEqual(ASKED);
-    const others = [{ store: false }, { model: "openai:gpt-5-chat-latest" }, { model: "openai:gpt-4.1" }];
-    for (const other of [...others, { model: "groq:openai/gpt-oss-120b" }]) {
-      await asked(stub, { input: "Oslo?", ...other, stream });
-      expect(stub.bodies().at(-1)).not.toHaveProperty("include");
-    }
-  });
-
-  test.each([
-    ["that the client did not ask for", {}],
-    ["that the client was shown", { include: ASKED }],
-  ])(
-    "[d12.9] reasoning %s goes to no other model, provider or credential, which a warning says",
-    async (_, include) => {
-      const stub = vendor({ permissions: ["byo_endpoint"] });
-      const { response } = await asked(stub, { input: "Oslo?", ...include, stream });
-      const elsewhere = [
-        { model: "openai:gpt-5.1" },
-        { model: "xai:grok-4" },
-        { x_gateway: { api_key: "sk-callers-own" } },
-      ];
-      for (const next of nextOf(response))
-        for (const other of elsewhere) {
-          const { warnings } = await asked(stub, { ...next, ...other, stream });
-          expect({ other, warnings }).toEqual({ other, warnings: "reasoning_left_out" });
-          const { body } = stub.sent.at(-1)!;
-          expect(reasoningIn(JSON.parse(body) as Body)).toEqual([]);
-          expect(body).not.toMatch(/gAAAA|dragoman/);
-        }
-    },
-  );
-
-  test("[d12.8, d12.9] what a client was shown comes back to its vendor, after a turn at another one that never gets it", async () => {
-    const stub = vendor();
-    const own = { include: ASKED, stream };
-    const first = await asked(stub, { ...own, input: "Oslo?" });
-    expect(first.response["output"][0].encrypted_content).toBe(BLOB);
-    const second = await asked(stub, {
-      ...own,
-      model: "xai:grok-4",
-      input: [RESULT],
-      previous_response_id: first.response["id"],
+forShortAndLongRequests(() => {
+  describe.each([false, true])("streamed: %p", (stream) => {
+    test("[d12.8, d12.9] encrypted reasoning that the client did not ask for is asked for, kept, not shown, and goes back", async () => {
+      const stub = vendor();
+      const first = await asked(stub, { input: "Oslo?", include: ["file_search_call.results"], stream });
+      expect(stub.bodies()[0]).toMatchObject({ store: false, include: ["file_search_call.results", ...ASKED] });
+      expect(first.response["output"].map(({ type }: Body) => type)).toEqual(["reasoning", "function_call"]);
+      expect(first.text).not.toContain("encrypted_content");
+      for (const next of nextOf(first.response)) {
+        const { response, text, warnings } = await asked(stub, { ...next, stream });
+        expect(response["output"].at(-1).content[0].text).toBe("Cold.");
+        expect(reasoningIn(stub.bodies().at(-1)!)).toMatchObject([{ id: "rs_1", encrypted_content: BLOB }]);
+        expect({ warnings, isShown: text.includes("encrypted_content") }).toEqual({ warnings: null, isShown: false });
+      }
     });
-    expect(stub.sent.at(-1)!.body).not.toMatch(/gAAAA|dragoman/);
-    expect(second).toMatchObject({ warnings: "reasoning_left_out" });
-    expect(second.response["output"][0].encrypted_content).toBe(BLOB_OF_XAI);
-    const third = await asked(stub, { ...own, input: "And now?", previous_response_id: second.response["id"] });
-    expect(reasoningIn(stub.bodies().at(-1)!)).toMatchObject([{ encrypted_content: BLOB }]);
-    expect(stub.sent.at(-1)!.body).not.toMatch(/xAAAA|dragoman/);
-    expect(third.text).not.toMatch(/dragoman\d/);
-    // the paths show what was answered, and nothing of what is sealed
-    const at = { ...keptReader(stub), query: (): undefined => undefined };
-    const retrieved = (await retrievedResponse({ ...at, id: first.response["id"] })) as Body;
-    expect(retrieved["output"][0].encrypted_content).toBe(BLOB);
-    const listed = await inputItems({ ...at, id: third.response["id"] });
-    expect(JSON.stringify(listed)).toContain("Oslo?");
-    expect(JSON.stringify(listed)).not.toMatch(/encrypted_content|dragoman\d/);
-  });
 
-  test("[d12.9] what its vendor compacted comes back to it, and no other target is asked without it", async () => {
-    const compaction = { id: "cmp_1", type: "compaction", encrypted_content: BLOB };
-    const response = { id: "resp_v", object: "response", status: "completed", model: "v", usage: USAGE };
-    const whole = { ...response, output: [compaction] };
-    const stub = vendor({
-      upstream: cannedUpstream(
-        stream
-          ? { headers: { "content-type": "text/event-stream" }, body: streamOf(response, [compaction]), chunk: "event" }
-          : { headers: { "content-type": "application/json" }, body: JSON.stringify(whole) },
-      ),
+    test("[d12.3] a client that asks for it is shown it, and nothing is asked for where nothing is kept or the model refuses it", async () => {
+      const stub = vendor();
+      const shown = await asked(stub, { input: "Oslo?", include: ASKED, stream });
+      expect(shown.response["output"][0].encrypted_content).toBe(BLOB);
+      expect(stub.bodies()[0]!["include"]).toEqual(ASKED);
+      const others = [{ store: false }, { model: "openai:gpt-5-chat-latest" }, { model: "openai:gpt-4.1" }];
+      for (const other of [...others, { model: "groq:openai/gpt-oss-120b" }]) {
+        await asked(stub, { input: "Oslo?", ...other, stream });
+        expect(stub.bodies().at(-1)).not.toHaveProperty("include");
+      }
     });
-    const first = await asked(stub, { input: "Oslo?", stream });
-    expect(first.response["output"]).toMatchObject([{ type: "compaction", encrypted_content: BLOB }]);
-    const next = { input: "And?", previous_response_id: first.response["id"], stream };
-    await asked(stub, next);
-    expect(stub.bodies().at(-1)!["input"]).toContainEqual(compaction);
-    const asks = stub.sent.length;
-    const refused = await stub.respond({ ...next, model: "xai:grok-4" });
-    expect(refused.status).toBe(400);
-    expect(await refused.json()).toMatchObject({ error: { param: "previous_response_id", code: "unknown_reference" } });
-    expect(stub.sent.length).toBe(asks);
-  });
 
-  test("[d12.9] of several credentials of a provider only that which it was made for gets it", async () => {
-    const settings = { id: "openai", baseUrl: "https://api.openai.com/v1" };
-    const credentials = [storedKey("stored-key-one"), storedKey("stored-key-two")];
-    const stub = vendor({ providers: [providerSettings({ ...settings, credentials })] });
-    const { response } = await asked(stub, { input: "Oslo?", stream });
-    const keyOf = (at: number): unknown => stub.sent.at(at)!.headers["authorization"];
-    const made = keyOf(-1);
-    const seen = new Set<unknown>();
-    for (let turn = 0; turn < 100 && seen.size < 2; turn++) {
-      const { warnings } = await asked(stub, { ...nextOf(response)[0], stream });
-      const isBack = reasoningIn(stub.bodies().at(-1)!).length > 0;
-      expect({ isBack, warnings }).toEqual(
-        keyOf(-1) === made ? { isBack: true, warnings: null } : { isBack: false, warnings: "reasoning_left_out" },
-      );
-      seen.add(keyOf(-1));
-    }
-    expect(seen.size).toBe(2);
-  });
+    test.each([
+      ["that the client did not ask for", {}],
+      ["that the client was shown", { include: ASKED }],
+    ])(
+      "[d12.9] reasoning %s goes to no other model, provider or credential, which a warning says",
+      async (_, include) => {
+        const stub = vendor({ permissions: ["byo_endpoint"] });
+        const { response } = await asked(stub, { input: "Oslo?", ...include, stream });
+        const elsewhere = [
+          { model: "openai:gpt-5.1" },
+          { model: "xai:grok-4" },
+          { x_gateway: { api_key: "sk-callers-own" } },
+        ];
+        for (const next of nextOf(response))
+          for (const other of elsewhere) {
+            const { warnings } = await asked(stub, { ...next, ...other, stream });
+            expect({ other, warnings }).toEqual({ other, warnings: "reasoning_left_out" });
+            const { body } = stub.sent.at(-1)!;
+            expect(reasoningIn(JSON.parse(body) as Body)).toEqual([]);
+            expect(body).not.toMatch(/gAAAA|dragoman/);
+          }
+      },
+    );
 
-  test("[d12.9] reasoning of which nothing could be kept is left out of a later call, which is told", async () => {
-    const stub = vendor();
-    const model = "groq:openai/gpt-oss-120b";
-    const { response } = await asked(stub, { model, input: "Oslo?", stream });
-    for (const next of nextOf(response)) {
-      const { warnings } = await asked(stub, { ...next, model, stream });
-      expect(warnings).toBe("reasoning_left_out");
-      expect(reasoningIn(stub.bodies().at(-1)!)).toEqual([]);
-    }
-  });
-
-  test("[d12.9] it has no place in a translation, which is told", async () => {
-    const kept = new KeptObjects(CLOCK);
-    const { response } = await asked(vendor({ kept }), { input: "Oslo?", stream });
-    const settings = { id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey("stored-key")] };
-    const translated = vendor({
-      kept,
-      permissions: ["read_content"],
-      providers: [providerSettings({ ...settings, native: [] })],
+    test("[d12.8, d12.9] what a client was shown comes back to its vendor, after a turn at another one that never gets it", async () => {
+      const stub = vendor();
+      const own = { include: ASKED, stream };
+      const first = await asked(stub, { ...own, input: "Oslo?" });
+      expect(first.response["output"][0].encrypted_content).toBe(BLOB);
+      const second = await asked(stub, {
+        ...own,
+        model: "xai:grok-4",
+        input: [RESULT],
+        previous_response_id: first.response["id"],
+      });
+      expect(stub.sent.at(-1)!.body).not.toMatch(/gAAAA|dragoman/);
+      expect(second).toMatchObject({ warnings: "reasoning_left_out" });
+      expect(second.response["output"][0].encrypted_content).toBe(BLOB_OF_XAI);
+      const third = await asked(stub, { ...own, input: "And now?", previous_response_id: second.response["id"] });
+      expect(reasoningIn(stub.bodies().at(-1)!)).toMatchObject([{ encrypted_content: BLOB }]);
+      expect(stub.sent.at(-1)!.body).not.toMatch(/xAAAA|dragoman/);
+      expect(third.text).not.toMatch(/dragoman\d/);
+      // the paths show what was answered, and nothing of what is sealed
+      const at = { ...keptReader(stub), query: (): undefined => undefined };
+      const retrieved = (await retrievedResponse({ ...at, id: first.response["id"] })) as Body;
+      expect(retrieved["output"][0].encrypted_content).toBe(BLOB);
+      const listed = await inputItems({ ...at, id: third.response["id"] });
+      expect(JSON.stringify(listed)).toContain("Oslo?");
+      expect(JSON.stringify(listed)).not.toMatch(/encrypted_content|dragoman\d/);
     });
-    for (const next of nextOf(response)) {
-      const answer = await translated.respond({ model: MODEL, tools: [weather], ...next, stream });
-      const { body, url } = translated.sent.at(-1)!;
-      expect(url).toEndWith("/chat/completions");
-      expect(body).not.toMatch(/gAAAA|dragoman/);
-      expect(answer.headers.get("x-gateway-warnings")).toContain("reasoning_left_out");
-      await answer.body?.cancel();
-    }
+
+    test("[d12.9] what its vendor compacted comes back to it, and no other target is asked without it", async () => {
+      const compaction = { id: "cmp_1", type: "compaction", encrypted_content: BLOB };
+      const response = { id: "resp_v", object: "response", status: "completed", model: "v", usage: USAGE };
+      const whole = { ...response, output: [compaction] };
+      const stub = vendor({
+        upstream: cannedUpstream(
+          stream
+            ? {
+                headers: { "content-type": "text/event-stream" },
+                body: streamOf(response, [compaction]),
+                chunk: "event",
+              }
+            : { headers: { "content-type": "application/json" }, body: JSON.stringify(whole) },
+        ),
+      });
+      const first = await asked(stub, { input: "Oslo?", stream });
+      expect(first.response["output"]).toMatchObject([{ type: "compaction", encrypted_content: BLOB }]);
+      const next = { input: "And?", previous_response_id: first.response["id"], stream };
+      await asked(stub, next);
+      expect(stub.bodies().at(-1)!["input"]).toContainEqual(compaction);
+      const asks = stub.sent.length;
+      const refused = await stub.respond({ ...next, model: "xai:grok-4" });
+      expect(refused.status).toBe(400);
+      expect(await refused.json()).toMatchObject({
+        error: { param: "previous_response_id", code: "unknown_reference" },
+      });
+      expect(stub.sent.length).toBe(asks);
+    });
+
+    test("[d12.9] of several credentials of a provider only that which it was made for gets it", async () => {
+      const settings = { id: "openai", baseUrl: "https://api.openai.com/v1" };
+      const credentials = [storedKey("stored-key-one"), storedKey("stored-key-two")];
+      const stub = vendor({ providers: [providerSettings({ ...settings, credentials })] });
+      const { response } = await asked(stub, { input: "Oslo?", stream });
+      const keyOf = (at: number): unknown => stub.sent.at(at)!.headers["authorization"];
+      const made = keyOf(-1);
+      const seen = new Set<unknown>();
+      for (let turn = 0; turn < 100 && seen.size < 2; turn++) {
+        const { warnings } = await asked(stub, { ...nextOf(response)[0], stream });
+        const isBack = reasoningIn(stub.bodies().at(-1)!).length > 0;
+        expect({ isBack, warnings }).toEqual(
+          keyOf(-1) === made ? { isBack: true, warnings: null } : { isBack: false, warnings: "reasoning_left_out" },
+        );
+        seen.add(keyOf(-1));
+      }
+      expect(seen.size).toBe(2);
+    });
+
+    test("[d12.9] reasoning of which nothing could be kept is left out of a later call, which is told", async () => {
+      const stub = vendor();
+      const model = "groq:openai/gpt-oss-120b";
+      const { response } = await asked(stub, { model, input: "Oslo?", stream });
+      for (const next of nextOf(response)) {
+        const { warnings } = await asked(stub, { ...next, model, stream });
+        expect(warnings).toBe("reasoning_left_out");
+        expect(reasoningIn(stub.bodies().at(-1)!)).toEqual([]);
+      }
+    });
+
+    test("[d12.9] it has no place in a translation, which is told", async () => {
+      const kept = new KeptObjects(CLOCK);
+      const { response } = await asked(vendor({ kept }), { input: "Oslo?", stream });
+      const settings = { id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey("stored-key")] };
+      const translated = vendor({
+        kept,
+        permissions: ["read_content"],
+        providers: [providerSettings({ ...settings, native: [] })],
+      });
+      for (const next of nextOf(response)) {
+        const answer = await translated.respond({ model: MODEL, tools: [weather], ...next, stream });
+        const { body, url } = translated.sent.at(-1)!;
+        expect(url).toEndWith("/chat/completions");
+        expect(body).not.toMatch(/gAAAA|dragoman/);
+        expect(answer.headers.get("x-gateway-warnings")).toContain("reasoning_left_out");
+        await answer.body?.cancel();
+      }
+    });
   });
 });

@@ -51,6 +51,22 @@ export interface Keeper {
   readonly keep: (value: KeptResponse) => MaybePromise<boolean>;
 }
 
+/** What a body names of what is kept. */
+export interface NamedResponses {
+  /** The response after which it goes on; null where it names none. */
+  readonly previous: string | null;
+  /** The ids of items that stand for themselves. */
+  readonly items: readonly string[];
+  /** The ids of reasoning without its content, the newest first, because that is the likeliest to be kept. */
+  readonly emptied: readonly string[];
+}
+
+/** The responses that a body names, or of which it names items, as far as they are kept for its caller. */
+export interface FoundResponses {
+  readonly previous: KeptResponse | null;
+  readonly others: readonly KeptResponse[];
+}
+
 /** What a request refers to, as far as it is kept for its caller. */
 export interface EarlierResponses {
   /** Returns all items of a response, its input first; `null` when none with this id is kept for the caller. */
@@ -75,53 +91,69 @@ const MAX_LOOKUPS = 100;
 
 const ANSWERED: ReadonlySet<unknown> = new Set(["completed", "incomplete"]);
 
+export function namedIn({ previous_response_id: previous, input }: JsonObject): NamedResponses | null {
+  const own = listIn(input);
+  const items = own.filter(isReference).map(({ id }) => id);
+  const emptied = own.filter(isEmptyReasoning).map(({ id }) => id);
+  if (typeof previous !== "string" && items.length === 0 && emptied.length === 0) return null;
+  return { previous: typeof previous === "string" ? previous : null, items, emptied: emptied.toReversed() };
+}
+
 /**
- * Finds what a body refers to. Throws `invalid_request` for too many references, `kept_store_unavailable`, and
+ * Finds what a body names. Throws `invalid_request` for too many names, `kept_store_unavailable`, and
  * `store_unavailable`.
  */
-export async function earlierResponses(
+export async function findResponses(
   stores: KeptStores,
   reader: Reader,
-  body: JsonObject,
-): Promise<EarlierResponses> {
-  const { previous_response_id: previous, input } = body;
-  const before = typeof previous === "string" ? await findResponse(stores, reader, previous) : null;
+  { previous, items, emptied }: NamedResponses,
+): Promise<FoundResponses> {
+  const before = previous === null ? null : await findResponse(stores, reader, previous);
   if (before !== null && !ANSWERED.has(before.response["status"]))
     throw invalidRequest(
       "previous_response_id",
       `previous_response_id names a response without an answer: its status is ${JSON.stringify(before.response["status"])}.`,
     );
-  const items = new Map<string, readonly JsonObject[]>();
-  const hidden = new Set<Json | undefined>();
-  const redacted = new Set<Json>();
-  const add = async (found: KeptResponse | null): Promise<void> => {
-    if (found === null) return;
+  const known = new Set<string>();
+  const opened = async (found: KeptResponse): Promise<void> => {
     const { owner, response } = found;
     await noteOpened(stores.audit, reader, { owner, id: response["id"] as string, action: "read" });
-    for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
-    for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
-    for (const item of listIn(response["output"]))
-      if (isObject(item) && found.redacted?.includes(item["id"] as string) === true) redacted.add(item);
-    for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
+    for (const id of itemsById(itemsIn(found)).keys()) known.add(id);
   };
-  await add(before);
-  const own = listIn(input);
-  const named = new Set(own.filter(isReference).map(({ id }) => id));
-  // the newest answers are the likeliest to be kept
-  const emptied = own.filter(isEmptyReasoning).toReversed();
+  if (before !== null) await opened(before);
+  const others: KeptResponse[] = [];
+  const named = new Set(items);
   let lookups = 0;
-  for (const id of new Set([...named, ...emptied.map((item) => item.id)])) {
-    if (items.has(id)) continue;
+  for (const id of new Set([...named, ...emptied])) {
+    if (known.has(id)) continue;
     if (++lookups > MAX_LOOKUPS && !named.has(id)) break;
     if (lookups > MAX_LOOKUPS)
       throw invalidRequest(
         "input",
         `input refers to items of more than ${MAX_LOOKUPS} responses. Send the items themselves.`,
       );
-    await add(await findItem(stores, reader, id));
+    const found = await findItem(stores, reader, id);
+    if (found === null) continue;
+    await opened(found);
+    others.push(found);
+  }
+  return { previous: before, others };
+}
+
+/** Returns what a request refers to, from what was found. */
+export function earlierResponses({ previous, others }: FoundResponses): EarlierResponses {
+  const items = new Map<string, readonly JsonObject[]>();
+  const hidden = new Set<Json | undefined>();
+  const redacted = new Set<Json>();
+  for (const found of previous === null ? others : [previous, ...others]) {
+    for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
+    for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
+    for (const item of listIn(found.response["output"]))
+      if (isObject(item) && found.redacted?.includes(item["id"] as string) === true) redacted.add(item);
+    for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   }
   return {
-    itemsOf: (id) => (before !== null && id === previous ? itemsIn(before) : null),
+    itemsOf: (id) => (previous?.response["id"] === id ? itemsIn(previous) : null),
     item: (id) => items.get(id) ?? null,
     hides: (item) =>
       isObject(item) && typeof item["encrypted_content"] === "string" && hidden.has(item["encrypted_content"]),

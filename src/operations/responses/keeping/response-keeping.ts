@@ -62,7 +62,7 @@ export function placeOf(ready: ReadyCall): KeptPlace | null {
   if (call.policies?.guardsRequests === true) return null;
   const owner = { tenantId, projectId, tokenId, userId, created: createdOf(principal, call.snapshot) };
   const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept);
-  return { owner, input, keeper, kept };
+  return { owner, input, keeper: input.isTooLarge === true ? keepingNothing(keeper) : keeper, kept };
 }
 
 /** Returns `null` where the response of the call may not be kept, and nobody expects it to be. */
@@ -78,6 +78,11 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
 
+/** Known before the answer, so that the head of a stream says it. */
+function keepingNothing({ untilMs }: Keeper): Keeper {
+  return { isStored: false, isAway: true, untilMs, keep: () => false };
+}
+
 function keptForAWhile(kept: KeptStore<unknown>): Keeper {
   return {
     isStored: false,
@@ -89,7 +94,7 @@ function keptForAWhile(kept: KeptStore<unknown>): Keeper {
   };
 }
 
-/** Whether a response of this caller would be kept, if its request were not long or looked at by a guard. */
+/** Whether a response of this caller would be kept, if no guard looked at its request. */
 function isExpected({ call, request, principal, explains }: ReadyCall): boolean {
   if (call.context.kept === null || explains || !memoOf(request).mayBeKept) return false;
   return storeOf(call.snapshot, principal) !== "off";

@@ -3,7 +3,16 @@
 import { invalid } from "../../../core/refusals.ts";
 import type { Translation, Translator } from "../../../engine/request/translated-form.ts";
 import type { Advisory } from "../../../core/chat.ts";
-import { isObject, isSet, isWholeNumber, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
+import {
+  isObject,
+  isSet,
+  isWholeNumber,
+  type Json,
+  type JsonObject,
+  leastJsonLength,
+  textOrEmpty,
+} from "../../../core/json.ts";
+import { KEEPING_BOUNDS } from "../../../engine/keeping/kept-store.ts";
 import {
   type EarlierResponses,
   isEmptyReasoning,
@@ -192,6 +201,9 @@ function itemsInPlace({ input }: JsonObject, before: readonly JsonObject[]): rea
 
 function keptInput(before: readonly JsonObject[], input: Json | undefined, { hides }: EarlierResponses): KeptInput {
   const items = [...before, ...listedItems(input, hides)];
+  // the input of a long request comes from another thread, and is read in the thread that serves calls
+  if (leastJsonLength(items, KEEPING_BOUNDS.objectBytes) > KEEPING_BOUNDS.objectBytes)
+    return { items: [], hidden: [], isTooLarge: true };
   return { items, hidden: items.flatMap((item, at) => (hides(item) ? [at] : [])) };
 }
 
