@@ -114,6 +114,21 @@ describe("a replica", () => {
     expect(limits).toEqual([100, 200, 100]);
   });
 
+  test("[d4.2 d13.2] what is charged for an earlier worker leaves a call the limit of its rule, also in one message", () => {
+    const { replica, sent, pass } = openWorld();
+    const account = accountOf({ id: "both", unit: "tokens", limit: 100 });
+    const unknown = { ...accountOf({ id: "both", unit: "tokens", limit: 0 }), isWithoutLimit: true } as const;
+    const refused: boolean[] = [];
+    for (const need of [
+      { account, units: 60, force: false },
+      { account: unknown, units: 20, force: true },
+    ])
+      replica.reserve([need], (result) => refused.push(isShortage(result)));
+    for (let n = 0; refused.length < 2 && n < 400; n++) pass(25);
+    expect(refused).toEqual([false, false]);
+    expect(new Set(sent.flatMap(({ accounts }) => accounts.map(([limit]) => limit)))).toEqual(new Set([100]));
+  });
+
   test("many calls with many limits each go in messages of a bounded size", () => {
     const { replica, sent, pass } = openWorld();
     const wide = (call: number): readonly Need[] =>

@@ -59,7 +59,7 @@ export class AccountsOfRules {
    * Returns the account with the limit of this rule: a call has the rules of its snapshot, and a limit may be changed and
    * changed back. `units` is what a call takes from the account, as far as is known.
    */
-  accountOf({ rule, value: ownValue }: Account, units: number, now: Moment): ReplicaAccount {
+  accountOf({ rule, value: ownValue, isWithoutLimit }: Account, units: number, now: Moment): ReplicaAccount {
     const { values, channel } = this.#foundOf(rule);
     const isFull = values.size >= MAX_VALUES;
     let account = values.get(ownValue) ?? (isFull ? values.get("") : undefined);
@@ -75,7 +75,7 @@ export class AccountsOfRules {
       values.set(value, account);
       channel.accounts.add(account);
     }
-    account.limit = rule.limit;
+    if (isWithoutLimit !== true) account.limit = rule.limit;
     return account;
   }
 

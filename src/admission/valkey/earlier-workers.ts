@@ -89,8 +89,8 @@ function unitsByAccount(
 }
 
 /**
- * The store knows an account by these members; its limit is that of the next call. By a limit of 0 everything is charged,
- * because it is forced, and nothing is leased.
+ * The store knows an account by these members. Where no call has given it a limit yet, everything is charged by one of 0,
+ * because it is forced, and nothing is leased; the limit of calls that are under way stays.
  */
 function accountOf({ tenantId, id, kind, unit, window, value }: JournalledHold): Account {
   const rule: LimitRule = {
@@ -109,7 +109,7 @@ function accountOf({ tenantId, id, kind, unit, window, value }: JournalledHold):
     unpriced: "deny",
     thresholds: [],
   };
-  return { rule, value };
+  return { rule, value, isWithoutLimit: true };
 }
 
 /** Of all journals, also of processes that run. One that cannot be read is reported where it is taken over. */

@@ -62,6 +62,8 @@ export interface Account {
   readonly rule: LimitRule;
   /** The value (an end user, a token, a model) where the rule's scope has `*`; otherwise empty. */
   readonly value: string;
+  /** Set where the limit of today is not known: the account keeps the one that calls have given it. */
+  readonly isWithoutLimit?: true;
 }
 
 /** Where an attempt goes. */
