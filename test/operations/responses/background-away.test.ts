@@ -1,5 +1,6 @@
 // Promise 12.8 where the store of responses is away when a call in the background ends.
 import { expect, test } from "bun:test";
+import type { DurableObject, DurableStore } from "../../../src/engine/keeping/durable-store.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { KEEPING_BOUNDS, type KeptStore } from "../../../src/engine/keeping/kept-store.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
@@ -100,4 +101,45 @@ test("[d12.8] a call in the background whose answer is too large to be kept has 
   const { response: ended } = (await gateway.context.kept!.find("default", id))!.value as Record<string, any>;
   expect(ended).toMatchObject({ id, status: "failed", output: [], error: { code: "server_error" } });
   expect([ended.error.message, ended.usage.total_tokens > 0]).toEqual(["The response is too large to be kept.", true]);
+}, 60_000);
+
+test("[d12.8] what is kept of a running call does not hide its answer in the database, where it could not be removed at first", async () => {
+  const objects: DurableObject[] = [];
+  const kept = new KeptObjects(clock);
+  const remove = kept.remove.bind(kept);
+  let refused = 0;
+  Object.assign(kept, {
+    remove(tenantId: string, id: string) {
+      if (objects.length === 0 || refused > 0) return remove(tenantId, id);
+      refused += 1;
+      throw new GatewayError("kept_store_unavailable", "The store is away.");
+    },
+  });
+  const durable: DurableStore = {
+    keep: async (object) => void objects.push(object),
+    find: async () => null,
+    remove: () => Promise.resolve(),
+  };
+  const gateway = responsesGateway({
+    clock,
+    kept,
+    durable,
+    snapshot: {
+      tenantSettings: new Map([
+        ["default", { dropParams: null, disableStopSequenceLimit: null, responsesStore: "on" as const }],
+      ]),
+      contentLogs: new Map([
+        ["default", { sample: 1, retentionMs: 86_400_000, isStored: true, maxCharacters: 1000, detectors: [] }],
+      ]),
+    },
+    upstream: cannedUpstream({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(openaiAnswer("Hello")),
+    }),
+  });
+  const response = await gateway.respond({ ...OPENAI, input: "One.", background: true });
+  const { id } = (await response.json()) as Record<string, any>;
+  await gateway.context.background!.get(id)?.ended;
+  expect(kept.find("default", id)).toBeNull();
+  expect([refused, (objects.at(-1)!.value as Record<string, any>)["response"]["status"]]).toEqual([1, "completed"]);
 }, 60_000);

@@ -186,18 +186,24 @@ class BackgroundWork {
    */
   async #keep(response: JsonObject): Promise<void> {
     const { keeper, kept, owner } = this.#place;
-    try {
-      if (keeper.isStored && (await keeper.keep(this.#value(response)))) {
-        await kept.remove(owner.tenantId, this.#frame.id);
-        return;
-      }
-    } catch {
-      // the database is away
+    if (keeper.isStored && (await this.#isKeptForLong(response))) {
+      // what is kept for a while is found first, so that it would hide the answer
+      await kept.remove(owner.tenantId, this.#frame.id);
+      return;
     }
     if (await this.#progress({ ...response, store: false })) return;
     const error = { code: "server_error", message: "The response is too large to be kept." };
     this.#hidden = [];
     await this.#progress({ ...this.#without("failed"), usage: response["usage"] ?? null, error, store: false });
+  }
+
+  /** Returns false where it is too large, and while the database is away. */
+  async #isKeptForLong(response: JsonObject): Promise<boolean> {
+    try {
+      return await this.#place.keeper.keep(this.#value(response));
+    } catch {
+      return false;
+    }
   }
 }
 
