@@ -10,7 +10,7 @@ import { explainedBy, isSamePlace, namedPlace, openTarget, openToRead } from "..
 import { ledgerFolderOf } from "../../store/data-folder.ts";
 import { type DatabasePlace, using } from "../../store/database/database.ts";
 import { databasePlace } from "../../store/open-database.ts";
-import { requireNoGateway, type Restored, restoreBackup } from "../../store/copies/restore.ts";
+import { isRestoring, requireNoGateway, type Restored, restoreBackup } from "../../store/copies/restore.ts";
 import { type KnownAccess, knownAccess } from "../../store/copies/restored-access.ts";
 import { StoreError } from "../../store/store-error.ts";
 import { countOf, passphraseOf, type PassphraseFlags } from "./backup.ts";
@@ -107,11 +107,11 @@ async function newerThan(named: string, lastChange: string | null): Promise<read
   return known;
 }
 
-/** Nothing where the database has no tables of the gateway. */
+/** Nothing where the database has no tables of the gateway, or is, by whatever name, the one that is being filled. */
 async function accessIn(place: DatabasePlace, lastChange: string | null): Promise<readonly KnownAccess[]> {
   return await explainedBy(place, () =>
     using(openToRead(place), async ({ db, name, store }) =>
-      (await store.isNew()) ? [] : [await knownAccess(db, name, lastChange)],
+      (await store.isNew()) || (await isRestoring(db)) ? [] : [await knownAccess(db, name, lastChange)],
     ),
   );
 }

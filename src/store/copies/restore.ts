@@ -143,6 +143,11 @@ async function restorePostgres(
   return { backup, access, setAside: null };
 }
 
+/** Whether a restore fills it and has not ended: what is in it is then the backup's, and nothing newer. */
+export async function isRestoring(db: Kysely<Schema>): Promise<boolean> {
+  return (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
+}
+
 /** The database is a gateway's when this has ended, and before that none starts on it. */
 async function filled(database: Database, options: RestoreOptions, backup: BackupSummary): Promise<AccessReport> {
   await prepared(database, options.file, backup);
@@ -161,8 +166,7 @@ async function prepared(
 ): Promise<void> {
   if (await store.isNew()) await migrate(db, name, { last: migrations.at(-1)! });
   const run = await migrationsRun(db);
-  const isRestoring = (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
-  if (!isRestoring && (await hasData(db)))
+  if (!(await isRestoring(db)) && (await hasData(db)))
     throw new StoreError(
       "conflict",
       `${name} has the data of a gateway already, which a restore does not replace. Make an empty database, and name it with --to; with --newer, name this one, so that no token becomes valid that is revoked here.`,

@@ -159,3 +159,28 @@ test.skipIf(server === null)(
     await gateway.stop();
   },
 );
+
+test.skipIf(server === null)(
+  "[d15.3] a restore into the database that the gateway uses, named in other words, says that nothing newer is known",
+  async () => {
+    const other = join(folder, "other-words");
+    const gateway = await startGateway({ dataFolder: other });
+    const copy = join(folder, "other-words.backup");
+    expect((await runCli(["backup", "create", copy, "--data", other])).stderr).toBe("");
+    await gateway.stop();
+
+    const url = await server!.newDatabase();
+    const inOtherWords = url.replace(/\/(\w)(\w*)$/, (_, first: string, rest: string) => {
+      return `/%${first.charCodeAt(0).toString(16)}${rest}`;
+    });
+    expect(inOtherWords).not.toBe(url);
+    const restored = await runCli(
+      ["restore", copy, "--to", inOtherWords, "--data", other],
+      cleanEnvironment({ DATABASE_URL: url }),
+    );
+    expect([restored.stderr, restored.stdout]).toEqual([
+      "",
+      expect.stringContaining("Nothing newer than the backup is known: this token is valid again"),
+    ]);
+  },
+);
