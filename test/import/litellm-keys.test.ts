@@ -9,8 +9,13 @@ const NOW = Date.UTC(2026, 5, 1);
 const KEY = "sk-planted-1234567890";
 const TEAM = { team_id: "t-1", team_alias: "Search Team" };
 
-function planned(tables: Readonly<Record<string, readonly DumpRow[]>>, hasTokens = true): KeyPlan {
-  return planKeys(parseDump("dump.sql", dumpOf(tables)), { projectId: "default", hasTokens, nowMs: NOW });
+function planned(
+  tables: Readonly<Record<string, readonly DumpRow[]>>,
+  hasTokens = true,
+  existing: readonly string[] = [],
+): KeyPlan {
+  const choices = { projectId: "default", hasTokens, existing: new Set(existing), nowMs: NOW };
+  return planKeys(parseDump("dump.sql", dumpOf(tables)), choices);
 }
 const keys = (...rows: readonly DumpRow[]) => ({ LiteLLM_VerificationToken: rows });
 const teams = (...rows: readonly DumpRow[]) => ({ LiteLLM_TeamTable: rows });
@@ -125,6 +130,19 @@ describe("limits and budgets", () => {
       { kind: "limit", name: "Search-Team-tokens", document: { metric: "tokens", window: "minute", limit: 100_000 } },
       { kind: "budget", name: "Search-Team-budget", document: { usd: "100.5", window: "month", unpriced: "allow" } },
     ]);
+  });
+  test("[d15.2] of a team whose project is there already have no counterpart, because the project keeps what it has", () => {
+    const row = { ...TEAM, rpm_limit: "600", max_budget: "100.5", budget_duration: "30d" };
+    const { projects, report } = planned({ ...teams(row), ...keys(key()) }, true, ["Search-Team"]);
+    expect(projects).toEqual([{ id: "Search-Team", name: "Search Team", rules: [] }]);
+    const columns = ["rpm_limit", "max_budget", "budget_duration"];
+    const lines = report.filter(({ path }) => columns.some((column) => path.endsWith(`.${column}`)));
+    expect(lines.map(({ outcome, note }) => [outcome, note])).toEqual(
+      columns.map(() => [
+        "without",
+        "the project Search-Team is there already, and keeps the limits and budgets that it has",
+      ]),
+    );
   });
   test("of a key are its own, or those of the budget that it names", () => {
     const budget = { budget_id: "b-1", max_budget: "5", max_parallel_requests: "2", rpm_limit: "7" };

@@ -46,12 +46,13 @@ export async function importKeys(file: string, flags: ImportKeysFlags, environme
   const untilMs = untilOf(flags, nowMs);
   const consoleAddress = consoleOf(flags);
   if (!SCOPE_ID.test(flags.project)) throw new Error("--project: expected the id of a project");
-  const choices = { projectId: flags.project, hasTokens: untilMs !== null, nowMs };
-  const plan = planKeys(parseDump(file, readConfigText(file, null, MAX_DUMP_BYTES)), choices);
-  const given =
+  const dump = parseDump(file, readConfigText(file, null, MAX_DUMP_BYTES));
+  const planFor = (existing: ReadonlySet<string>): KeyPlan =>
+    planKeys(dump, { projectId: flags.project, hasTokens: untilMs !== null, existing, nowMs });
+  const { plan, given } =
     untilMs === null && consoleAddress === null
-      ? null
-      : await write(plan, flags, environment, { untilMs, consoleAddress, nowMs });
+      ? { plan: planFor(new Set()), given: null }
+      : await write(planFor, flags, environment, { untilMs, consoleAddress, nowMs });
   if (flags.json === true) printJson({ ...countOf(plan.report), keys: given ?? [], report: plan.report });
   else print(plan, given);
 }
@@ -91,15 +92,21 @@ interface Giving {
   readonly nowMs: number;
 }
 
-/** One transaction: all of it or nothing. */
+interface Written {
+  readonly plan: KeyPlan;
+  readonly given: readonly Given[];
+}
+
+/** One transaction: all of it or nothing. What is planned depends on which projects are there. */
 function write(
-  plan: KeyPlan,
+  planFor: (existing: ReadonlySet<string>) => KeyPlan,
   flags: ImportKeysFlags,
   environment: Environment,
   giving: Giving,
-): Promise<readonly Given[]> {
+): Promise<Written> {
   return withDatabase(flags, environment, async ({ store }) => {
-    const { tokens } = await store.readIdentities();
+    const { projects, tokens } = await store.readIdentities();
+    const plan = planFor(new Set(projects.map(({ id }) => id)));
     const known = new Set(
       tokens.flatMap(({ secrets }) => secrets.map(({ sha256 }) => Buffer.from(sha256).toString("hex"))),
     );
@@ -112,7 +119,7 @@ function write(
       }
       return given;
     });
-    return result;
+    return { plan, given: result };
   });
 }
 

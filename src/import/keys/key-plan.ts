@@ -46,6 +46,8 @@ export interface KeyChoices {
   readonly projectId: string;
   /** Whether limits and budgets of keys can be set: only those of a token that exists. */
   readonly hasTokens: boolean;
+  /** Ids of projects that are there already: those of teams among them keep what they have. */
+  readonly existing: ReadonlySet<string>;
   readonly nowMs: number;
 }
 
@@ -59,7 +61,7 @@ interface Team extends PlannedProject {
 export function planKeys(foreign: ForeignFile, choices: KeyChoices): KeyPlan {
   const report = openReport(foreign);
   const rowsOf = (table: string): readonly ForeignNode[] => foreign.root.members.get(table)?.items ?? [];
-  const teams = teamsOf(rowsOf(TEAMS), report);
+  const teams = teamsOf(rowsOf(TEAMS), choices.existing, report);
   const budgets = new Map(rowsOf(BUDGETS).map((row) => [textOf(row.members.get("budget_id")), row.members]));
   const names = new Set<string>();
   const keys = rowsOf(KEYS).flatMap((row) => keyOf(row, { teams, budgets, names, report, choices }) ?? []);
@@ -72,7 +74,11 @@ export function planKeys(foreign: ForeignFile, choices: KeyChoices): KeyPlan {
   };
 }
 
-function teamsOf(rows: readonly ForeignNode[], claims: Claims): ReadonlyMap<string, Team> {
+function teamsOf(
+  rows: readonly ForeignNode[],
+  existing: ReadonlySet<string>,
+  claims: Claims,
+): ReadonlyMap<string, Team> {
   const teams = new Map<string, Team>();
   const ids = new Set<string>();
   for (const row of rows) {
@@ -87,7 +93,13 @@ function teamsOf(rows: readonly ForeignNode[], claims: Claims): ReadonlyMap<stri
     claims.changed(members.get("team_id"), `projects.${id}`, `the team is the project ${id}`);
     claims.taken(members.get("team_alias"), `projects.${id}`);
     claims.changed(members.get("models"), `projects.${id}`, "each key of the team is restricted to them");
-    const rules = rulesOf(members, id, `projects.${id}`, claims);
+    if (existing.has(id))
+      for (const column of RULE_COLUMNS)
+        claims.without(
+          members.get(column),
+          `the project ${id} is there already, and keeps the limits and budgets that it has`,
+        );
+    const rules = existing.has(id) ? [] : rulesOf(members, id, `projects.${id}`, claims);
     const models = textsOf(members.get("models"));
     teams.set(teamId, { id, name: alias ?? teamId.slice(0, 60), models, isBlocked, rules });
   }

@@ -139,6 +139,22 @@ test("[d15.2] a link leads to the path below which browsers reach the gateway", 
   expect(stdout).toContain("https://example.com/llm/console/claim#code=");
 });
 
+test("[d15.2] limits of a team whose project is there already are not reported as taken", async () => {
+  const file = join(folder, "there.sql");
+  writeFileSync(
+    file,
+    dumpOf({
+      LiteLLM_TeamTable: [{ team_id: "d", team_alias: "default", rpm_limit: "1" }],
+      LiteLLM_VerificationToken: [row("sk-there-1234567890", "there", { team_id: "d" })],
+    }),
+  );
+  const flags = ["--data", gateway.dataFolder, "--accept-foreign-keys", "--until", UNTIL, "--json"];
+  const { report } = JSON.parse((await runCli(["import", "litellm-keys", file, ...flags])).stdout) as {
+    readonly report: readonly { readonly path: string; readonly outcome: string }[];
+  };
+  expect(report.find(({ path }) => path.endsWith(".rpm_limit"))?.outcome).toBe("without");
+});
+
 test("nothing is written without a word of what becomes of the keys, and bad options are refused", async () => {
   const { stdout } = await imported([row("sk-never-1234567890", "never")]);
   expect(stdout).toContain("Nothing was written");
