@@ -135,8 +135,8 @@ function tokenWords({ method, id, verb, query, body, place }: Parsed): readonly 
     ];
   if (id !== null && method === "PATCH") return ["token", "update", id, ...fieldFlags(body)];
   if (id !== null) return verb === null ? null : ["token", verb, id, ...flagsOf(body, ["overlap_minutes"])];
-  const { models: model, routes: route, permissions: permission, ip } = body;
-  const lists = Object.entries({ model, route, permission, ip }).flatMap(([flag, values]) =>
+  const { models: model, routes: route, tools: tool, permissions: permission, ip } = body;
+  const lists = Object.entries({ model, route, tool, permission, ip }).flatMap(([flag, values]) =>
     Array.isArray(values) && values.length > 0 ? [`--${flag}`, ...values.map(String)] : [],
   );
   const owner = isPersonal ? ["--personal", "--user", text(body["user_id"])] : flagsOf(body, ["role"]);

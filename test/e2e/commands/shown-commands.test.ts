@@ -66,11 +66,18 @@ test("[d14.1] every change that a dialog makes has a command that makes it", asy
     role: "viewer",
     models: ["sandbox:*"],
     routes: [],
-    ip: [],
+    tools: ["files__*"],
+    ip: ["127.0.0.0/8"],
   });
   const find = async (path: string, name: string) => (await read(path)).data.find((each: any) => each.name === name);
   const token = await find(`${project}/tokens`, "by command's name");
-  expect(token).toMatchObject({ role: "viewer", models: ["sandbox:*"], state: "live" });
+  expect(token).toMatchObject({
+    role: "viewer",
+    models: ["sandbox:*"],
+    tools: ["files__*"],
+    ip: ["127.0.0.0/8"],
+    state: "live",
+  });
   await does("POST", `${project}/tokens/${token.id}/rotate`);
   await does("POST", `${project}/tokens/${token.id}/revoke`);
   expect((await read(`${project}/tokens/${token.id}`)).state).toBe("revoked");
