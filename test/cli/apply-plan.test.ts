@@ -137,6 +137,30 @@ describe("a plan", () => {
     ]);
   });
 
+  test("compares of settings that the configuration file has only what the document contains", () => {
+    const there: ActualState = {
+      kind: "settings",
+      tenant: "default",
+      project: null,
+      name: "settings",
+      id: "settings",
+      spec: { drop_params: true },
+      filed: { timezone: "Europe/Berlin" },
+      etag: null,
+      origin: "store",
+    };
+    for (const spec of ["{drop_params: true}", "{drop_params: true, timezone: Europe/Berlin}"])
+      expect(plan(`kind: settings\nspec: ${spec}`, [there])).toMatchObject({ steps: [], unchanged: 1 });
+    expect(plan("kind: settings\nspec: {timezone: UTC}", [there]).steps).toMatchObject([
+      {
+        differences: [
+          { path: "drop_params", from: true },
+          { path: "timezone", from: "Europe/Berlin", to: "UTC" },
+        ],
+      },
+    ]);
+  });
+
   test("finds by its id an object without a name", () => {
     const there = route("", { limit: 1 }, { kind: "limit", name: "lim_1", id: "lim_1" });
     expect(plan("kind: limit\nproject: red\nname: lim_1\nspec: {limit: 1}", [there])).toMatchObject({

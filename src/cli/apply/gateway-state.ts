@@ -79,12 +79,13 @@ function actualStateOf(kind: Kind, { tenant, project }: Place, shown: JsonObject
       id: textOrEmpty(id),
       spec: withoutNulls(shown, new Set([...HEAD].filter((field) => field !== "name"))),
     };
-  return {
-    ...base,
-    name: kind === "settings" ? "settings" : textOrEmpty(name) === "" ? textOrEmpty(id) : textOrEmpty(name),
-    id: textOrEmpty(id),
-    spec: withoutNulls(shown, HEAD),
-  };
+  const spec = withoutNulls(shown, HEAD);
+  if (kind === "settings") {
+    const readOnly = new Set((shown["read_only_fields"] ?? []) as readonly string[]);
+    const filed = Object.fromEntries(Object.entries(spec).filter(([field]) => readOnly.has(field)));
+    return { ...base, name: "settings", id: textOrEmpty(id), spec: withoutNulls(spec, readOnly), filed };
+  }
+  return { ...base, name: textOrEmpty(name) === "" ? textOrEmpty(id) : textOrEmpty(name), id: textOrEmpty(id), spec };
 }
 
 function withoutNulls(shown: JsonObject, head: ReadonlySet<string>): JsonObject {

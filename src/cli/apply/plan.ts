@@ -10,6 +10,8 @@ export interface ActualState extends Pick<DesiredState, "kind" | "tenant" | "pro
   /** The last part of its path: for a member the id of the user, and not used for settings. */
   readonly id: string;
   readonly spec: JsonObject;
+  /** Settings that the configuration file has, which takes precedence over the database. */
+  readonly filed?: JsonObject;
   readonly etag: string | null;
   readonly origin: "file" | "store";
 }
@@ -85,16 +87,16 @@ export function presentIn(actual: readonly ActualState[]): (desired: DesiredStat
     );
 }
 
-/** For a resource that is patched and not replaced, only the fields that the document contains. */
+/** For a resource that is patched and not replaced, and of what the file sets, only the fields that the document contains. */
 function comparable({ kind, spec }: DesiredState, actual: ActualState | undefined): JsonObject {
   const own = actual?.spec ?? {};
   if (kind === "webhook" && spec["secret"] === undefined)
     return Object.fromEntries(
       Object.entries(own).filter(([name]) => !KEPT_SECRETS.has(name) || spec[name] !== undefined),
     );
-  return PATCHED.has(kind)
-    ? Object.fromEntries(Object.entries(own).filter(([name]) => Object.hasOwn(spec, name)))
-    : own;
+  const named = (fields: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(fields).filter(([name]) => Object.hasOwn(spec, name)));
+  return PATCHED.has(kind) ? named(own) : { ...own, ...named(actual?.filed ?? {}) };
 }
 
 function removals(desired: readonly DesiredState[], actual: readonly ActualState[]): readonly Step[] {
