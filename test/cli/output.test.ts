@@ -1,5 +1,7 @@
 // How the command line prints text of others.
 import { afterEach, expect, spyOn, test } from "bun:test";
+import { printYaml } from "../../src/cli/admin/print-yaml.ts";
+import { parseBoundedJson } from "../../src/wire/json/json.ts";
 import { printError, printJson, printLine, printTable } from "../../src/cli/output.ts";
 
 const HOSTILE = "name\u001b]0;title\u0007\u001b[2J\u009b31m\u202eback\r";
@@ -37,6 +39,11 @@ test("JSON stays the same JSON, and ordinary characters stay unchanged", () => {
   const value = { text: HOSTILE, words: "Grüße 你好 👋\ttab\nline" };
   expect(JSON.parse(printed(() => printJson(value)))).toEqual(value);
   expect(printed(() => printLine("Grüße 你好 👋\ttab\nline"))).toBe("Grüße 你好 👋\ttab\nline\n");
+});
+
+test("a number that is longer than YAML can represent is printed digit by digit", () => {
+  const value = parseBoundedJson('{"metadata":{"order":12345678901234567890,"count":2}}');
+  expect(printed(() => printYaml(value))).toBe('metadata:\n  order: "12345678901234567890"\n  count: 2\n');
 });
 
 test("a cell is one line of its table", () => {

@@ -1,12 +1,12 @@
 // `dragoman logs`: prints the log of calls over the admin API as a table or JSON, continuously, or one call and its
 // content.
 import { counted } from "../../core/text/counted.ts";
-import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
-import { isObject, isRawNumber, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { CALL_COLUMNS } from "./nouns.ts";
+import { printYaml } from "./print-yaml.ts";
 import { filtersOf, type PlaceFlags, placePath } from "./run.ts";
 import { printError, printJson, printLine } from "../output.ts";
 import { cell, printThings } from "../things.ts";
@@ -53,8 +53,7 @@ export async function logs(traceId: string | undefined, flags: LogFlags, environ
 async function printOne(client: AdminClient, path: string, flags: LogFlags): Promise<void> {
   const found = await client.send("GET", path);
   if (flags.json === true) return printJson(found);
-  // YAML cannot represent numbers of any length, so these are printed as text.
-  printLine(stringify(found, (_key, value: unknown) => (isRawNumber(value) ? value.rawJSON : value)).trimEnd());
+  printYaml(found);
 }
 
 async function purge(client: AdminClient, place: string, { dryRun, json }: LogFlags): Promise<void> {

@@ -1,6 +1,5 @@
 // Runs each verb on a noun: sends one request, or reads the pages of a list, and prints the result.
 import { createInterface } from "node:readline/promises";
-import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { cellText, csvLine } from "../../core/text/csv.ts";
@@ -8,6 +7,7 @@ import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
+import { printYaml } from "./print-yaml.ts";
 import { type Noun, type Verb } from "./nouns.ts";
 import { printThings } from "../things.ts";
 
@@ -58,7 +58,7 @@ export async function runVerb(
   if (verb === "delete" && flags.dryRun !== true && flags.yes !== true) await confirmRemoval(noun, id);
   const answer = await client.send(METHODS[verb], path, request);
   if (flags.json === true) return printJson(answer);
-  if (verb === "get") return printLine(stringify(answer).trimEnd());
+  if (verb === "get") return printYaml(answer);
   printLine(
     `${noun.subject ?? `The ${noun.word}`}${label(noun, id, answer)} ${flags.dryRun === true ? `would be ${DONE[verb]}: this was a dry run.` : `is ${DONE[verb]}.`}`,
   );

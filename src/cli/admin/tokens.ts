@@ -1,6 +1,5 @@
 // `dragoman token ...` over the admin API, for use on another machine than that of the database. What it prints is that
 // of `database/token.ts`.
-import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
@@ -15,6 +14,7 @@ import {
 } from "../database/token.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
+import { printYaml } from "./print-yaml.ts";
 import { pathOf } from "./run.ts";
 
 /** Personal tokens belong to the tenant, all others to a project. */
@@ -42,7 +42,7 @@ export async function create(flags: CreateFlags, environment: Environment): Prom
 export async function show(id: string, flags: StoreFlags, environment: Environment): Promise<void> {
   const token = await openAdminClient(flags, environment).send("GET", pathOf("tokens", id, flags));
   if (flags.json === true) return printJson(token);
-  printLine(stringify(token).trimEnd());
+  printYaml(token);
 }
 
 export async function list(flags: ListFlags, environment: Environment): Promise<void> {

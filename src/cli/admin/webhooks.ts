@@ -1,10 +1,10 @@
 // `dragoman webhook ...` beyond creating, reading, changing and removing webhooks: lists deliveries, sends one again,
 // sends a test, makes a new secret.
-import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
+import { printYaml } from "./print-yaml.ts";
 import { asked, pathOf, type PlaceFlags, printShownOnce } from "./run.ts";
 import { cell, printThings } from "../things.ts";
 
@@ -52,7 +52,7 @@ export async function deliveries(flags: DeliveriesFlags, environment: Environmen
 export async function delivery(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
   const path = pathOf(DELIVERIES, id, flags);
   const answer = await asked(flags, environment, "GET", path);
-  if (answer !== null) printLine(stringify(answer).trimEnd());
+  if (answer !== null) printYaml(answer);
 }
 
 export async function redeliver(id: string, flags: WebhookFlags, environment: Environment): Promise<void> {
