@@ -47,6 +47,20 @@ describe("a document", () => {
     });
   });
 
+  test("takes a value of the form also below a key that has nothing behind it, and loses none below one that is absent", () => {
+    const text = "usd: 5 # each day\nscope:\n";
+    const changed = withValue({ text }, ["scope", "user"], "ann");
+    expect(readYaml(changed).fields).toEqual({ usd: 5, scope: { user: "ann" } });
+    expect(changed.text).toContain("# each day");
+    for (const path of [
+      ["scope", "user"],
+      ["timeouts", "total_ms"],
+    ])
+      expect(withValue({ text }, path, undefined).text).toBe(text);
+    const shared = "scope: &all { user: ann }\nother: *all\n";
+    expect(withValue({ text: shared }, ["other", "user"], "kim").text).toBe(shared);
+  });
+
   test("moves an entry of a list with its comment, and not beyond the ends", () => {
     const moved = withMoved({ text: TEXT }, ["targets"], 0, 1);
     expect(targetsOf(readYaml(moved).fields!).map(({ model }) => model)).toEqual(["sandbox:words-5", "sandbox:echo"]);

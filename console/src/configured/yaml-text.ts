@@ -1,5 +1,5 @@
 // A document as YAML text, which the form and the text field change alike: comments, order and everything that the form does not know stay.
-import { Document, isMap, LineCounter, parseDocument, type ParsedNode } from "yaml";
+import { Document, isCollection, isMap, LineCounter, parseDocument, type ParsedNode } from "yaml";
 import type { TextProblem } from "../components/text-problem.ts";
 import type { Fields } from "./merge-patch.ts";
 
@@ -57,13 +57,17 @@ export function valueAt(fields: unknown, path: Path): unknown {
   );
 }
 
-/** Undefined removes what stands at the path. A text that cannot be read stays as it is. */
+/** Undefined removes what stands at the path. A text that cannot be read, or has another value on the way, stays as it is. */
 export function withValue(yaml: YamlText, path: Path, value: unknown): YamlText {
   const document = parseDocument(yaml.text);
   if (document.errors.length > 0) return yaml;
   if (document.contents === null) return value === undefined ? yaml : { ...yaml, ...writtenYaml(nested(path, value)) };
-  if (value === undefined) document.deleteIn(path);
-  else document.setIn(path, document.createNode(value));
+  // Nothing is below a key that is absent or has nothing behind it. A text or an alias there was written by hand, and stays.
+  const end = path.findIndex((_, depth) => depth > 0 && !isCollection(document.getIn(path.slice(0, depth), true)));
+  const at = end < 0 ? path : path.slice(0, end);
+  if (end >= 0 && (value === undefined || (document.getIn(at) ?? null) !== null)) return yaml;
+  if (value === undefined) document.deleteIn(at);
+  else document.setIn(at, document.createNode(end < 0 ? value : nested(path.slice(end), value)));
   return { ...yaml, text: document.toString(WRITTEN) };
 }
 
