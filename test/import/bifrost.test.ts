@@ -76,6 +76,32 @@ describe("providers", () => {
     expect(lineAt(result, "providers.azure.keys[1].weight").to).toBe("weight of azure-2:gpt-4o in routes.azure-gpt-4o");
     expect(result.missingTargets).toEqual([]);
   });
+  test("[d15.2] keys that have one name for deployments of their own divide its calls by their weights", () => {
+    const at = (region: string, weight: number) => ({
+      ...key(region, `env.${region}_KEY`, weight, ["gpt-4o"]),
+      azure_key_config: {
+        endpoint: `https://${region.toLowerCase()}.openai.azure.com`,
+        deployments: { "gpt-4o": `${region.toLowerCase()}-4o` },
+      },
+    });
+    const result = made({ providers: { azure: { keys: [at("EU", 0.75), at("US", 0.25)] } } });
+    expect(section(result, "routes")).toEqual({
+      "gpt-4o": {
+        aliases: ["azure/gpt-4o"],
+        strategy: "weighted",
+        targets: [{ model: "azure:eu-4o", weight: 3 }, "azure-2:us-4o"],
+      },
+    });
+    expect(lineAt(result, "providers.azure.keys[1].weight").to).toBe("weight of azure-2:us-4o in routes.gpt-4o");
+    expect(result.missingTargets).toEqual([]);
+  });
+  test("a name that several keys of one account have is one route", () => {
+    const named = (name: string) => ({ ...key(name, `env.KEY_${name}`), aliases: { fast: "gpt-4o-mini" } });
+    const result = made({ providers: { openai: { keys: [named("A"), named("B")] } } });
+    expect(section(result, "routes")).toEqual({
+      fast: { aliases: ["openai/fast"], targets: ["openai:gpt-4o-mini"] },
+    });
+  });
   test("[d15.2] keys for any model that no route divides are missing, until --model names the models", () => {
     const at = (region: string) => ({
       ...key(region, `env.${region}_KEY`),

@@ -79,12 +79,11 @@ function importProvider(
   const groups = groupsOf(keys).map((members) => keyGroup(name, family, members, node, context));
   if (groups.length === 0) {
     const group = keyGroup(name, family, [], node, context);
-    const places = importSharedModels(name, [group], routes, context).get(group)!;
+    const places = importSharedModels(name, [group], [], routes, context).get(group)!;
     claims.target(node, () => (group.id === name ? [`providers.${group.id}`] : places), renamedWords(name, group.id));
     return [group];
   }
-  importAliases(name, groups, routes, context);
-  importSharedModels(name, groups, routes, context);
+  importSharedModels(name, groups, importAliases(name, groups, routes, context), routes, context);
   return groups;
 }
 
@@ -280,37 +279,91 @@ function settingsEntry(
   );
 }
 
-/** Names that stand for other names of models are routes. */
+/** A name that stands for another one at one key or more. */
+interface AliasRoute {
+  readonly alias: string;
+  readonly route: string;
+  readonly targets: readonly (WeightedTarget & { readonly group: KeyGroup })[];
+}
+
+interface Alias {
+  readonly group: KeyGroup;
+  readonly key: ForeignNode;
+  readonly alias: string;
+  readonly model: string;
+  readonly node: ForeignNode;
+}
+
+/** Names that stand for other names of models are routes, which divide the calls where several keys have the name. */
 function importAliases(
   name: string,
   groups: readonly KeyGroup[],
   routes: Map<string, AskedRoute>,
   { claims, draft }: ImportContext,
-): void {
-  for (const { keys, id } of groups)
-    for (const key of keys) {
-      const config = ownConfigOf(key)?.members;
-      for (const list of [key.members.get("aliases"), config?.get("deployments"), config?.get("aliases")])
-        for (const [alias, node] of list?.members ?? []) {
-          const model = textOf(node);
-          if (model === null) continue;
-          const why = whyUnserved(model);
-          if (why !== null) {
-            claims.missing(node, why);
-            continue;
-          }
-          if (model === alias) {
-            claims.taken(node, `${id}:${model}`);
-            continue;
-          }
-          const asked = `${name}/${alias}`;
-          const route = draft.routeFor(asked, alias);
-          draft.set("routes", [route], { targets: [`${id}:${model}`] });
-          routes.set(asked, { route, targets: [{ model: `${id}:${model}`, weight: 1 }] });
-          claimAsked(node, asked, route, claims);
-          claims.target(node, `${id}:${model} in routes.${route}`);
-        }
+): readonly AliasRoute[] {
+  const all = groups.flatMap(aliasesOf).filter(({ model, node }) => {
+    const why = whyUnserved(model);
+    if (why !== null) claims.missing(node, why);
+    return why === null;
+  });
+  return [...Map.groupBy(all, ({ alias }) => alias)].flatMap(([alias, same]): readonly AliasRoute[] => {
+    if (same.every(({ model }) => model === alias)) {
+      for (const { group, node } of same) claims.taken(node, `${group.id}:${alias}`);
+      return [];
     }
+    const asked = `${name}/${alias}`;
+    const route = draft.routeFor(asked, alias);
+    const targets = aliasTargets(alias, same, groups);
+    setRoute(route, targets, targets.length > 1, draft);
+    routes.set(asked, { route, targets: targets.map(({ model, weight }) => ({ model, weight })) });
+    for (const { group, model, node } of same) {
+      claimAsked(node, asked, route, claims);
+      claims.target(node, `${group.id}:${model} in routes.${route}`);
+    }
+    return [{ alias, route, targets }];
+  });
+}
+
+function aliasesOf(group: KeyGroup): readonly Alias[] {
+  return group.keys.flatMap((key) => {
+    const config = ownConfigOf(key)?.members;
+    const lists = [key.members.get("aliases"), config?.get("deployments"), config?.get("aliases")];
+    return lists.flatMap((list) =>
+      Array.from(list?.members ?? [], ([alias, node]) => ({
+        group,
+        key,
+        alias,
+        model: textOf(node) ?? "",
+        node,
+      })).filter(({ model }) => model !== ""),
+    );
+  });
+}
+
+/** Also the accounts that list the name as a model of their own. */
+function aliasTargets(alias: string, same: readonly Alias[], groups: readonly KeyGroup[]): AliasRoute["targets"] {
+  const others = groups.filter((group) => group.models.includes(alias) && !same.some((each) => each.group === group));
+  const parts = [
+    ...same.map(({ group, key, model }) => ({ group, model, weight: numberOf(key.members.get("weight")) ?? 1 })),
+    ...others.map((group) => ({ group, model: alias, weight: weightOf(group) })),
+  ];
+  const targets = [...Map.groupBy(parts, ({ group, model }) => `${group.id}:${model}`)].map(([model, equal]) => ({
+    key: { model, group: equal[0]!.group },
+    weight: equal.reduce((sum, { weight }) => sum + weight, 0),
+  }));
+  return wholeWeights(targets).map(({ key, weight }) => ({ ...key, weight }));
+}
+
+function setRoute(
+  route: string,
+  targets: readonly WeightedTarget[],
+  isDivided: boolean,
+  draft: ImportContext["draft"],
+): void {
+  draft.set("routes", [route], {
+    ...(isDivided && { strategy: "weighted" }),
+    targets: targets.map(({ model, weight }) => (isDivided && weight !== 1 ? { model, weight } : model)),
+  });
 }
 
 /**
@@ -320,6 +373,7 @@ function importAliases(
 function importSharedModels(
   name: string,
   groups: readonly KeyGroup[],
+  aliases: readonly AliasRoute[],
   routes: Map<string, AskedRoute>,
   { claims, choices, draft }: ImportContext,
 ): ReadonlyMap<KeyGroup, readonly string[]> {
@@ -327,17 +381,19 @@ function importSharedModels(
   const isOpen = isDivided && groups.some(({ models }) => models.length === 0);
   const models = [...new Set([...groups.flatMap((group) => group.models), ...(isOpen ? choices.models : [])])];
   const written = new Map<KeyGroup, string[]>(groups.map((group) => [group, []]));
-  for (const model of models.filter((each) => whyUnserved(each) === null)) {
+  for (const { alias, route, targets } of aliases)
+    for (const { group, model } of targets)
+      if (targets.length > 1 || (models.includes(alias) && group.id !== name))
+        written.get(group)!.push(`${model} in routes.${route}`);
+  const isAlias = new Set(aliases.map(({ alias }) => alias));
+  for (const model of models.filter((each) => whyUnserved(each) === null && !isAlias.has(each))) {
     const serving = groups.filter((group) => group.models.length === 0 || group.models.includes(model));
     const [only] = serving;
     if (serving.length === 1 && only!.id === name) continue;
     const targets = targetsAt(serving, model);
     const asked = `${name}/${model}`;
     const route = draft.routeFor(asked, `${name}-${model}`);
-    draft.set("routes", [route], {
-      strategy: "weighted",
-      targets: targets.map((target) => (target.weight === 1 ? target.model : { ...target })),
-    });
+    setRoute(route, targets, true, draft);
     routes.set(asked, { route, targets });
     for (const group of serving) written.get(group)!.push(`${group.id}:${model} in routes.${route}`);
   }
