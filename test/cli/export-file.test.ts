@@ -1,6 +1,6 @@
 // The file into which the command line writes what the gateway exports.
 import { expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeExport } from "../../src/cli/admin/export-file.ts";
@@ -28,6 +28,32 @@ test("has all parts one after the other, is its owner's only, and replaces no fi
     );
     expect(refused).toContain("An existing file is not replaced");
     expect(readFileSync(file, "utf8")).toBe(parts.join(""));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("is not there after an export that broke off, and is written by the next one", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "export-"));
+  try {
+    const file = join(folder, "usage.csv");
+    let parts = 0;
+    const broken = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        parts += 1;
+        if (parts === 1) controller.enqueue(new TextEncoder().encode("BillingPeriod,Cost\n"));
+        else controller.error(new Error("the gateway ended the connection"));
+      },
+    });
+    const refused = await writeExport(broken, file).then(
+      () => "",
+      (thrown: unknown) => messageOf(thrown),
+    );
+    expect(refused).toContain("broke off");
+    expect(refused).toContain("the gateway ended the connection");
+    expect(existsSync(file)).toBe(false);
+    await writeExport(streamOf(["whole\n"]), file);
+    expect(readFileSync(file, "utf8")).toBe("whole\n");
   } finally {
     rmSync(folder, { recursive: true });
   }
