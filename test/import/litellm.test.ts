@@ -87,6 +87,17 @@ model_list:
       { metric: "requests", window: "minute", limit: 30, scope: { route: "m", model: "anthropic:b" } },
     ]);
   });
+  test("[d15.2] rpm and weights count for nothing where LiteLLM draws no lots, and the report says so", () => {
+    const result = made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a, rpm: 900, weight: 9}}
+  - {model_name: m, litellm_params: {model: anthropic/b}}
+router_settings: {routing_strategy: latency-based-routing}
+`);
+    expect(section(result, "routes")["m"]).toEqual({ targets: ["openai:a", "anthropic:b"] });
+    for (const name of ["rpm", "weight"])
+      expect(lineAt(result, `model_list[0].litellm_params.${name}`).outcome).toBe("without");
+  });
   test("[d15.2] rpm and tpm beside litellm_params are limits where LiteLLM reads them there, and come first", () => {
     const list = "model_list: [{model_name: m, litellm_params: {model: openai/a, rpm: 5}, rpm: 500, tpm: 9}]\n";
     const check = "router_settings: {optional_pre_call_checks: [enforce_model_rate_limits]}\n";

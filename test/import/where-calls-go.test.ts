@@ -49,6 +49,15 @@ const CASES: readonly (readonly [GatewayName, string, object, number])[] = [
   ],
   [
     "litellm",
+    "rpm of one of two, which is no weight where no lots are drawn",
+    {
+      model_list: [deployment("chat", "openai/a", { rpm: 900 }), deployment("chat", "groq/b")],
+      router_settings: { routing_strategy: "least-busy" },
+    },
+    1,
+  ],
+  [
+    "litellm",
     "orders",
     {
       model_list: [

@@ -51,20 +51,28 @@ function claimWildcard({ node, group, groupNode, providerId }: Deployment, claim
   claims.moved(groupNode, `providers.${providerId}`, group === `${providerId}/*` ? null : how);
 }
 
-/** By which of their settings calls are divided among deployments; the first that any of them has. */
+/**
+ * By which of their settings calls are divided among deployments; the first that any of them has. LiteLLM reads them
+ * where it draws lots only: with other strategies, deployments without one are not left alone.
+ */
 export type ShareKey = "weight" | "rpm" | "tpm";
 const SHARE_KEYS: readonly ShareKey[] = ["weight", "rpm", "tpm"];
 
-export function shareKeyOf({ deployments }: Group): ShareKey | null {
-  if (deployments.length === 1) return null;
+export function shareKeyOf({ deployments }: Group, isDrawn: boolean): ShareKey | null {
+  if (!isDrawn || deployments.length === 1) return null;
   return SHARE_KEYS.find((key) => deployments.some(({ settings }) => numberOf(settings.get(key)) !== null)) ?? null;
 }
 
 /** The targets of a route. A target can be in a list once: equal ones share their weights. */
-export function targetsOf(group: Group, context: ImportContext, headers: Set<string>): readonly Value[] {
+export function targetsOf(
+  group: Group,
+  isDrawn: boolean,
+  context: ImportContext,
+  headers: Set<string>,
+): readonly Value[] {
   const { claims } = context;
   const conditions = tagConditions(group.deployments, group.route, context, headers);
-  const key = shareKeyOf(group);
+  const key = shareKeyOf(group, isDrawn);
   const rows = group.deployments.map((deployment) => {
     const { settings } = deployment;
     const order = numberOf(settings.get("order"));
@@ -72,7 +80,10 @@ export function targetsOf(group: Group, context: ImportContext, headers: Set<str
     return { deployment, order: order ?? Number.POSITIVE_INFINITY, isIdle: share <= 0, share };
   });
   const places = [...new Set(rows.map(placeOf))].toSorted((a, b) => a - b);
-  for (const { deployment } of rows) claimOrder(deployment, key, group.route, claims);
+  const without = isDrawn
+    ? "the only target of a route needs no weight"
+    : "LiteLLM reads no weights with this strategy";
+  for (const { deployment } of rows) claimOrder(deployment, key, without, group.route, claims);
   const byTarget = Map.groupBy(rows, ({ deployment }) => targetOf(deployment));
   return Array.from(byTarget, ([model, same]): Value => {
     const { deployment } = same[0]!;
@@ -107,12 +118,18 @@ function placeOf({ order, isIdle }: { readonly order: number; readonly isIdle: b
   return (Number.isFinite(order) ? order : 1e9) * 2 + (isIdle ? 1 : 0);
 }
 
-function claimOrder(deployment: Deployment, key: ShareKey | null, route: string, claims: Claims): void {
+function claimOrder(
+  deployment: Deployment,
+  key: ShareKey | null,
+  without: string,
+  route: string,
+  claims: Claims,
+): void {
   const at = `of ${targetOf(deployment)} in routes.${route}`;
   const order = deployment.settings.get("order");
   if (numberOf(order) !== null) claims.taken(order, `order ${at}`);
   const weight = deployment.settings.get("weight");
   if (numberOf(weight) !== null)
     if (key === "weight") claims.taken(weight, `weight ${at}`);
-    else claims.without(weight, "the only target of a route needs no weight");
+    else claims.without(weight, without);
 }

@@ -13,10 +13,10 @@ const MOST = 1_000_000_000_000;
 export function importRateLimits(
   group: Group,
   groups: readonly Group[],
-  isEnforced: boolean,
+  { isEnforced, isDrawn }: { readonly isEnforced: boolean; readonly isDrawn: boolean },
   { claims, draft }: ImportContext,
 ): void {
-  const key = shareKeyOf(group);
+  const key = shareKeyOf(group, isDrawn);
   for (const deployment of group.deployments)
     for (const [setting, metric] of Object.entries(METRICS)) {
       const node = deployment.rates.get(setting);

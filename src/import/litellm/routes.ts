@@ -13,13 +13,16 @@ import { importRateLimits } from "./rate-limits.ts";
 /** The time that a whole call has, unless something sets it. */
 const CALL_MS = 600_000;
 
-const STRATEGIES: Readonly<Record<string, readonly [strategy: string, how: string | null]>> = {
-  "simple-shuffle": ["weighted", null],
+/** Lots are drawn by weight. */
+const WEIGHTED = "weighted";
+type Strategy = readonly [strategy: string, how: string | null];
+const STRATEGIES: Readonly<Record<string, Strategy>> = {
+  "simple-shuffle": [WEIGHTED, null],
   "least-busy": ["least_busy", null],
   "latency-based-routing": ["least_latency", "the time to the first content counts"],
   "cost-based-routing": ["least_cost", null],
   // by weight, among providers that have something left of their budgets
-  "provider-budget-routing": ["weighted", null],
+  "provider-budget-routing": [WEIGHTED, null],
   "usage-based-routing": [
     "least_busy",
     "the target with the fewest calls in flight comes first, not the one with the fewest tokens in this minute",
@@ -41,6 +44,7 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   importReliability(settings, context);
   const fallbacks = importFallbacks(groups, deployments.filter(isWildcard), settings, context);
   const isEnforced = enforcesRates(router);
+  const isDrawn = knownStrategy(router)[0] === WEIGHTED;
   const haveRates = groups.some((group) => group.deployments.some(({ rates }) => rates.size > 0));
   const checks = router?.members.get("enable_pre_call_checks");
   if (isEnforced && (haveRates || haveAny(groups, REGIONS)))
@@ -52,9 +56,9 @@ export function importRoutes(deployments: readonly Deployment[], context: Import
   /** Those that conditions read. */
   const headers = new Set<string>();
   for (const group of groups) {
-    importRateLimits(group, groups, isEnforced, context);
+    importRateLimits(group, groups, { isEnforced, isDrawn }, context);
     const route: Mapping = {
-      targets: targetsOf(group, context, headers),
+      targets: targetsOf(group, isDrawn, context, headers),
       ...importRetries(group, settings, context),
       ...importTimeouts(group, settings, context),
       ...importCooldown(group, settings, context),
@@ -102,15 +106,16 @@ function routerSettings(
   return both;
 }
 
+const UNKNOWN_STRATEGY: Strategy = [WEIGHTED, "Dragoman has no such strategy; calls are divided by weight"];
+
+function knownStrategy(router: ForeignNode | undefined): Strategy {
+  const name = textOf(router?.members.get("routing_strategy")) ?? "simple-shuffle";
+  return Object.hasOwn(STRATEGIES, name) ? STRATEGIES[name]! : UNKNOWN_STRATEGY;
+}
+
 function strategyOf(router: ForeignNode | undefined, { claims }: ImportContext): string {
-  const node = router?.members.get("routing_strategy");
-  const known = STRATEGIES[textOf(node) ?? "simple-shuffle"];
-  if (known === undefined) {
-    claims.changed(node, "route_defaults.strategy", "Dragoman has no such strategy; calls are divided by weight");
-    return "weighted";
-  }
-  const [strategy, how] = known;
-  claims.moved(node, "route_defaults.strategy", how);
+  const [strategy, how] = knownStrategy(router);
+  claims.moved(router?.members.get("routing_strategy"), "route_defaults.strategy", how);
   return strategy;
 }
 
