@@ -72,6 +72,14 @@ export function millisecondsOf(seconds: number): number {
   return Math.min(86_400_000, Math.max(1, Math.round(seconds * 1000)));
 }
 
+/** The time that a whole call has, unless something sets it. */
+const CALL_MS = 600_000;
+
+/** Time limits of a route for requests that may take this long until their answer begins: the call then may too. */
+export function requestTimes(ms: number): { readonly first_byte_ms: number; readonly total_ms?: number } {
+  return { first_byte_ms: ms, ...(ms > CALL_MS && { total_ms: ms }) };
+}
+
 /** Bytes of a node with a number of mebibytes, at most 1024; `null` for anything else. */
 export function bytesOf(node: ForeignNode | undefined): number | null {
   const mebibytes = numberOf(node);

@@ -131,6 +131,7 @@ describe("providers", () => {
     expect(timesOf({ openai: of(5), groq: of(7) })).toEqual({ first_byte_ms: 7000 });
     expect(timesOf({ openai: of(90), groq: of() })).toEqual({ first_byte_ms: 90_000 });
     expect(timesOf({ openai: of() })).toBeUndefined();
+    expect(timesOf({ openai: of(900) })).toEqual({ first_byte_ms: 900_000, total_ms: 900_000 });
   });
   test("a custom provider has the version in its address", () => {
     const result = made({

@@ -78,6 +78,14 @@ describe("targets", () => {
     const named = made(config, { models: ["gpt-4o"] });
     expect(Object.keys(section(named, "routes"))).toEqual(["gpt-4o"]);
   });
+  test("[d15.2] a time for requests that is longer than the time of a call is that of the call too", () => {
+    const timesOf = (ms: number) =>
+      made({ provider: "openai", override_params: { model: "o3" }, request_timeout: ms }).configuration["routes"];
+    expect(timesOf(600_000)).toMatchObject({ imported: { timeouts: { first_byte_ms: 600_000 } } });
+    expect(timesOf(900_000)).toMatchObject({
+      imported: { timeouts: { first_byte_ms: 900_000, total_ms: 900_000 } },
+    });
+  });
   test("[d15.2] nothing is said to be taken for a route that is not there, and the targets are missing", () => {
     const result = made({
       name: "chat",

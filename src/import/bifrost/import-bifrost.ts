@@ -1,5 +1,15 @@
 // Takes over the configuration file of Bifrost. https://docs.getbifrost.ai/quickstart/gateway/setting-up
-import { bytesOf, isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
+import {
+  bytesOf,
+  isOn,
+  millisecondsOf,
+  MOST_RETRIES,
+  numberOf,
+  requestTimes,
+  textOf,
+  textsOf,
+  wholeOf,
+} from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS, refusalAt } from "../foreign-file.ts";
 import { type GatewayImport, type ImportContext, moveSetting } from "../gateway-import.ts";
 import { always, type Reasons, withoutMembers } from "../report.ts";
@@ -78,7 +88,9 @@ function importNetwork(providers: ForeignNode | undefined, { claims, draft }: Im
   const times = read("default_request_timeout_in_seconds").filter((seconds) => seconds > 0);
   if (times.length > 0 && times.length < all.length) times.push(SECONDS_THERE);
   const retries = read("max_retries").filter((count) => Number.isInteger(count) && count >= 0);
-  if (times.length > 0) draft.set("route_defaults", ["timeouts", "first_byte_ms"], millisecondsOf(Math.max(...times)));
+  if (times.length > 0)
+    for (const [key, ms] of Object.entries(requestTimes(millisecondsOf(Math.max(...times)))))
+      draft.set("route_defaults", ["timeouts", key], ms);
   if (retries.length > 0) draft.set("route_defaults", ["retries"], Math.min(MOST_RETRIES, Math.max(...retries)));
   for (const { members } of networks) {
     claims.changed(

@@ -1,7 +1,7 @@
 // `model_list` and `router_settings` of LiteLLM: the routes, and what holds for all of them.
 // https://docs.litellm.ai/docs/routing, https://docs.litellm.ai/docs/proxy/reliability
 import { claimAsked, always } from "../report.ts";
-import { isOn, millisecondsOf, MOST_RETRIES, numberOf, textOf, timeOf, wholeOf } from "../figures.ts";
+import { isOn, MOST_RETRIES, numberOf, requestTimes, textOf, timeOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import { type ImportContext, moveSetting } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
@@ -9,9 +9,6 @@ import { type Deployment, enforcesRates, RATE_CHECK } from "./deployment.ts";
 import { importFallbacks } from "./fallbacks.ts";
 import { type Group, groupsOf, isWildcard, targetOf, targetsOf } from "./groups.ts";
 import { importRateLimits } from "./rate-limits.ts";
-
-/** The time that a whole call has, unless something sets it. */
-const CALL_MS = 600_000;
 
 /** Lots are drawn by weight. */
 const WEIGHTED = "weighted";
@@ -160,10 +157,9 @@ function importReliability(settings: RouterSettings, context: ImportContext): vo
   if (settings.has("timeout"))
     claims.without(settings.get("request_timeout"), "timeout of router_settings takes precedence there");
   setTime(time, "first_byte_ms", "counts for each request to a provider, until its answer begins");
+  const { total_ms: totalMs } = requestTimes(timeOf(time) ?? 0);
+  if (totalMs !== undefined) draft.set("route_defaults", ["timeouts", "total_ms"], totalMs);
   setTime(settings.get("stream_timeout"), "first_token_ms", "counts for each request, until the first content");
-  const seconds = numberOf(time);
-  if (seconds !== null && seconds * 1000 > CALL_MS)
-    draft.set("route_defaults", ["timeouts", "total_ms"], millisecondsOf(seconds));
   const fails = settings.get("allowed_fails");
   const allowed = numberOf(fails);
   if (allowed !== null && allowed >= 0) {
@@ -246,9 +242,8 @@ function importTimeouts(group: Group, settings: RouterSettings, { claims }: Impo
     claim(own.get("stream_timeout"), "first_token_ms", first, "counts until the first content of a stream");
   }
   const times = {
-    ...(isFinite(whole) && { first_byte_ms: whole }),
+    ...(isFinite(whole) && requestTimes(whole)),
     ...(isFinite(first) && { first_token_ms: first }),
-    ...(isFinite(whole) && whole > CALL_MS && { total_ms: whole }),
   };
   return Object.keys(times).length === 0 ? {} : { timeouts: times };
 }

@@ -1,6 +1,6 @@
 // What a Portkey config says beside its targets: retries, times, cache, circuit breaker, and what keeps calls at one
 // target. https://portkey.ai/docs/api-reference/inference-api/config-object
-import { cacheSecondsOf, isOn, MOST_RETRIES, MOST_TTL_S, numberOf, textOf, wholeOf } from "../figures.ts";
+import { cacheSecondsOf, isOn, MOST_RETRIES, MOST_TTL_S, numberOf, requestTimes, textOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
@@ -114,7 +114,7 @@ function timeoutOf(node: ForeignNode, { claims, at }: Saying): Mapping {
     at("timeouts.first_byte_ms"),
     "counts for each request to a provider, until its answer begins; one value counts for all targets",
   );
-  return { timeouts: { first_byte_ms: time } };
+  return { timeouts: requestTimes(time) };
 }
 
 function cacheOf(cache: ForeignNode, { claims, at }: Saying): Mapping {
