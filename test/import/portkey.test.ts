@@ -259,6 +259,32 @@ describe("conditions", () => {
     });
     expect(lineAt(result, "strategy.conditions[1].query.metadata.plan.$eq").outcome).toBe("changed");
   });
+  test("[d15.2] that stand before one on the model hold for its calls too", () => {
+    const result = made({
+      strategy: {
+        mode: "conditional",
+        conditions: [
+          condition({ "metadata.plan": { $eq: "paid" } }, "big"),
+          condition({ "params.model": { $eq: "smart" } }, "middle"),
+        ],
+        default: "small",
+      },
+      targets: ["big", "middle", "small"].map((name) => ({ name, override_params: { model: `@openai/${name}` } })),
+    });
+    const isPaid = '(has(request.metadata.plan) && request.metadata.plan == "paid")';
+    const targetsOf = (other: string): object => ({
+      targets: [
+        { model: "openai:big", when: isPaid },
+        { model: `openai:${other}`, order: 1, when: `!(${isPaid})` },
+      ],
+    });
+    expect(section(result, "routes")).toEqual({ smart: targetsOf("middle"), imported: targetsOf("small") });
+    expect(lineAt(result, "strategy.conditions[0].query.metadata.plan.$eq")).toMatchObject({
+      outcome: "changed",
+      to: "routes.smart.targets",
+    });
+    expect(result.missingTargets).toEqual([]);
+  });
 });
 
 describe("settings", () => {

@@ -105,8 +105,11 @@ function importConditions(
       },
     ]),
   );
-  /** What clients ask for, with the name of the target, and with what says so. */
-  const asked = new Map<string, { readonly target: string; readonly node?: ForeignNode | undefined }>();
+  /** What clients ask for, with the name of the target, with what says so, and with how many others come before it. */
+  const asked = new Map<
+    string,
+    { readonly target: string; readonly node?: ForeignNode | undefined; readonly after: number }
+  >();
   const conditional: { readonly when: string; readonly target: string; readonly node: ForeignNode }[] = [];
   for (const condition of strategy.members.get("conditions")?.items ?? []) {
     const query = condition.members.get("query");
@@ -122,32 +125,34 @@ function importConditions(
       );
       claims.without(condition.members.get("then"), "there is a route with the name of this target");
     } else if (asked.has(model)) claims.without(condition, "an earlier condition is about the same model");
-    else asked.set(model, { target: then, node: condition });
+    else asked.set(model, { target: then, node: condition, after: conditional.length });
   }
   const standard = strategy.members.get("default");
   if (asked.has(name)) claims.without(standard, "a condition is about the model of the route's name");
-  else asked.set(name, { target: wordOf(standard) ?? "", node: standard });
+  else asked.set(name, { target: wordOf(standard) ?? "", node: standard, after: conditional.length });
   for (const target of byName.keys())
     if (![...asked.values(), ...conditional].some((each) => each.target === target) && !asked.has(target))
-      asked.set(target, { target });
+      asked.set(target, { target, after: 0 });
   const made = new Map<string, string[]>();
-  for (const [model, { target, node }] of asked) {
+  const routesOfCondition = new Map<ForeignNode, string[]>();
+  for (const [model, { target, node, after }] of asked) {
     const found = byName.get(target);
     if (found === undefined) continue;
-    const isConditional = model === name && conditional.length > 0;
-    const stages = isConditional
-      ? conditionalStages(found.stages, conditional, (one) => byName.get(one)!.stages)
-      : found.stages;
+    const earlier = conditional.slice(0, after);
+    const stages =
+      earlier.length > 0 ? conditionalStages(found.stages, earlier, (one) => byName.get(one)!.stages) : found.stages;
     const routes = makeRoutes(model, stages, [...found.settings, ...settings], context);
     sayAsked(node, model, routes, isOpen(stages), context);
-    if (isConditional)
-      for (const { node: condition, target: other } of conditional) {
-        const at = (): readonly string[] => routes.map((route) => `routes.${route}.targets`);
-        claims.changed(condition.members.get("query"), at, OF_THE_BODY);
-        claims.taken(condition.members.get("then"), at);
-        made.set(other, [...(made.get(other) ?? []), ...routes]);
-      }
+    for (const { node: condition, target: other } of earlier) {
+      routesOfCondition.set(condition, [...(routesOfCondition.get(condition) ?? []), ...routes]);
+      made.set(other, [...(made.get(other) ?? []), ...routes]);
+    }
     made.set(target, [...(made.get(target) ?? []), ...routes]);
+  }
+  for (const [condition, routes] of routesOfCondition) {
+    const at = (): readonly string[] => routes.map((route) => `routes.${route}.targets`);
+    claims.changed(condition.members.get("query"), at, OF_THE_BODY);
+    claims.taken(condition.members.get("then"), at);
   }
   const placed = (routes: readonly string[]) => () => routes.map((route) => `routes.${route}`);
   for (const [target, routes] of made) claims.taken(byName.get(target)!.node.members.get("name"), placed(routes));
