@@ -150,6 +150,28 @@ describe("[d16.1] [d15.2] a routing rule of Bifrost", () => {
     });
   });
 
+  test("[d15.2] confined to a key calls the deployment that has the name at the account of that key", () => {
+    const at = (region: string) => ({
+      ...key(region, ["gpt-4o"]),
+      azure_key_config: {
+        endpoint: `https://${region}.openai.azure.com`,
+        deployments: { "gpt-4o": `${region}-4o` },
+      },
+    });
+    const result = made(
+      [rule('headers["x-region"] == "us"', [{ ...to("azure", "gpt-4o"), provider_key_name: "us" }])],
+      {},
+      { azure: { keys: [at("eu"), at("us")] } },
+    );
+    expect(section(result, "routes")).toEqual({
+      "gpt-4o": {
+        aliases: ["azure/gpt-4o"],
+        strategy: "weighted",
+        targets: ["azure-2:us-4o", { model: "azure:eu-4o", when: '!(headers["x-region"] == "us")' }],
+      },
+    });
+  });
+
   test("for which no name is known is missing, until --model names one", () => {
     const rules = [rule('headers["x-tier"] == "premium"', [to("groq", "llama")])];
     const providers = { groq: { keys: [key("groq")] } };

@@ -137,8 +137,13 @@ function accountsOf(
 ): readonly WeightedTarget[] {
   const name = { provider: provider ?? asked.provider, model: model ?? asked.model };
   const groups = providers.get(name.provider) ?? [];
-  if (key !== undefined) return targetsAt([groups.find((group) => hasKey(group, key))!], name.model);
   const known = routes.get(`${name.provider}/${name.model}`);
+  if (key !== undefined) {
+    const group = groups.find((each) => hasKey(each, key))!;
+    // the name may be an alias at the account
+    const own = known?.targets.find(({ model: target }) => target.startsWith(`${group.id}:`));
+    return own === undefined ? targetsAt([group], name.model) : [{ ...own, weight: 1 }];
+  }
   if (known !== undefined) return known.targets;
   const serving = groups.filter(({ models }) => models.length === 0 || models.includes(name.model));
   return targetsAt(serving.length > 0 ? serving : groups.slice(0, 1), name.model);
