@@ -224,6 +224,20 @@ describe("providers", () => {
   });
 });
 
+test("[d15.2] the cache is for all calls only where all have a key, and otherwise for those that ask for it", () => {
+  const withCache = (config: object) => made({ plugins: [{ name: "semantic_cache", enabled: true, config }] });
+  const asked = withCache({ ttl: "10m" });
+  expect(section(asked, "tenants")).toEqual({ default: { settings: { cache_allowed: true } } });
+  expect(section(asked, "projects")).toEqual({});
+  expect(lineAt(asked, "plugins[0].config.ttl").outcome).toBe("without");
+  const all = withCache({ ttl: "10m", default_cache_key: "everybody" });
+  expect(section(all, "projects")).toEqual({ default: { settings: { cache: { ttl_s: 600, scope: "project" } } } });
+  expect(lineAt(all, "plugins[0].config.ttl")).toMatchObject({
+    outcome: "taken",
+    to: "projects.default.settings.cache.ttl_s",
+  });
+});
+
 test("the client's settings, plugins and tool servers", () => {
   const result = made({
     client: {

@@ -13,6 +13,9 @@ const METRICS = always("/metrics, which is always there");
 const RECORDS = always("limits, budgets and the record of each call, which are always there");
 const TOKENS = always("access tokens, which every call needs");
 const CACHE = "projects.default.settings.cache";
+const CACHE_ALLOWED = "tenants.default.settings.cache_allowed";
+const EQUAL = "only calls that are exactly equal share an answer, and callers of one project share them";
+const BY_REQUEST = "a request uses the cache if it asks for it, as it does there with x-bf-cache-key: docs/cache.md";
 const TTL_S = 300;
 
 export function importPlugins(plugins: ForeignNode | undefined, context: ImportContext): void {
@@ -72,20 +75,25 @@ function endpointOf(text: string): string | null {
   return text !== "" && isPlainAddress(address) ? address : null;
 }
 
+/**
+ * Bifrost keeps answers of those requests alone that have a cache key, by a header or by default_cache_key:
+ * https://docs.getbifrost.ai/features/semantic-caching
+ */
 function importCache(node: ForeignNode, { claims, draft }: ImportContext): void {
   const config = node.members.get("config");
   const ttl = config?.members.get("ttl");
+  const key = config?.members.get("default_cache_key");
+  const isForAll = textOf(key) !== null;
   const seconds = ttl === undefined ? null : (wholeOf(ttl, 1, MOST_TTL_S) ?? secondsOf(ttl.value));
   const kept = cacheSecondsOf(seconds ?? TTL_S);
   draft.set("tenants", ["default", "settings", "cache_allowed"], true);
-  draft.set("projects", ["default", "settings", "cache"], { ttl_s: kept, scope: "project" });
-  claims.changed(
-    node.members.get("name"),
-    CACHE,
-    "only calls that are exactly equal share an answer, and callers of one project share them",
-  );
-  claims.taken(node.members.get("enabled"), CACHE);
-  if (seconds !== null)
+  if (isForAll) draft.set("projects", ["default", "settings", "cache"], { ttl_s: kept, scope: "project" });
+  const at = isForAll ? CACHE : CACHE_ALLOWED;
+  claims.changed(node.members.get("name"), at, isForAll ? EQUAL : `${EQUAL}; ${BY_REQUEST}`);
+  claims.taken(node.members.get("enabled"), at);
+  if (isForAll) claims.changed(key, CACHE, "the cache is for all calls of the project, and needs no key");
+  if (!isForAll) claims.without(ttl, BY_REQUEST);
+  else if (seconds !== null)
     claims.moved(ttl, `${CACHE}.ttl_s`, kept === seconds ? null : `an answer is kept for 1 to ${MOST_TTL_S} seconds`);
   claims.without(config, "the cache compares whole calls, not their meaning");
 }
