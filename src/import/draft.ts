@@ -59,6 +59,8 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>) {
       name = `${wanted.slice(0, 60)}-${count}`;
     return name;
   };
+  /** Names of entries, by section and by what they are about. */
+  const named = new Map<string, string>();
   const isModel = (name: string): boolean => {
     const prefix = /^([^:/]+):/.exec(name)?.[1];
     return prefix !== undefined && (prefix === "route" || families.has(prefix) || has("providers", prefix));
@@ -68,6 +70,13 @@ export function openDraft(families: ReadonlyMap<string, ProviderFamily>) {
     set,
     /** `wanted`, or with a number behind it if the section has this name already. */
     freeName,
+    /** The same, once for each thing that an entry is about: names are shorter than what they are made of. */
+    nameFor: (section: Section, wanted: string, what: string): string => {
+      const key = `${section} ${what}`;
+      const name = named.get(key) ?? freeName(section, wanted);
+      named.set(key, name);
+      return name;
+    },
     /**
      * The name of a route for what clients ask for at the other gateway, which becomes an alias if it is not the name.
      * `wanted` is what the name is made of.

@@ -309,6 +309,20 @@ model_list:
       "openai-a": { model: "openai:a", per: "token", prompt: "0.0000005", completion: "0.0000015" },
     });
   });
+  test("[d15.2] models whose names are alike to the end have a price each", () => {
+    const model = (end: string): string => `ft:gpt-4o-mini-2024-07-18:acme:classifier-of-support-requests-${end}`;
+    const result = made(`
+model_list:
+  - {model_name: a, litellm_params: {model: "openai/${model("one")}", input_cost_per_token: 0.000001}}
+  - {model_name: b, litellm_params: {model: "openai/${model("two")}", input_cost_per_token: 0.000002}}
+`);
+    expect(Object.values(section(result, "prices"))).toEqual([
+      { model: `openai:${model("one")}`, per: "token", prompt: "0.000001" },
+      { model: `openai:${model("two")}`, per: "token", prompt: "0.000002" },
+    ]);
+    for (const at of [0, 1])
+      expect(lineAt(result, `model_list[${at}].litellm_params.input_cost_per_token`).outcome).toBe("taken");
+  });
   test("[d15.2] a text that looks like a key is a secret in parameters of any name", () => {
     const key = "sk-planted-7f3e9a1c5b2d8e4f6a0c";
     const result = made(`

@@ -30,7 +30,7 @@ export function importModelFacts(node: ForeignNode, { providerId, model }: Named
   const info = node.members.get("model_info")?.members ?? NO_MEMBERS;
   const params = node.members.get("litellm_params")!.members;
   const prices: Record<string, string> = {};
-  const name = nameOf(`${providerId}-${model}`);
+  const taken: (readonly [node: ForeignNode | undefined, ours: string])[] = [];
   for (const [theirs, ours] of Object.entries(RATES))
     for (const each of [info.get(theirs), params.get(theirs)]) {
       const rate = decimalOf(numberOf(each));
@@ -39,10 +39,14 @@ export function importModelFacts(node: ForeignNode, { providerId, model }: Named
         continue;
       }
       prices[ours] = rate;
-      claims.taken(each, `prices.${name}.${ours}`);
+      taken.push([each, ours]);
     }
-  if (Object.keys(prices).length > 0)
-    draft.set("prices", [name], { model: `${providerId}:${model}`, per: "token", ...prices });
+  if (taken.length > 0) {
+    const target = `${providerId}:${model}`;
+    const name = draft.nameFor("prices", nameOf(`${providerId}-${model}`), target);
+    draft.set("prices", [name], { model: target, per: "token", ...prices });
+    for (const [each, ours] of taken) claims.taken(each, `prices.${name}.${ours}`);
+  }
   if (!model.includes("*")) importBounds(info, { providerId, model }, context);
   for (const [key, each] of info) claims.without(each, whyWithout(key));
 }
