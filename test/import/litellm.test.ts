@@ -439,6 +439,15 @@ describe("settings", () => {
       "all-calls": { usd: "12.5", window: "month", unpriced: "allow", scope: {} },
     });
   });
+  test("[d15.2] a budget of 0 for the proxy, which LiteLLM does not keep, refuses no call here either", () => {
+    const result = made(`${ONE}litellm_settings: {max_budget: 0, budget_duration: 30d}\n`);
+    expect(section(result, "budgets")).toEqual({});
+    for (const key of ["max_budget", "budget_duration"])
+      expect(lineAt(result, `litellm_settings.${key}`)).toMatchObject({
+        outcome: "without",
+        note: expect.stringContaining("admits every call with 0"),
+      });
+  });
   test("[d15.2] a budget's period may be a word", () => {
     const result = made(`${ONE}litellm_settings: {max_budget: 5, budget_duration: monthly}\n`);
     expect(section(result, "budgets")).toMatchObject({ "all-calls": { usd: "5", window: "month" } });

@@ -70,7 +70,8 @@ function importBudgets(litellm: ReadonlyMap<string, ForeignNode>, context: Impor
   const [amount, duration, forEach] = ["max_budget", "budget_duration", "max_end_user_budget"].map((key) =>
     litellm.get(key),
   );
-  setBudget("all-calls", { amount, duration, scope: {} }, context);
+  if (numberOf(amount) === 0) for (const node of [amount, duration]) context.claims.without(node, NO_BUDGET);
+  else setBudget("all-calls", { amount, duration, scope: {} }, context);
   setBudget("each-end-user", { amount: forEach, duration: undefined, scope: { user: "*" } }, context);
 }
 
@@ -83,6 +84,8 @@ interface ForeignBudget {
 }
 
 const TOTAL: Window = { window: "total", isSame: true };
+/** https://github.com/BerriAI/litellm/blob/main/litellm/proxy/auth/auth_checks.py */
+const NO_BUDGET = "LiteLLM keeps a budget of the proxy that is above 0, and admits every call with 0";
 const NO_AMOUNT = "there is no amount for a budget beside it, or none that can be one";
 const RESERVES = "a call reserves what it may cost before it begins, so that the budget is never exceeded";
 
