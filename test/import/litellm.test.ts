@@ -87,6 +87,23 @@ model_list:
       { metric: "requests", window: "minute", limit: 30, scope: { route: "m", model: "anthropic:b" } },
     ]);
   });
+  test("[d15.2] the first deployment of an order says by what the calls of all of them are divided", () => {
+    const withSecond = (first: string) =>
+      made(`
+model_list:
+  - {model_name: m, litellm_params: {model: openai/a${first}}}
+  - {model_name: m, litellm_params: {model: anthropic/b, weight: 4}}
+`);
+    const even = withSecond("");
+    expect(section(even, "routes")["m"]).toEqual({ targets: ["openai:a", "anthropic:b"] });
+    expect(lineAt(even, "model_list[1].litellm_params.weight").outcome).toBe("without");
+    expect(section(withSecond(", weight: 2"), "routes")["m"]).toEqual({
+      targets: [
+        { model: "openai:a", weight: 2 },
+        { model: "anthropic:b", weight: 4 },
+      ],
+    });
+  });
   test("[d15.2] rpm and weights count for nothing where LiteLLM draws no lots, and the report says so", () => {
     const result = made(`
 model_list:

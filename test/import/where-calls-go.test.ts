@@ -49,6 +49,12 @@ const CASES: readonly (readonly [GatewayName, string, object, number])[] = [
   ],
   [
     "litellm",
+    "rpm of the second alone, which is no weight then",
+    { model_list: [deployment("chat", "openai/a"), deployment("chat", "groq/b", { rpm: 100 })] },
+    1,
+  ],
+  [
+    "litellm",
     "rpm of one of two, which is no weight where no lots are drawn",
     {
       model_list: [deployment("chat", "openai/a", { rpm: 900 }), deployment("chat", "groq/b")],

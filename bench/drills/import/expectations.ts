@@ -56,10 +56,14 @@ function litellm(root: Tree): readonly Expected[] {
   };
   const expected = [...groups].map(([name, entries]): Expected => {
     const params = entries.map((entry) => treeOf(entry["litellm_params"]));
-    const key = ["weight", "rpm", "tpm"].find((each) => params.some((entry) => Number(entry[each] ?? Number.NaN) >= 0));
+    const orderOf = (entry: Tree): number => Number(entry["order"] ?? 1e9);
     const rows = params.map((entry): Row => {
+      const order = orderOf(entry);
+      // the first of an order says for all of it by what they are drawn
+      const judge = params.find((each) => orderOf(each) === order)!;
+      const key = ["weight", "rpm", "tpm"].find((each) => Number(judge[each] ?? Number.NaN) >= 0);
       const share = key === undefined ? 1 : Number(entry[key] ?? 0);
-      return { model: textOf(entry["model"]), share: isDrawn ? share : null, order: Number(entry["order"] ?? 1e9) };
+      return { model: textOf(entry["model"]), share: isDrawn ? share : null, order };
     });
     const first = sharesOf(rows);
     const ofHigherOrder = rows.map(({ model }) => model).filter((model) => !first.has(model));

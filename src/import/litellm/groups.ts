@@ -52,15 +52,22 @@ function claimWildcard({ node, group, groupNode, providerId }: Deployment, claim
 }
 
 /**
- * By which of their settings calls are divided among deployments; the first that any of them has. LiteLLM reads them
- * where it draws lots only: with other strategies, deployments without one are not left alone.
+ * By which of its settings a deployment gets its part of the calls: the first that the first deployment of its order has,
+ * by which LiteLLM judges for all of them, where it draws lots. `null` where all get the same, or the strategy decides.
+ * https://github.com/BerriAI/litellm/blob/main/litellm/router_strategy/simple_shuffle.py
  */
 export type ShareKey = "weight" | "rpm" | "tpm";
 const SHARE_KEYS: readonly ShareKey[] = ["weight", "rpm", "tpm"];
 
-export function shareKeyOf({ deployments }: Group, isDrawn: boolean): ShareKey | null {
+export function shareKeyOf(deployment: Deployment, { deployments }: Group, isDrawn: boolean): ShareKey | null {
   if (!isDrawn || deployments.length === 1) return null;
-  return SHARE_KEYS.find((key) => deployments.some(({ settings }) => numberOf(settings.get(key)) !== null)) ?? null;
+  const { settings } = deployments.find((each) => orderOf(each) === orderOf(deployment))!;
+  return SHARE_KEYS.find((key) => numberOf(settings.get(key)) !== null) ?? null;
+}
+
+/** Those without an order come last. */
+function orderOf({ settings }: Deployment): number {
+  return numberOf(settings.get("order")) ?? Number.POSITIVE_INFINITY;
 }
 
 /** The targets of a route. A target can be in a list once: equal ones share their weights. */
@@ -72,18 +79,14 @@ export function targetsOf(
 ): readonly Value[] {
   const { claims } = context;
   const conditions = tagConditions(group.deployments, group.route, context, headers);
-  const key = shareKeyOf(group, isDrawn);
   const rows = group.deployments.map((deployment) => {
-    const { settings } = deployment;
-    const order = numberOf(settings.get("order"));
-    const share = key === null ? 1 : (numberOf(settings.get(key)) ?? 0);
-    return { deployment, order: order ?? Number.POSITIVE_INFINITY, isIdle: share <= 0, share };
+    const key = shareKeyOf(deployment, group, isDrawn);
+    const share = key === null ? 1 : (numberOf(deployment.settings.get(key)) ?? 0);
+    return { deployment, key, order: orderOf(deployment), isIdle: share <= 0, share };
   });
   const places = [...new Set(rows.map(placeOf))].toSorted((a, b) => a - b);
-  const without = isDrawn
-    ? "the only target of a route needs no weight"
-    : "LiteLLM reads no weights with this strategy";
-  for (const { deployment } of rows) claimOrder(deployment, key, without, group.route, claims);
+  const why = !isDrawn ? NOT_DRAWN : group.deployments.length === 1 ? ONLY_ONE : NOT_OF_THE_FIRST;
+  for (const { deployment, key } of rows) claimOrder(deployment, key, why, group.route, claims);
   const byTarget = Map.groupBy(rows, ({ deployment }) => targetOf(deployment));
   return Array.from(byTarget, ([model, same]): Value => {
     const { deployment } = same[0]!;
@@ -118,18 +121,16 @@ function placeOf({ order, isIdle }: { readonly order: number; readonly isIdle: b
   return (Number.isFinite(order) ? order : 1e9) * 2 + (isIdle ? 1 : 0);
 }
 
-function claimOrder(
-  deployment: Deployment,
-  key: ShareKey | null,
-  without: string,
-  route: string,
-  claims: Claims,
-): void {
+const ONLY_ONE = "the only target of a route needs no weight";
+const NOT_DRAWN = "LiteLLM reads no weights with this strategy";
+const NOT_OF_THE_FIRST = "LiteLLM reads no weights where the first deployment of the name and order has none";
+
+function claimOrder(deployment: Deployment, key: ShareKey | null, why: string, route: string, claims: Claims): void {
   const at = `of ${targetOf(deployment)} in routes.${route}`;
   const order = deployment.settings.get("order");
   if (numberOf(order) !== null) claims.taken(order, `order ${at}`);
   const weight = deployment.settings.get("weight");
   if (numberOf(weight) !== null)
     if (key === "weight") claims.taken(weight, `weight ${at}`);
-    else claims.without(weight, without);
+    else claims.without(weight, why);
 }

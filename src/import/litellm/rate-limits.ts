@@ -16,8 +16,8 @@ export function importRateLimits(
   { isEnforced, isDrawn }: { readonly isEnforced: boolean; readonly isDrawn: boolean },
   { claims, draft }: ImportContext,
 ): void {
-  const key = shareKeyOf(group, isDrawn);
-  for (const deployment of group.deployments)
+  for (const deployment of group.deployments) {
+    const key = shareKeyOf(deployment, group, isDrawn);
     for (const [setting, metric] of Object.entries(METRICS)) {
       const node = deployment.rates.get(setting);
       const limit = wholeOf(node, 0, MOST);
@@ -48,4 +48,5 @@ export function importRateLimits(
           "LiteLLM does not enforce it with this strategy; if it has to be kept, set a limit under limits",
         );
     }
+  }
 }
