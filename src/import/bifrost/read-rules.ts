@@ -4,7 +4,8 @@ import { isOn, numberOf, textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { whyUnserved } from "../unserved-models.ts";
-import type { Fleet, KeyGroup } from "./accounts.ts";
+import type { Fleet } from "./accounts.ts";
+import type { KeyGroup } from "./key-routes.ts";
 
 export interface RuleTarget {
   readonly node: ForeignNode;

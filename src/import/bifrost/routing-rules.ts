@@ -7,7 +7,8 @@ import type { Value } from "../reference.ts";
 import { type Reasons, withoutMembers } from "../report.ts";
 import { targetEntry } from "../target-entry.ts";
 import { whyUnserved } from "../unserved-models.ts";
-import type { Fleet, KeyGroup } from "./accounts.ts";
+import type { Fleet } from "./accounts.ts";
+import type { KeyGroup } from "./key-routes.ts";
 import { leaveOut, PASSED_ON, readRules, type Rule } from "./read-rules.ts";
 import {
   anyOf,

@@ -1,7 +1,8 @@
 // What Bifrost's routing rules lead to, for a name that clients ask for: the targets and fallbacks of its route, each for
 // the calls of which its rule is true and none of those before it. https://docs.getbifrost.ai/providers/routing-rules
 import type { ForeignNode } from "../foreign-file.ts";
-import { type Fleet, targetsAt, type WeightedTarget } from "./accounts.ts";
+import type { Fleet } from "./accounts.ts";
+import { targetsAt, type WeightedTarget } from "./key-routes.ts";
 import { hasKey, type Rule, type RuleTarget } from "./read-rules.ts";
 import {
   allOf,
