@@ -30,7 +30,7 @@ export const STORED_FILE = "address of a file";
 
 const ANY = new RegExp(`"(?:${[...ID_MEMBERS, ...REFERENCE_TYPES, ...EMPTY_REFERENCE_TYPES.keys()].join("|")})"`);
 /** A letter or an underscore that is written as an escape, which honest clients never do. */
-const ESCAPED_LETTER = /\\u00[5-7]/;
+const ESCAPED_LETTER = /\\u00[4-7]/;
 const MAX_REFERENCES = 1000;
 const NONE: readonly VendorReference[] = [];
 

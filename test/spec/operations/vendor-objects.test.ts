@@ -486,8 +486,18 @@ describe("a chat completion", () => {
       { operation: RESPONSES, providers },
     );
     expect([response.code, response.param]).toEqual(["unknown_reference", "input[0].content[0].image_url"]);
-    for (const written of ["files\\/abc", "files\\u002fabc", "m\\u0073://abc", "ms\\u003a//abc"])
+    const host = "https://\\u0047enerativelanguage.googleapis.com/v1beta/files/abc";
+    for (const written of [
+      "files\\/abc",
+      "files\\u002fabc",
+      "\\u0046iles/abc",
+      "m\\u0073://abc",
+      "\\u004ds://abc",
+      "ms\\u003a//abc",
+      host,
+    ])
       expect(referencesInText(`{"image_url": "${written}"}`)).toHaveLength(1);
+    expect(referencesInText('{"cached\\u0043ontent": "cachedContents/abc"}')).toHaveLength(1);
   });
 
   test("[d12.15] binds what it receives of a provider's own tools", async () => {
