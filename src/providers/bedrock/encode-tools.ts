@@ -1,6 +1,6 @@
 // Encodes `toolConfig`: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolConfiguration.html.
-// Tools that Claude knows by a dated type, and the request for one tool call at a time, have no place there and are
-// sent among the model's own fields.
+// Tools that Claude knows by a dated type, a choice that forces one of them, and the request for one tool call at a time
+// have no place there and are sent among the model's own fields.
 import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
@@ -32,9 +32,11 @@ export function encodeTools(
   const choice = encodeChoice(params.tool_choice);
   if (choice === "none") return withoutTools(json, usesTools, facts);
   const forcesCall = choice !== null && choice["auto"] === undefined;
+  const forcesClaudes = forcesCall && (tools.length === 0 ? ofClaude.length > 0 : names(choice, ofClaude));
+  const oneCallOnly = params.parallel_tool_calls === false && all.length > 0;
   const modelFields = (sent: JsonObject | null): JsonObject => ({
     ...claudeFields(ofClaude),
-    ...(params.parallel_tool_calls === false && all.length > 0 && { tool_choice: oneCallOnly(sent) }),
+    ...((oneCallOnly || forcesClaudes) && { tool_choice: choiceOfClaude(sent, oneCallOnly) }),
   });
   // A tool call that the caller forces is already the whole answer, so no JSON output is added.
   if (json?.kind === "tool" && !forcesCall) {
@@ -48,7 +50,9 @@ export function encodeTools(
   }
   return {
     // The vendor refuses a choice without tools.
-    ...(tools.length > 0 && { toolConfig: { tools, ...(choice !== null && { toolChoice: choice }) } }),
+    ...(tools.length > 0 && {
+      toolConfig: { tools, ...(choice !== null && !forcesClaudes && { toolChoice: choice }) },
+    }),
     modelFields: modelFields(choice),
     answerTool: null,
   };
@@ -120,9 +124,18 @@ function encodeChoice(choice: Json | undefined): JsonObject | "none" | null {
   return { tool: isObject(tool) ? tool : { name } };
 }
 
-/** Claude's own form of the choice, the only one that can express this. */
-function oneCallOnly(choice: JsonObject | null): JsonObject {
+function names(choice: JsonObject, tools: readonly JsonObject[]): boolean {
+  const { tool } = choice;
+  return isObject(tool) && tools.some(({ name }) => name === tool["name"]);
+}
+
+/** Claude's own form of the choice, the only one that can ask for one call at a time and name Claude's own tools. */
+function choiceOfClaude(choice: JsonObject | null, oneCallOnly: boolean): JsonObject {
   const tool = choice?.["tool"];
-  if (isObject(tool)) return { type: "tool", name: tool["name"], disable_parallel_tool_use: true };
-  return { type: choice?.["any"] === undefined ? "auto" : "any", disable_parallel_tool_use: true };
+  return {
+    ...(isObject(tool)
+      ? { type: "tool", name: tool["name"] }
+      : { type: choice?.["any"] === undefined ? "auto" : "any" }),
+    ...(oneCallOnly && { disable_parallel_tool_use: true }),
+  };
 }

@@ -457,6 +457,32 @@ describe("tools", () => {
       anthropic_beta: ["computer-use-2025-01-24"],
     });
   });
+  test("[d6.2] a choice that forces one of Claude's dated tools stands beside them, in Claude's own form", () => {
+    const bash = { type: "bash_20250124", name: "bash" };
+    const named = { type: "function", function: { name: "bash" } };
+    for (const [params, choice] of [
+      [{ tools: [bash], tool_choice: "required" }, { type: "any" }],
+      [
+        { tools: [bash], tool_choice: named },
+        { type: "tool", name: "bash" },
+      ],
+      [
+        { tools: [bash], tool_choice: named, parallel_tool_calls: false },
+        { type: "tool", name: "bash", disable_parallel_tool_use: true },
+      ],
+      [
+        { tools: [bash, weather], tool_choice: named },
+        { type: "tool", name: "bash" },
+      ],
+    ] as const) {
+      const { toolConfig, additionalModelRequestFields } = sent(params);
+      expect(additionalModelRequestFields).toMatchObject({ tools: [bash], tool_choice: choice });
+      expect(toolConfig?.toolChoice).toBeUndefined();
+    }
+    const forced = sent({ tools: [bash, weather], tool_choice: "required" });
+    expect(forced["toolConfig"].toolChoice).toEqual({ any: {} });
+    expect(forced["additionalModelRequestFields"]).not.toHaveProperty("tool_choice");
+  });
 });
 
 describe("JSON output", () => {
