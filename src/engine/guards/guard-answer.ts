@@ -14,7 +14,7 @@ import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-val
 import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField, movedCitations, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
-import { opaque, SEALED } from "./guard-request.ts";
+import { isCall, opaque, SEALED } from "./guard-request.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 
 function changes(guards: readonly GuardPolicy[]): boolean {
@@ -38,8 +38,8 @@ const FILES: ReadonlySet<string> = new Set(["data", "url", "file_id", "file_data
 
 const answerKind: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
-  // the name of the called function cannot be replaced; any other name is text
-  if (name === "name") return "arguments" in owner ? "fixed" : "plain";
+  // the name of the called tool cannot be replaced; any other name is text
+  if (name === "name") return isCall(owner) ? "fixed" : "plain";
   if (name === "data" && owner["type"] === "reasoning.encrypted") return opaque(owner[name]);
   if (FILES.has(name)) return typeof owner[name] === "string" && isAddress(owner[name]) ? "plain" : "file";
   if (FIXED.has(name)) return "fixed";

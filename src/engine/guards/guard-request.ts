@@ -139,14 +139,18 @@ export function isFunctionName(name: Json | undefined): boolean {
   return typeof name === "string" && FUNCTION_NAME.test(name);
 }
 
+/** Whether an object says which tool is called: a function with its arguments, or a tool that takes any text. */
+export function isCall(owner: JsonObject): boolean {
+  return "arguments" in owner || "input" in owner;
+}
+
 function messageKind(name: string, owner: JsonObject): TextKind {
   if (name === "arguments") return "json";
   if (name === "content" && isOfTool(owner["role"]) && typeof owner["content"] === "string")
     return escapedJson(owner["content"]) === undefined ? "plain" : "json";
-  // the name of a function cannot be replaced, but the name of a participant is text
+  // the name of a tool cannot be replaced, but the name of a participant is text
   if (name === "name")
-    return ("arguments" in owner || owner["role"] === "function" || owner["role"] === "tool") &&
-      isFunctionName(owner["name"])
+    return (isCall(owner) || owner["role"] === "function" || owner["role"] === "tool") && isFunctionName(owner["name"])
       ? "fixed"
       : "plain";
   if (name === "data" && owner["type"] === "text") return "plain";

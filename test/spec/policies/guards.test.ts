@@ -396,6 +396,17 @@ describe("guards on input in unusual places", () => {
         { role: "tool", tool_call_id: "c", content: "x" },
       ],
     },
+    "the name of a tool that takes any text": {
+      messages: [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "c", type: "custom", custom: { name: CARD.replaceAll(" ", ""), input: "x" } }],
+        },
+        { role: "tool", tool_call_id: "c", content: "x" },
+      ],
+    },
     "the id of a call": {
       messages: [
         ...HELLO,
@@ -789,8 +800,11 @@ describe("guards on non-streaming answers", () => {
     ]);
   });
 
-  test("[d3.3] the name of a function that the model calls cannot be replaced: the answer is refused, and a stream ends", async () => {
-    const call = { id: "c", type: "function", function: { name: CARD.replaceAll(" ", ""), arguments: "{}" } };
+  const NAMED = CARD.replaceAll(" ", "");
+  test.each([
+    { id: "c", type: "function", function: { name: NAMED, arguments: "{}" } },
+    { id: "c", type: "custom", custom: { name: NAMED, input: "x" } },
+  ])("[d3.3] the name in the call $type cannot be replaced: the answer is refused, and a stream ends", async (call) => {
     const plain = await said(
       answering(on(MASKS, "output"), {
         ...openaiAnswer("x"),
