@@ -46,7 +46,8 @@ export function decodeResponse(
 }
 
 function failAnswer(answer: JsonObject, body: string): never {
-  if (typeof answer["message"] !== "string") finishOf(answer["finish_reason"], answer["error"]);
+  const { message, finish_reason: reason, error } = answer;
+  if (typeof message !== "string" && typeof reason === "string") finishOf(reason, error);
   throw new StreamError(classifyError({ status: 200, body }));
 }
 

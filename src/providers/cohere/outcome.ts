@@ -1,7 +1,7 @@
 // The finish reason, usage and log probabilities of an answer, in the terms of chat completions:
 // https://docs.cohere.com/reference/chat#response
 import type { FinishReason, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed } from "../../core/record/usage.ts";
 import { StreamError, type FailureClass } from "../interface/upstream-failure.ts";
 import { classOfText } from "./errors.ts";
@@ -30,15 +30,21 @@ export interface Finish {
 
 /**
  * A finish reason that the vendor adds later counts as COMPLETE. Throws StreamError for an answer that failed; `error`
- * is the vendor's description of the failure.
+ * is the vendor's description of the failure, and without a finish reason it is one by itself.
  */
-export function finishOf(reason: Json | undefined, error: Json | undefined): Finish {
-  if (typeof reason !== "string" || reason === "") return { finish_reason: "stop" };
+export function finishOf(given: Json | undefined, error: Json | undefined): Finish {
+  const described = typeof error === "string" ? error.trim() : "";
+  const reason = textOrEmpty(given) || (described === "" ? "" : "ERROR");
+  if (reason === "") return { finish_reason: "stop" };
   const failed = FAILED.get(reason);
   if (failed !== undefined) {
-    const message =
-      typeof error === "string" && error.trim() !== "" ? error : `The provider ended its answer with ${reason}.`;
-    throw new StreamError({ class: classOfText(failed, message), message, param: null, nativeCode: reason });
+    const message = described === "" ? `The provider ended its answer with ${reason}.` : described;
+    throw new StreamError({
+      class: classOfText(failed, message),
+      message,
+      param: null,
+      nativeCode: textOrEmpty(given) || null,
+    });
   }
   return { finish_reason: FINISH.get(reason) ?? "stop", native_finish_reason: reason };
 }

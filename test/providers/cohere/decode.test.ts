@@ -120,6 +120,15 @@ describe("ends", () => {
         message: error ?? "The provider ended its answer with TIMEOUT.",
       });
   });
+  test("[d8.3] an error without a finish reason is a failure and no end of the answer", () => {
+    const error = "The GPU is gone.";
+    const failures = [
+      failureOf(() => decode(TEXT, { finish_reason: undefined, error })),
+      failureOf(() => chunks({ type: "message-end", delta: { error } })),
+      failureOf(() => chunks({ type: "message-end", delta: { finish_reason: null, error } })),
+    ];
+    for (const failure of failures) expect(failure).toMatchObject({ class: "server", message: error });
+  });
   test("a stream without message-end has no finish reason", () => {
     expect(
       chunks(said("content-delta", { content: { text: "Hello" } }), { type: "content-end", index: 0 })
