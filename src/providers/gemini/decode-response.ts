@@ -21,7 +21,7 @@ import {
 } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { keepBeside, decodeParts } from "./decode-parts.ts";
-import { decodeServiceTier, decodeUsage, searchesOf, withSearches } from "./decode-usage.ts";
+import { billedSearches, decodeServiceTier, decodeUsage, queriesOf, withSearches } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
@@ -29,7 +29,8 @@ import { finishReason, nativeFinish } from "./finish-reasons.ts";
 export function decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer {
   const frame = readFrame(body, value ?? parseSentJson(body, "answer"));
   const identity = identityOf(frame);
-  const usage = withSearches(decodeUsage(frame["usageMetadata"]), searchesOf(candidatesOf(frame), context.model));
+  const queries = candidatesOf(frame).reduce((sum, candidate) => sum + queriesOf(candidate), 0);
+  const usage = withSearches(decodeUsage(frame["usageMetadata"]), billedSearches(queries, context.model));
   const choices = withCounted(
     () => usage,
     () => choicesOf(frame, renamedOf(context.memo), identity.id),

@@ -22,7 +22,7 @@ import {
 } from "./decode-answer.ts";
 import { decodeLogprobs } from "./decode-logprobs.ts";
 import { keepBeside, type DecodedParts, decodeParts } from "./decode-parts.ts";
-import { decodeServiceTier, decodeUsage, searchesOf, withSearches } from "./decode-usage.ts";
+import { billedSearches, decodeServiceTier, decodeUsage, queriesOf, withSearches } from "./decode-usage.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 import { parseEvent } from "../answers/sent-json.ts";
@@ -39,6 +39,8 @@ interface Candidate {
   average: ReturnType<typeof averageLogprobs>;
   /** The most recent safety ratings. */
   ratings: ReturnType<typeof safetyRatings>;
+  /** The most searches that an event told of for it: each event may repeat what earlier ones had. */
+  queries: number;
   /** Whether the prompt was refused, so that there is only a reason. */
   blocked: boolean;
 }
@@ -50,8 +52,8 @@ interface Stream {
   /** The tier that served, under OpenAI's name. */
   tier: string | null;
   readonly model: string;
-  /** How often Google has searched so far. */
-  searches: number;
+  /** How often Google has searched so far, for all choices. */
+  queries: number;
 }
 
 export function openStream(context: DecodeContext): StreamDecoder {
@@ -61,7 +63,7 @@ export function openStream(context: DecodeContext): StreamDecoder {
     identity: {},
     tier: null,
     model: context.model,
-    searches: 0,
+    queries: 0,
   };
   return { push: (event) => pushEvent(stream, event), end: () => endOf(stream) };
 }
@@ -77,6 +79,7 @@ function candidateAt(stream: Stream, index: number): Candidate {
     finishMessage: {},
     average: {},
     ratings: {},
+    queries: 0,
     blocked: false,
   };
   stream.candidates.set(index, fresh);
@@ -95,9 +98,7 @@ function pushEvent(stream: Stream, event: SseEvent): readonly ChatChunk[] {
     if (choice !== null) choices.push(choice);
   }
   if (list.length === 0) refusePrompt(stream, frame);
-  // each event may repeat what earlier ones had
-  stream.searches = Math.max(stream.searches, searchesOf(list, stream.model));
-  const usage = withSearches(decodeUsage(frame["usageMetadata"]), stream.searches);
+  const usage = withSearches(decodeUsage(frame["usageMetadata"]), billedSearches(stream.queries, stream.model));
   if (usage !== null) stream.tier = decodeServiceTier(frame["usageMetadata"]) ?? stream.tier;
   if (choices.length === 0 && usage === null) return NO_CHUNKS;
   return [usage === null ? { ...stream.identity, choices } : { ...stream.identity, choices, usage }];
@@ -114,6 +115,9 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
   }
   known.average = { ...known.average, ...averageLogprobs(candidate) };
   known.ratings = { ...known.ratings, ...safetyRatings(candidate) };
+  const queries = Math.max(known.queries, queriesOf(candidate));
+  stream.queries += queries - known.queries;
+  known.queries = queries;
   const firstCall = known.callIds.size;
   const joined = joinCalls(partsOf(candidate), known.call);
   const parts = decodeParts(

@@ -93,15 +93,17 @@ function tokensOf(modality: string, details: Json | undefined): number {
   return tokens;
 }
 
+/** The number of Google's searches that a candidate tells of. */
+export function queriesOf({ groundingMetadata: grounding }: JsonObject): number {
+  const queries = isObject(grounding) ? grounding["webSearchQueries"] : undefined;
+  return Array.isArray(queries) ? queries.length : 0;
+}
+
 /**
- * How often Google has searched for these candidates, as it bills that: since Gemini 3 each query, and before each answer
- * that was grounded. https://ai.google.dev/gemini-api/docs/google-search#pricing
+ * How many of so many searches Google bills: since Gemini 3 each query, and before each answer that was grounded.
+ * https://ai.google.dev/gemini-api/docs/google-search#pricing
  */
-export function searchesOf(candidates: readonly JsonObject[], model: string): number {
-  let queries = 0;
-  for (const { groundingMetadata: grounding } of candidates)
-    if (isObject(grounding) && Array.isArray(grounding["webSearchQueries"]))
-      queries += grounding["webSearchQueries"].length;
+export function billedSearches(queries: number, model: string): number {
   return BILLED_BY_ANSWER.test(model) ? Math.min(queries, 1) : queries;
 }
 const BILLED_BY_ANSWER = /gemini-(?:[12]\.|pro$|pro-vision|ultra)/;

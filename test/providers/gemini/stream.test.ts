@@ -41,6 +41,18 @@ describe("events", () => {
     ]);
     expect(chunks.every((chunk) => chunk.id === "r1")).toBe(true);
   });
+  test("[d4.2] searches are those of all choices, as in an answer that comes whole", () => {
+    const counted = { usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 } };
+    const searched = (index: number, ...queries: readonly string[]) =>
+      frame([{ text: "x" }], { index, groundingMetadata: { webSearchQueries: queries } }, counted);
+    const frames = [searched(0, "a", "b"), searched(1, "c"), searched(0, "a", "b"), searched(1, "c", "d")];
+    const last = run(frames)
+      .flatMap(({ usage }) => usage ?? [])
+      .at(-1);
+    const candidates = [frames[0], frames[3]].flatMap((one) => one!["candidates"] as Json[]);
+    const plain = gemini.decodeResponse(JSON.stringify({ candidates, ...counted }), context);
+    expect([last, plain.usage]).toMatchObject([{ hosted_tools: { google_search: 4 } }, last!]);
+  });
   test("calls arrive whole and are numbered over the whole stream", () => {
     const chunks = run([
       frame([
