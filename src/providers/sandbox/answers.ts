@@ -27,8 +27,9 @@ const MAX_WORDS = 100_000;
 /** The most characters of the request that each choice repeats. */
 export const MAX_REPEATED_CHARACTERS = 100_000;
 /** The most characters of all choices of an answer together. An answer has up to 128 choices. */
-const MAX_CHARACTERS = 4 * 1024 * 1024;
+export const MAX_CHARACTERS = 4 * 1024 * 1024;
 const WORDS = "the quick brown fox jumps over a lazy dog while seven wise owls keep watch above quiet water".split(" ");
+const ALL_WORDS = `${WORDS.join(" ")} `;
 
 export function answerOf(request: SandboxRequest): SandboxAnswer {
   const counted = /^words-(\d{1,6})$/.exec(request.model);
@@ -96,7 +97,9 @@ function withinRoom(args: string, room: number): string {
 }
 
 function manyWords(count: number): string {
-  return Array.from({ length: Math.min(MAX_WORDS, count) }, (_, index) => WORDS[index % WORDS.length]!).join(" ");
+  const words = Math.min(MAX_WORDS, count);
+  const others = WORDS.slice(0, words % WORDS.length).join(" ");
+  return `${ALL_WORDS.repeat(Math.floor(words / WORDS.length))}${others}`.trimEnd();
 }
 
 function textOf(request: SandboxRequest): string {

@@ -1,7 +1,14 @@
 // Legacy completions of the sandbox: each prompt is continued as its model answers a message with the same text.
 // https://platform.openai.com/docs/api-reference/completions
 import { usageOfText } from "../../core/record/token-count.ts";
-import { answerOf, promptTokens, type SandboxAnswer, type SandboxRequest } from "./answers.ts";
+import {
+  answerOf,
+  MAX_CHARACTERS,
+  MAX_REPEATED_CHARACTERS,
+  promptTokens,
+  type SandboxAnswer,
+  type SandboxRequest,
+} from "./answers.ts";
 import { refusalOf } from "./reading.ts";
 import { countWords, wordsOf } from "./words.ts";
 
@@ -26,18 +33,24 @@ export interface CompletedText {
   readonly at: number;
 }
 
+/** The most characters of all choices together where each word has likelihoods of its own. */
+const MAX_WITH_LOGPROBS = 65_536;
+
 export function completionOf(body: string) {
   const { prompt, echo, best_of: best, logprobs, ...request } = JSON.parse(body) as CompletionRequest;
   const { n = 1 } = request;
-  const asked = promptsIn(prompt).map((content) => {
+  const refusal = refusalOf(request);
+  const prompts = refusal === null ? promptsIn(prompt) : [];
+  const count = n * prompts.length;
+  const room = Math.floor(((logprobs ?? null) === null ? MAX_CHARACTERS : MAX_WITH_LOGPROBS) / count);
+  const asked = prompts.map((content) => {
     const messages = [{ role: "user" as const, content }];
-    return { content, messages, answer: answerOf({ ...request, messages }) };
+    const answer = answerOf({ ...request, n: count, messages });
+    return { content, messages, answer: withinRoom(echo === true ? content : "", answer, room) };
   });
-  const choices = asked.flatMap(({ content, answer: { text, finish } }) =>
+  const choices = asked.flatMap(({ content, answer }) =>
     Array.from({ length: n }, (): CompletedText => ({
-      echo: echo === true ? content : "",
-      text,
-      finish,
+      ...answer,
       logprobs: logprobs ?? null,
       at: echo === true ? 0 : content.length,
     })),
@@ -50,8 +63,16 @@ export function completionOf(body: string) {
     isStreamed: request.stream === true,
     choices,
     usage: usageOfText(prompted, completed),
-    refusal: refusalOf(request),
+    refusal,
   };
+}
+
+/** What is cut off ends the choice with `length`, whether it is of the prompt or of the answer. */
+function withinRoom(repeated: string, { text, finish }: SandboxAnswer, room: number) {
+  const echo = repeated.slice(0, Math.min(room, MAX_REPEATED_CHARACTERS));
+  const kept = text.slice(0, room - echo.length);
+  const isCut = echo.length < repeated.length || kept.length < text.length;
+  return { echo, text: kept, finish: isCut ? "length" : finish } as const;
 }
 
 /** Tokens are written as their numbers. */
@@ -97,17 +118,16 @@ export function* piecesOf({ echo, text, logprobs, at }: CompletedText): Generato
 
 /** Returns the text of a choice with all its log probabilities. */
 export function wholeText(choice: CompletedText): Piece {
+  const text = choice.echo + choice.text;
+  if (choice.logprobs === null) return { text, logprobs: null };
   const lists = [...piecesOf(choice)].flatMap(({ logprobs }) => (logprobs === null ? [] : [logprobs]));
   return {
-    text: choice.echo + choice.text,
-    logprobs:
-      choice.logprobs === null
-        ? null
-        : {
-            tokens: lists.flatMap(({ tokens }) => tokens),
-            token_logprobs: lists.flatMap(({ token_logprobs: values }) => values),
-            top_logprobs: lists.flatMap(({ top_logprobs: tops }) => tops),
-            text_offset: lists.flatMap(({ text_offset: places }) => places),
-          },
+    text,
+    logprobs: {
+      tokens: lists.flatMap(({ tokens }) => tokens),
+      token_logprobs: lists.flatMap(({ token_logprobs: values }) => values),
+      top_logprobs: lists.flatMap(({ top_logprobs: tops }) => tops),
+      text_offset: lists.flatMap(({ text_offset: places }) => places),
+    },
   };
 }

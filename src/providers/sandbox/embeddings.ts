@@ -6,6 +6,8 @@ import { countWords } from "./words.ts";
 /** `embed-<length>`: the length of vectors where the request does not say. */
 const MODEL = /^embed-(\d{1,4})$/;
 const MAX_LENGTH = 4096;
+/** The most numbers of all vectors of an answer together. */
+const MAX_NUMBERS = 1_000_000;
 const ENTRIES_PER_WORD = 4;
 
 export interface SandboxEmbeddings {
@@ -22,14 +24,15 @@ export function embeddingsOf(body: string): SandboxEmbeddings {
       `The sandbox has no model ${JSON.stringify(model)} for embeddings; there are embed-1 to embed-${MAX_LENGTH}.`,
     );
   const length = typeof dimensions === "number" ? dimensions : named;
-  if (!isLength(length)) {
-    const message = `dimensions must be a whole number from 1 to ${MAX_LENGTH}; got ${length}.`;
-    return {
-      status: 400,
-      body: { error: { message, type: "invalid_request_error", param: "dimensions", code: "invalid_value" } },
-    };
-  }
-  const texts = (Array.isArray(input) && typeof input[0] !== "number" ? input : [input]).map(textOf);
+  if (!isLength(length))
+    return invalid("dimensions", `dimensions must be a whole number from 1 to ${MAX_LENGTH}; got ${length}.`);
+  const inputs = Array.isArray(input) && typeof input[0] !== "number" ? (input as readonly Json[]) : [input];
+  if (inputs.length * length > MAX_NUMBERS)
+    return invalid(
+      "input",
+      `The vectors of a request may have at most ${MAX_NUMBERS} numbers together; got ${inputs.length} texts with vectors of ${length}. Send fewer texts, or ask for fewer dimensions.`,
+    );
+  const texts = inputs.map(textOf);
   const vectors = texts.map((text) => vectorOf(text, length));
   const tokens = texts.reduce((sum, text) => sum + Math.max(1, countWords(text).words), 0);
   return {
@@ -52,12 +55,13 @@ export function rankingOf(body: string): SandboxEmbeddings {
   const { model, query, documents } = JSON.parse(body) as Readonly<Record<string, Json>>;
   if (model !== "rerank")
     return refusal(`The sandbox has no model ${JSON.stringify(model)} for rerank; there is rerank.`);
-  const asked = vectorOf(textOf(query), RANKING_LENGTH);
+  const asked = entriesOf(textOf(query), RANKING_LENGTH);
   const texts = (documents as readonly Json[]).map(textOf);
-  const results = texts.map((text, index) => ({
-    index,
-    relevance_score: rounded(vectorOf(text, RANKING_LENGTH).reduce((sum, entry, at) => sum + entry * asked[at]!, 0)),
-  }));
+  const results = texts.map((text, index) => {
+    let score = 0;
+    for (const [at, entry] of entriesOf(text, RANKING_LENGTH)) score += entry * (asked.get(at) ?? 0);
+    return { index, relevance_score: rounded(score) };
+  });
   const tokens = [textOf(query), ...texts].reduce((sum, text) => sum + Math.max(1, countWords(text).words), 0);
   return { status: 200, body: { model, results, usage: { total_tokens: tokens } } };
 }
@@ -85,23 +89,35 @@ function refusal(message: string): SandboxEmbeddings {
   return { status: 404, body: { error } };
 }
 
+function invalid(param: string, message: string): SandboxEmbeddings {
+  return { status: 400, body: { error: { message, type: "invalid_request_error", param, code: "invalid_value" } } };
+}
+
 function textOf(input: Json | undefined): string {
   return typeof input === "string" ? input : Array.isArray(input) || isObject(input) ? JSON.stringify(input) : "";
 }
 
-/** A vector of length 1. */
 function vectorOf(text: string, length: number): Float32Array {
   const vector = new Float32Array(length);
+  for (const [at, entry] of entriesOf(text, length)) vector[at] = entry;
+  return vector;
+}
+
+/** The entries of a vector of length 1 that are not zero, by their places. There are as many as the text has words for. */
+function entriesOf(text: string, length: number): ReadonlyMap<number, number> {
+  const entries = new Map<number, number>();
   for (const word of text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [text]) {
     let hash = hashOf(word);
     for (let entry = 0; entry < ENTRIES_PER_WORD; entry++) {
-      vector[hash % length]! += (hash & 0x8000) === 0 ? 1 : -1;
+      const at = hash % length;
+      entries.set(at, (entries.get(at) ?? 0) + ((hash & 0x8000) === 0 ? 1 : -1));
       hash = hashOf(`${word}${hash}`);
     }
   }
-  const norm = Math.hypot(...vector);
-  if (norm === 0) vector[0] = 1;
-  return norm === 0 ? vector : vector.map((entry) => entry / norm);
+  const norm = Math.hypot(...entries.values());
+  if (norm === 0) return new Map([[0, 1]]);
+  for (const [at, entry] of entries) entries.set(at, entry / norm);
+  return entries;
 }
 
 /** FNV-1a: http://www.isthe.com/chongo/tech/comp/fnv/ */

@@ -4,6 +4,8 @@ import { describe, expect, spyOn, test } from "bun:test";
 import fc from "fast-check";
 import type { Message } from "../../../src/core/chat.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
+import { completionOf } from "../../../src/providers/sandbox/completions.ts";
+import { embeddingsOf, rankingOf } from "../../../src/providers/sandbox/embeddings.ts";
 import { planOf } from "../../../src/providers/sandbox/planned-calls.ts";
 import { readingOf, type SandboxReading } from "../../../src/providers/sandbox/reading.ts";
 import { sampleOf } from "../../../src/providers/sandbox/schema-sample.ts";
@@ -171,5 +173,64 @@ describe("a plan", () => {
     );
     expect(calls).toHaveLength(128);
     expect(calls.reduce((sum, call) => sum + call.arguments.length, 0)).toBeLessThan(101_000);
+  });
+});
+
+describe("legacy completions", () => {
+  const long = "word ".repeat(60_000);
+  const completed = (model: string, body: object) => completionOf(JSON.stringify({ model, ...body })).choices;
+
+  test("[d5.8] have at most 4,194,304 characters in all choices, with the prompts that they repeat, and 65,536 where each word has likelihoods", () => {
+    for (const [model, body, most] of [
+      ["echo", { prompt: long, echo: true, n: 128 }, 4_194_304],
+      ["words-100000", { prompt: Array.from({ length: 128 }, () => "x") }, 4_194_304],
+      ["echo", { prompt: long, echo: true, logprobs: 0 }, 65_536],
+      ["words-100000", { prompt: ["x", "y"], logprobs: 1 }, 65_536],
+    ] as const) {
+      const choices = completed(model, body);
+      const characters = choices.reduce((sum, { echo, text }) => sum + echo.length + text.length, 0);
+      expect([model, characters <= most, new Set(choices.map(({ finish }) => finish))]).toEqual([
+        model,
+        true,
+        new Set(["length"]),
+      ]);
+    }
+    expect(completed("echo", { prompt: "a b", echo: true })).toMatchObject([
+      { echo: "a b", text: "a b", finish: "stop" },
+    ]);
+  });
+
+  test("[d5.8] that are refused are not answered first", () => {
+    const indexOf = spyOn(String.prototype, "indexOf");
+    try {
+      const stop = Array.from({ length: 1000 }, (_, at) => `stop ${at}`);
+      const { refusal } = completionOf(JSON.stringify({ model: "echo", prompt: "x", stop }));
+      expect(refusal).toMatchObject({ status: 400, param: "stop" });
+      expect(indexOf.mock.calls.length).toBeLessThan(10);
+    } finally {
+      indexOf.mockRestore();
+    }
+  });
+});
+
+describe("vectors", () => {
+  test("[d5.8] have at most 1,000,000 numbers in an answer; a request for more is refused", () => {
+    const asked = (texts: number) =>
+      embeddingsOf(JSON.stringify({ model: "embed-4096", input: Array.from({ length: texts }, () => "a") }));
+    expect(asked(244).status).toBe(200);
+    expect(asked(245)).toMatchObject({ status: 400, body: { error: { param: "input" } } });
+  });
+
+  test("[d5.8] of documents are compared by the entries that their words fill, and not by all", () => {
+    const hypot = spyOn(Math, "hypot");
+    try {
+      const documents = Array.from({ length: 100 }, () => "bear");
+      const { body } = rankingOf(JSON.stringify({ model: "rerank", query: "bear", documents }));
+      expect(body).toMatchObject({ results: documents.map(() => ({ relevance_score: 1 })) });
+      const entries = hypot.mock.calls.reduce((sum, values) => sum + values.length, 0);
+      expect(entries).toBeLessThanOrEqual(4 * 101);
+    } finally {
+      hypot.mockRestore();
+    }
   });
 });
