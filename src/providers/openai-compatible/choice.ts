@@ -32,9 +32,18 @@ export function patchMessage(message: OwnObject, reasoningField: string | undefi
   patchReasoning(message, reasoningField);
   const calls = message["tool_calls"];
   if (calls !== undefined) patchToolCalls(message, calls);
+  for (const name of NOT_GIVEN) if (isZero(message[name])) delete message[name];
   const called = message["function_call"];
   if (called === null) delete message["function_call"];
   else if (isObject(called)) patchArguments(called);
+}
+
+const NOT_GIVEN = ["function_call", "audio", "refusal"] as const;
+
+/** Whether it is a text or an object in which nothing stands: some servers write every member of OpenAI's form. */
+function isZero(value: Json | undefined): boolean {
+  if (!isObject(value)) return value === "";
+  return Object.values(value).every((member) => member === "" || member === 0 || member === null);
 }
 
 /**
@@ -97,7 +106,10 @@ function patchToolCalls(message: OwnObject, calls: Json): void {
   }
   if (list !== calls) message["tool_calls"] = list;
   for (const call of list as readonly Json[]) {
-    const called = isObject(call) ? call["function"] : undefined;
+    if (!isObject(call)) continue;
+    const { function: called, custom } = call;
+    if (isObject(called) && isZero(custom)) delete (call as OwnObject)["custom"];
+    else if (isObject(custom) && isZero(called)) delete (call as OwnObject)["function"];
     if (isObject(called)) patchArguments(called);
   }
 }

@@ -487,6 +487,49 @@ describe("files of Vercel", () => {
   });
 });
 
+describe("answers of Snowflake, which have every member of the form, empty where there is nothing", () => {
+  const nothing = {
+    audio: { data: "", expires_at: 0, id: "", transcript: "" },
+    function_call: { arguments: "", name: "" },
+    refusal: "",
+  };
+  const custom = { input: "", name: "" };
+  const call = { id: "c", type: "function" as const, function: { name: "f", arguments: '{"a":1}' } };
+  test("[d8.7] have only what stands in them", () => {
+    const message = { role: "assistant", content: "", tool_calls: [{ ...call, custom }], ...nothing };
+    const { choices } = provider("snowflake").decodeResponse(
+      JSON.stringify({ choices: [{ index: 0, message, finish_reason: "" }] }),
+      CONTEXT,
+    );
+    expect(choices[0]!.message).toEqual({ role: "assistant", content: "", tool_calls: [call] });
+  });
+  test("[d8.7] have it in a stream as well, in which a call of a function stays one", () => {
+    const deltas = [
+      { content: "Hi", ...nothing },
+      { content: "", tool_calls: [{ index: 0, ...call, custom }], ...nothing },
+      { content: "", tool_calls: [{ index: 0, function: { name: "", arguments: " " }, custom }], ...nothing },
+    ];
+    const events = deltas.map((delta) => ({ choices: [{ index: 0, delta, finish_reason: "" }] }));
+    const decoded = chunksOf(provider("snowflake"), ...events).flatMap(({ choices }) =>
+      choices.map(({ delta }) => delta),
+    );
+    expect(decoded).toEqual([
+      { content: "Hi" },
+      { content: "", tool_calls: [{ index: 0, ...call }] },
+      { content: "", tool_calls: [{ index: 0, function: { name: "", arguments: " " } }] },
+    ]);
+  });
+  test("[d8.7] and a call of a custom tool stays one where an empty function stands beside it", () => {
+    const made = { id: "c", type: "custom", custom: { name: "f", input: "x" } };
+    const message = { role: "assistant", tool_calls: [{ ...made, function: { name: "", arguments: "" } }] };
+    const { choices } = provider("snowflake").decodeResponse(
+      JSON.stringify({ choices: [{ index: 0, message, finish_reason: "" }] }),
+      CONTEXT,
+    );
+    expect(choices[0]!.message.tool_calls).toEqual([made as never]);
+  });
+});
+
 describe("answers of Snowflake, which have no finish reason", () => {
   test("get one from their content", () => {
     const finishOf = (message: JsonObject, finish: string): unknown =>
