@@ -79,9 +79,15 @@ function choiceOf(call: string | JsonObject): Json {
 
 /** Whether a message has the deprecated form. */
 export function isLegacyMessage(message: JsonObject): boolean {
-  return (
-    message["role"] === "function" || (message["function_call"] !== undefined && message["function_call"] !== null)
-  );
+  return message["role"] === "function" || isFunctionCall(message);
+}
+
+/**
+ * Whether its `function_call` is a call. An empty one is not, and neither is one beside tool calls, which says the same:
+ * some servers write both members into every answer, and clients send them back.
+ */
+function isFunctionCall({ function_call: call, tool_calls: calls }: JsonObject): boolean {
+  return isObject(call) && call["name"] !== "" && !(Array.isArray(calls) && calls.length > 0);
 }
 
 /**
@@ -100,9 +106,10 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
       if (isObject(called)) idsByName.set(called.name, id);
     const call = message.function_call;
     if (call === undefined || call === null) return message;
+    const { function_call: _call, ...rest } = message;
+    if (!isFunctionCall(message)) return rest;
     lastId = `call_${index}`;
     idsByName.set(call.name, lastId);
-    const { function_call: _call, ...rest } = message;
     return {
       ...rest,
       tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }],

@@ -8,7 +8,7 @@ import {
   type Message,
   type VendorForm,
 } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid, invalidRequest, objectAt, textAt } from "../../core/refusals.ts";
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
 import { ROUNDS_FIELD, withReplays } from "../tools/replayed-conversation.ts";
@@ -92,6 +92,7 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
     throw invalidRequest("messages", "messages must hold at least one message; got an empty array.");
   const found = new Findings();
   let legacy = false;
+  let hasFunctionCalls = false;
   let brought = false;
   for (let index = 0; index < value.length; index++) {
     const message = value[index] as Json;
@@ -99,12 +100,13 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
     if (!isObject(message)) throw invalid(path, "an object", message);
     checkMessage(message, path, found);
     if (isLegacyMessage(message)) legacy = true;
+    if (isSet(message["function_call"])) hasFunctionCalls = true;
     if (message[ROUNDS_FIELD] !== undefined) brought = true;
   }
   const sent = value as readonly Message[];
-  const messages = legacy ? withToolCalls(sent) : sent;
+  const messages = legacy || hasFunctionCalls ? withToolCalls(sent) : sent;
   const known = { blocks: found.blocks, vendorForms: found.forms, legacy: legacy || legacyParams };
-  if (!brought) return { ...known, messages, toolImages: NO_IMAGES, rewritten: known.legacy };
+  if (!brought) return { ...known, messages, toolImages: NO_IMAGES, rewritten: known.legacy || hasFunctionCalls };
   return {
     ...known,
     ...withReplays(messages, replays, (message, path) => found.withoutBlocks(() => checkMessage(message, path, found))),

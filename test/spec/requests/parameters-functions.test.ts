@@ -2,6 +2,7 @@
 // at each wire family, plain and streamed.
 import { describe, expect, test } from "bun:test";
 import { capabilityOf } from "../../../src/core/capability.ts";
+import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import { CONVERSING } from "../../harness/conversing.ts";
 import { readStream } from "../../harness/sse.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
@@ -66,6 +67,23 @@ describe("in requests", () => {
       expect(JSON.stringify(wire)).toContain("sunny");
     });
   }
+
+  test("[d6.6] an empty function_call, or one beside tool calls, is none: the tool calls stay, and the answer is not in the old form", () => {
+    const args = '{"city":"Paris"}';
+    const calls = [{ id: "c", type: "function", function: { name: "weather", arguments: args } }];
+    for (const function_call of [
+      { name: "", arguments: "" },
+      { name: "weather", arguments: args },
+    ]) {
+      const turn = { role: "assistant", content: "", tool_calls: calls };
+      const result = { role: "tool", tool_call_id: "c", content: "sunny" };
+      const { messages, options } = parseChatRequest(
+        JSON.stringify({ model: MODELS.openai, messages: [...HELLO, { ...turn, function_call }, result] }),
+      );
+      expect(messages.slice(1)).toEqual([turn, result] as never);
+      expect(options.legacyFunctions).toBe(false);
+    }
+  });
 
   test("[d6.6] a model that does not take parallel_tool_calls is not sent it", async () => {
     for (const model of ["openai:o3", "openai:o4-mini-2025-04-16", "openai:o1", "azure:o3-mini"]) {
