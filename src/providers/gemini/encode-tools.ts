@@ -35,7 +35,8 @@ export function encodeTools(params: ChatParams, model: string, platform: GeminiP
   );
   const served = (params.tools ?? []).filter((tool) => !isFunctionTool(tool)).map((tool) => googleTool(tool, platform));
   const search = params.web_search_options === undefined ? [] : [searchTool(params.web_search_options)];
-  const others = [...served, ...search];
+  // the mode NONE holds for functions alone: Google would go on to use, and to bill, its own tools
+  const others = params.tool_choice === "none" ? search : [...served, ...search];
   const config = callingConfig(params.tool_choice, functions, model);
   const combined = platform.combinesOnRequest && declarations.length > 0 && combines(others, model);
   return {

@@ -310,6 +310,17 @@ describe("tools", () => {
     expect(bodyOf({ tool_choice: "none" }).toolConfig).toBeUndefined();
     expect(refusal({ tool_choice: "required" })).toEqual({ code: "invalid_request", param: "tool_choice" });
   });
+  test("[d6.2] the choice of no tool holds for Google's own tools too, which are left out", () => {
+    const google = { type: "google_search" };
+    const sent = (fields: JsonObject): unknown => bodyOf(fields).tools?.flatMap((each) => Object.keys(each));
+    expect(sent({ tools: [google], tool_choice: "auto" })).toEqual(["googleSearch"]);
+    expect(sent({ tools: [google], tool_choice: "none" })).toBeUndefined();
+    expect(sent({ tools: [cityTool, google], tool_choice: "none" })).toEqual(["functionDeclarations"]);
+    expect(sent({ web_search_options: {}, tool_choice: "none" })).toEqual(["googleSearch"]);
+    expect(bodyOf({ tools: [cityTool, google], tool_choice: "none" }).toolConfig).toEqual({
+      functionCallingConfig: { mode: "NONE" },
+    });
+  });
   test("strict functions request validated calls", () => {
     const strict = tool("f", { type: "object", properties: { a: { type: "string" } } }, { strict: true });
     expect(bodyOf({ tools: [strict] }).toolConfig).toEqual({ functionCallingConfig: { mode: "VALIDATED" } });
