@@ -32,6 +32,8 @@ import type { SseEvent } from "../../wire/sse.ts";
 interface Candidate {
   readonly callIds: Set<string>;
   readonly text: TextPositions;
+  /** The citations that events told of, as JSON. */
+  readonly cited: Set<string>;
   readonly call: { open: OpenCall | null };
   /** The most recent finish reason. Old servers send STOP on every event, and the true reason on the last one. */
   finish: string | null;
@@ -74,6 +76,7 @@ function candidateAt(stream: Stream, index: number): Candidate {
   const fresh: Candidate = {
     callIds: new Set(),
     text: new TextPositions(),
+    cited: new Set(),
     call: { open: null },
     finish: null,
     finishMessage: {},
@@ -127,11 +130,26 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
   );
   if (parts.content !== undefined) known.text.append(parts.content);
   keepBeside(parts, candidate);
-  const annotations = citationsOf(candidate, known.text, null);
+  const annotations = newCitations(citationsOf(candidate, known.text, null), known.cited);
   const delta = deltaOf(parts, firstCall, audioId(stream.identity.id, index), annotations);
   const logprobs = decodeLogprobs(candidate["logprobsResult"]);
   if (logprobs !== null) return { index, delta, logprobs };
   return Object.keys(delta).length > 0 ? { index, delta } : null;
+}
+
+/** The most citations of a choice that are remembered. */
+const MAX_CITED = 10_000;
+
+/**
+ * Returns those that no earlier event told of, because events repeat what was found so far:
+ * https://github.com/vercel/ai/pull/7226, https://github.com/langchain-ai/langchainjs/pull/11456
+ */
+function newCitations(citations: readonly JsonObject[], cited: Set<string>): readonly JsonObject[] {
+  if (citations.length === 0) return citations;
+  const told = citations.map((citation) => JSON.stringify(citation));
+  const fresh = citations.filter((_, at) => !cited.has(told[at]!));
+  for (const one of told) if (cited.size < MAX_CITED) cited.add(one);
+  return fresh;
 }
 
 function refusePrompt(stream: Stream, frame: JsonObject): void {

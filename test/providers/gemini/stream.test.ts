@@ -41,6 +41,25 @@ describe("events", () => {
     ]);
     expect(chunks.every((chunk) => chunk.id === "r1")).toBe(true);
   });
+  test("[d8.7] a citation that later events repeat is told once, as in an answer that comes whole", () => {
+    const groundingChunks = ["a", "b"].map((name) => ({ web: { uri: `https://${name}.test`, title: name } }));
+    const supports = [
+      { segment: { startIndex: 0, endIndex: 4 }, groundingChunkIndices: [0] },
+      { segment: { startIndex: 5, endIndex: 8 }, groundingChunkIndices: [1] },
+    ];
+    const grounded = (text: string, count: number, more: JsonObject = {}): JsonObject =>
+      frame([{ text }], {
+        groundingMetadata: { groundingChunks, groundingSupports: supports.slice(0, count) },
+        ...more,
+      });
+    const told = choices(run([grounded("Wien", 1), grounded(" ist", 2), grounded("!", 2, { finishReason: "STOP" })]))
+      .flatMap(({ delta }) => (delta?.["annotations"] ?? []) as readonly JsonObject[])
+      .map(({ url_citation: citation }) => citation);
+    expect(told).toMatchObject([
+      { url: "https://a.test", start_index: 0, end_index: 4 },
+      { url: "https://b.test", start_index: 5, end_index: 8 },
+    ]);
+  });
   test("[d4.2] searches are those of all choices, as in an answer that comes whole", () => {
     const counted = { usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1, totalTokenCount: 2 } };
     const searched = (index: number, ...queries: readonly string[]) =>
