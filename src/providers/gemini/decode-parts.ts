@@ -126,12 +126,16 @@ function keep(part: JsonObject, out: DecodedParts): void {
   else addExtra(out, { parts: [part] });
 }
 
-/** Keeps what stands beside the parts of a candidate: its sources, and the token with which a later request goes on. */
+/**
+ * Keeps what stands beside the parts of a candidate: its sources, which addresses were read
+ * (https://ai.google.dev/gemini-api/docs/url-context), and the token with which a later request goes on.
+ */
 export function keepBeside(
   out: { extra_content?: JsonObject },
-  { groundingMetadata: grounding, continuationToken: token }: JsonObject,
+  { groundingMetadata: grounding, urlContextMetadata: read, continuationToken: token }: JsonObject,
 ): void {
   if (isObject(grounding)) addExtra(out, { grounding_metadata: grounding });
+  if (isObject(read)) addExtra(out, { url_context_metadata: read });
   if (typeof token === "string" && token !== "") addExtra(out, { continuation_token: token });
 }
 

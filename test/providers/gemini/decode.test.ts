@@ -296,6 +296,12 @@ describe("the members around the parts", () => {
       { type: "url_citation", url_citation: { start_index: 4, end_index: 11, url: "https://a.test", title: "A" } },
     ]);
     expect(message["extra_content"]).toEqual({ google: { grounding_metadata: groundingMetadata } });
+    const urlContextMetadata = {
+      urlMetadata: [{ retrievedUrl: "https://a.test", urlRetrievalStatus: "URL_RETRIEVAL_STATUS_ERROR" }],
+    };
+    expect(choiceOf([{ text: "a" }], { urlContextMetadata }).message["extra_content"]).toEqual({
+      google: { url_context_metadata: urlContextMetadata },
+    });
     for (const name of ["citationSources", "citations"])
       expect(
         choiceOf([{ text: "0123456789" }], {
