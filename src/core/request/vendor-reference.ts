@@ -5,6 +5,6 @@ export interface VendorReference {
   readonly path: string;
   /** The name of its member, or the type of the object whose id it is. */
   readonly name: string;
-  /** Empty where it is no text, which is bound to nobody. */
+  /** Empty where it is no text, or a text that stands for files, which is bound to nobody. */
   readonly id: string;
 }

@@ -7,9 +7,11 @@ import { EMPTY_REFERENCE_TYPES, REFERENCE_TYPES, VENDOR_ID_MEMBERS } from "../..
 import {
   ADDRESS_MEMBERS,
   isAddress,
+  isOfStoredFiles,
   mayNameStoredFile,
   namesStoredFile,
   STORED_THING_MEMBERS,
+  TEXT_MEMBERS,
 } from "../../providers/conversation/stored-things.ts";
 import { parseJson } from "../../wire/json/json.ts";
 import { entriesOf, requestForEntry } from "../fit/entry-request.ts";
@@ -52,7 +54,7 @@ export function referencesOf({
   }
   // in a chat completion they stand only where a vendor's own forms do
   const mayHold =
-    blocks.size > 0 || vendorForms.length > 0 || Object.keys(extra).length > 0 || messages.some(hasVendorsMembers);
+    blocks.size > 0 || vendorForms.length > 0 || Object.keys(extra).length > 0 || messages.some(mayNameStored);
   return mayHold ? referencesInText(source.text) : NONE;
 }
 
@@ -82,9 +84,9 @@ function mayRefer(text: string): boolean {
   return ANY.test(text) || ESCAPED_LETTER.test(text) || mayNameStoredFile(text);
 }
 
-/** Whether a message has the turn of a vendor, or images of an earlier answer. */
-function hasVendorsMembers(message: JsonObject): boolean {
-  return message["extra_content"] !== undefined || message["images"] !== undefined;
+/** Whether a message has the turn of a vendor, or images of an earlier answer, or stands for files. */
+function mayNameStored({ extra_content: turn, images, content }: JsonObject): boolean {
+  return turn !== undefined || images !== undefined || (typeof content === "string" && isOfStoredFiles(content));
 }
 
 function referencesIn(body: JsonObject): readonly VendorReference[] {
@@ -113,6 +115,8 @@ function visit(value: Json | undefined, path: string, found: VendorReference[]):
     if (ID_MEMBERS.has(name) && (isObject(member) || !OBJECTS.has(name)))
       for (const id of idsIn(member)) found.push({ path: at, name, id });
     if (ADDRESS_MEMBERS.has(name)) addStoredFile(member, at, found);
+    if (TEXT_MEMBERS.has(name) && typeof member === "string" && isOfStoredFiles(member))
+      found.push({ path: at, name: STORED_FILE, id: "" });
     visit(member, at, found);
   }
 }

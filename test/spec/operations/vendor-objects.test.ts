@@ -401,6 +401,17 @@ describe("a chat completion", () => {
         { model: "moonshot:kimi-k2.6", ...part(block("image_url", "ms://file-1")) },
       ],
       [
+        "messages[0].content",
+        {
+          model: "dashscope:qwen-long",
+          messages: [{ role: "system", content: "fileid://file-fe-1,fileid://file-fe-2" }, ...HELLO.messages],
+        },
+      ],
+      [
+        "messages[0].content[0].text",
+        { model: "dashscope:qwen-long", ...part({ type: "text", text: "\n fileid://file-fe-1" }) },
+      ],
+      [
         "tools[0].retrieval.knowledge_id",
         {
           model: "zai:glm-4.6",
@@ -409,7 +420,7 @@ describe("a chat completion", () => {
         },
       ],
     ];
-    const providers = ["gemini", "moonshot", "zai"].map((id) =>
+    const providers = ["gemini", "moonshot", "zai", "dashscope"].map((id) =>
       providerSettings({ id, family: id, baseUrl: `https://${id}.example/v1`, credentials: [storedKey("stored-key")] }),
     );
     const chat = { operation: CHAT_COMPLETIONS, providers };
@@ -418,8 +429,11 @@ describe("a chat completion", () => {
       expect([status, code, param, sent.length]).toEqual([400, "unknown_reference", path, 0]);
       expect((await asked(memoryObjects(), naming, { ...chat, permissions: ["vendor_objects"] })).sent).not.toEqual([]);
     }
-    const open = { ...gemini, ...part(block("image_url", "https://images.example/files/abc.png")) };
-    expect((await asked(memoryObjects(), open, chat)).sent).not.toEqual([]);
+    for (const open of [
+      { ...gemini, ...part(block("image_url", "https://images.example/files/abc.png")) },
+      { model: "dashscope:qwen-long", messages: [{ role: "user", content: "What is fileid://file-fe-1?" }] },
+    ])
+      expect((await asked(memoryObjects(), open, chat)).sent).not.toEqual([]);
   });
 
   test("[d12.15] [d3.4] names them no more in an entry of its fallbacks than by itself, in any form", async () => {
@@ -497,6 +511,8 @@ describe("a chat completion", () => {
       host,
     ])
       expect(referencesInText(`{"image_url": "${written}"}`)).toHaveLength(1);
+    for (const member of ["system", "instructions", "input", "prompt"])
+      expect(referencesInText(`{"${member}": "fileid:\\/\\/file-fe-1"}`)).toHaveLength(1);
     expect(referencesInText('{"cached\\u0043ontent": "cachedContents/abc"}')).toHaveLength(1);
   });
 
