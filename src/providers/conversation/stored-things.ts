@@ -14,13 +14,18 @@ export const STORED_THING_MEMBERS: readonly string[] = [
   "knowledge_id",
 ];
 
-/** Members of blocks and items that hold an address, as a text or as the `url` of an object. */
+/**
+ * Members of blocks and items that hold an address, as a text or as the `url` of an object. Parts of Gemini, which an
+ * answer carries and the client sends back, have one too: https://ai.google.dev/api/caching#FileData
+ */
 export const ADDRESS_MEMBERS: ReadonlySet<string> = new Set([
   "image_url",
   "video_url",
   "file_url",
   "file_id",
   "source",
+  "fileUri",
+  "file_uri",
 ]);
 
 /** Members that hold a text of a message, or of the instructions. */

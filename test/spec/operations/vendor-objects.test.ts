@@ -387,6 +387,21 @@ describe("a chat completion", () => {
           ],
         },
       ],
+      ...["fileUri", "file_uri"].map((name): readonly [string, JsonObject] => [
+        `messages[1].extra_content.google.parts[0].fileData.${name}`,
+        {
+          ...gemini,
+          messages: [
+            { role: "user", content: "Read" },
+            {
+              role: "assistant",
+              content: "I have read",
+              extra_content: { google: { parts: [{ fileData: { [name]: uploaded } }] } },
+            },
+            { role: "user", content: "What does it say?" },
+          ],
+        },
+      ]),
       ["cachedContent", { ...gemini, messages: HELLO.messages, cachedContent: "cachedContents/abc" }],
       [
         "tools[0].file_search.file_search_store_names",
