@@ -31,6 +31,7 @@ export interface CallMeterOptions {
 
 /** What a call uses that asks no provider: it counts as one request. */
 const NOTHING_USED: ReservationEstimate = { requests: 1, bound: () => 0 };
+const NOT_COUNTED: Pick<AttemptReservation, "countCall"> = { countCall: () => {} };
 
 export class CallMeter {
   readonly prices: CallPrices;
@@ -86,15 +87,15 @@ export class CallMeter {
   }
 
   /**
-   * Counts the call under the limits that apply wherever it goes, because it asks no provider. Rejects with the error of
-   * the limit that has no room.
+   * Reserves what a call that asks no provider uses under the limits that apply wherever it goes. Returns what counts the
+   * call. Rejects with the error of the limit that has no room.
    */
-  async admitWithoutTarget(): Promise<void> {
-    if (this.#limits === null) return;
+  async reserveWithoutTarget(): Promise<Pick<AttemptReservation, "countCall">> {
+    if (this.#limits === null) return NOT_COUNTED;
     const reserved = this.#limits.reserve(null, NOTHING_USED, true);
     const result = isPending(reserved) ? await this.#clock.waiting(untilOver(reserved, this.#signal)) : reserved;
     if (result instanceof GatewayError) throw result;
-    result.countCall();
+    return result;
   }
 
   #begin(

@@ -46,8 +46,10 @@ export const TOOL_CALL: Operation = {
         { param: "name" },
       );
     }
-    await call.meter.admitWithoutTarget();
+    const reserved = await call.meter.reserveWithoutTarget();
     await call.lifetime.admitted();
+    // a call that the ledger does not take has used nothing
+    reserved.countCall();
     return sent(await ran(offered, request, call), call);
   },
 };

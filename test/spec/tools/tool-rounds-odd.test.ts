@@ -10,6 +10,7 @@ import { routedGateway, routeOf } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { parseChatRequest } from "../../../src/engine/request/parse.ts";
+import { TOOL_CALL } from "../../../src/operations/tool-call/tool-call.ts";
 import type { UpstreamClient } from "../../../src/wire/upstream.ts";
 import { heardStream, heardWhole, type ScriptedRound, scriptedModel, USAGE } from "./scripted-rounds.ts";
 import { until } from "../../harness/time/until.ts";
@@ -86,6 +87,30 @@ describe("calls that the client has approved", () => {
     const stage = stageOf([{ text: "Noon." }], { ledger });
     expect((await stage.chat(approving)).status).toBe(503);
     expect(stage.tools.calls).toHaveLength(0);
+  });
+
+  test("[d4.3, d16.3] at /mcp use no request of a limit where the ledger does not take them", async () => {
+    let isFull = true;
+    const ledger = {
+      refusal: () => null,
+      open(): { traceId: string } {
+        if (isFull) throw new GatewayError("ledger_unavailable", "The disk is full.");
+        return { traceId: "" };
+      },
+      reopen: () => {},
+      written: () => Promise.resolve(),
+      state: () => {},
+      close: () => Promise.resolve(),
+    };
+    const stage = stageOf([], {
+      ledger,
+      snapshot: { limitRules: limitSet({ limits: { few: { metric: "requests", limit: 1, window: "hour" } } }) },
+    });
+    const asked = { type: "function_call", name: "sky__clock", arguments: {}, approved: true, can_ask: false };
+    const status = async (): Promise<number> => (await stage.call(TOOL_CALL, asked)).status;
+    expect([await status(), await status(), stage.tools.calls.length]).toEqual([503, 503, 0]);
+    isFull = false;
+    expect([await status(), await status(), stage.tools.calls.length]).toEqual([200, 429, 1]);
   });
 
   test("[d4.2, d10.3] count as a request where the client leaves while they run, so that tools cannot run without bound under a limit", async () => {
