@@ -22,11 +22,14 @@ export function placedRoutes(snapshot: Snapshot, at: TenantOrProject): readonly 
     at.projectId === null
       ? [...snapshot.projects.values()].filter((project) => project.tenantId === tenantId).map(({ id }) => id)
       : [at.projectId];
-  const own = projects.flatMap((projectId) =>
-    namedRoutes(routesFor(snapshot, { tenantId, projectId }))
+  const own = projects.flatMap((projectId) => {
+    const routes = routesFor(snapshot, { tenantId, projectId });
+    // most projects of a tenant have no routes and no defaults of their own
+    if (at.projectId === null && routes === shared) return [];
+    return namedRoutes(routes)
       .map((route): PlacedRoute => ({ route, projectId: isSame(route, shared.get(route.name)) ? null : projectId }))
-      .filter((one) => at.projectId !== null || one.projectId !== null),
-  );
+      .filter((one) => at.projectId !== null || one.projectId !== null);
+  });
   const all =
     at.projectId === null ? [...namedRoutes(shared).map((route) => ({ route, projectId: null })), ...own] : own;
   return all.toSorted((a, b) => (a.route.name < b.route.name ? -1 : a.route.name > b.route.name ? 1 : 0));

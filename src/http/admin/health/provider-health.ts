@@ -159,7 +159,7 @@ export async function providersAt(
     targets(),
   ]);
   const asked = Map.groupBy(data, ({ provider }) => provider);
-  const routes = placedRoutes(snapshot, at);
+  const routes = routesByProvider(placedRoutes(snapshot, at));
   const providers = providersSeen(snapshot, at);
   const drains = drainsOf(snapshot, at.tenantId, nowMs);
   return await readForEach(
@@ -171,7 +171,7 @@ export async function providersAt(
         figuresOfIt,
         own.map(({ state }) => state),
       );
-      const dependants = routes.filter(({ route }) => route.targets.some(({ providerId }) => providerId === id));
+      const dependants = routes.get(id) ?? [];
       return {
         id,
         status,
@@ -199,6 +199,14 @@ export async function providersAt(
       };
     },
   );
+}
+
+function routesByProvider(routes: readonly PlacedRoute[]): ReadonlyMap<string, readonly PlacedRoute[]> {
+  const found = new Map<string, PlacedRoute[]>();
+  for (const one of routes)
+    for (const id of new Set(one.route.targets.map(({ providerId }) => providerId)))
+      found.getOrInsertComputed(id, () => []).push(one);
+  return found;
 }
 
 /** Of a tenant, those that only its projects have as well. */
