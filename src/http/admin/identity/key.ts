@@ -7,6 +7,8 @@ import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import type { Account, LimitRule } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
+import { compileGlob } from "../../../core/text/glob.ts";
+import { readForEach } from "../report-reads.ts";
 import { chosenId, time, amount, shownRule, shownUnits } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -75,14 +77,15 @@ export async function describeKey(
     return role === null ? [] : [{ id, role }];
   });
   const shown = projects.slice(0, MAX_PROJECTS);
-  // A rule of the whole tenant applies in each of its projects, but is listed once.
-  const rules = new Map(
-    shown.flatMap(({ id }) =>
-      (snapshot.limitRules.forCaller(token.tenantId, id, token.id)?.rules ?? []).map(
-        (rule) => [`${rule.kind} ${rule.id}`, rule] as const,
-      ),
-    ),
-  );
+  const seen = new Set(shown.map(({ id }) => id));
+  // a rule of the whole tenant applies in each of its projects
+  const rules = snapshot.limitRules
+    .rulesIn(token.tenantId)
+    .filter(
+      ({ projectId, scope }) =>
+        (projectId === null ? seen.size > 0 : seen.has(projectId)) &&
+        (scope.token === undefined || compileGlob(scope.token)(token.id)),
+    );
   return shownAs(keyAnswer, {
     ...token,
     role:
@@ -92,7 +95,7 @@ export async function describeKey(
     operator: caller.isOperator,
     projects: shown,
     ip: token.ipRanges,
-    limits: await Promise.all([...rules.values()].map((rule) => stateOf(rule, token.id, limits, user))),
+    limits: await readForEach(rules, (rule) => stateOf(rule, token.id, limits, user)),
   });
 }
 
