@@ -2,9 +2,11 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { LimitRule } from "../../../src/core/configured/limit.ts";
+import { objectVersionOperations } from "../../../src/http/admin/configured/object-versions.ts";
 import { statesOf } from "../../../src/http/admin/health/limit-states.ts";
 import { openReportReads } from "../../../src/http/admin/report-reads.ts";
 import type { CallStore } from "../../../src/store/calls/calls.ts";
+import { LOCAL_ACTOR, type Version } from "../../../src/store/records.ts";
 
 type Waiting = { readonly name: string; end(value?: object): void; fail(): void };
 
@@ -134,7 +136,8 @@ test("a list does not wait for sums that have not begun", async () => {
   expect(begun.map(({ name }) => name)).toEqual(["histogram", "facets", "searchCalls", "usage"]);
 });
 
-test("[d9.3] one answer reads more sums than may wait, and leaves places for the readings of others", async () => {
+/** Reads sums of nothing, and counts how many of them one answer has under way or waiting. */
+function countedReads() {
   let waiting = 0;
   let most = 0;
   const store = {
@@ -152,9 +155,15 @@ test("[d9.3] one answer reads more sums than may wait, and leaves places for the
       return await reads.usage(...query).finally(() => waiting--);
     },
   };
-  const status = () => Promise.resolve({ limit: 1, used: 0, remaining: 1, resetsAtMs: null, reserved: 0 });
-  const budgets = Array.from(
-    { length: 250 },
+  return { reads, counting, most: () => most };
+}
+
+const AT = { tenantId: "acme", projectId: null };
+const NOW_MS = 1_790_000_000_000;
+
+function budgetsOfTokens(length: number): readonly LimitRule[] {
+  return Array.from(
+    { length },
     (_, index) =>
       ({
         id: `b${index}`,
@@ -165,10 +174,45 @@ test("[d9.3] one answer reads more sums than may wait, and leaves places for the
         window: "month",
       }) as unknown as LimitRule,
   );
-  const at = { tenantId: "acme", projectId: null };
-  const states = statesOf({ calls: counting, limits: { status } }, budgets, at, 1_790_000_000_000);
+}
+const status = () => Promise.resolve({ limit: 1, used: 0, remaining: 1, resetsAtMs: null, reserved: 0 });
+
+test("[d9.3] one answer reads more sums than may wait, and leaves places for the readings of others", async () => {
+  const { reads, counting, most } = countedReads();
+  const budgets = budgetsOfTokens(250);
+  const states = statesOf({ calls: counting, limits: { status } }, budgets, AT, NOW_MS);
   await Bun.sleep(5);
   expect(await reads.findCall("of another")).toBeNull();
   expect((await states).map(({ rule }) => rule.id)).toEqual(budgets.map(({ id }) => id));
-  expect(most).toBeLessThan(10);
+  expect(most()).toBeLessThan(10);
+});
+
+test("[d5.8, d9.3] of thousands of limits, the states of 500 are read, whoever asks for them", async () => {
+  const { counting } = countedReads();
+  const states = await statesOf({ calls: counting, limits: { status } }, budgetsOfTokens(501), AT, NOW_MS);
+  expect(states).toHaveLength(500);
+});
+
+test("[d9.3] the list of a route's versions leaves places for the readings of others", async () => {
+  const { counting, most } = countedReads();
+  const found = Array.from({ length: 30 }, (_, index): Version => ({
+    number: 30 - index,
+    atMs: NOW_MS - index * 1000,
+    actor: LOCAL_ACTOR,
+    rolledBackTo: null,
+    note: null,
+    changes: [{ action: "change", kind: "route", id: "r", name: "fast", ...AT, before: null, after: null }],
+  }));
+  const store = {
+    findResource: () => Promise.resolve({ kind: "route", id: "r", name: "fast", ...AT }),
+    listObjectVersions: () => Promise.resolve(found),
+  };
+  const [list] = objectVersionOperations("routes", counting)({ inFile: () => [] } as never, {} as never);
+  const call = { place: AT, params: { id: "r" }, nowMs: NOW_MS, caller: {} };
+  const { body } = await list!.run(call as never, store as never, undefined);
+  expect((body!["data"] as readonly { readonly calls: unknown }[]).map(({ calls }) => calls)).toEqual([
+    ...Array.from({ length: 20 }, () => ({ calls: 0, errors: 0, cost_usd: "0" })),
+    ...Array.from({ length: 10 }, () => null),
+  ]);
+  expect(most()).toBeLessThan(10);
 });

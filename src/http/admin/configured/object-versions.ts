@@ -16,7 +16,7 @@ import {
 } from "./configured-resources.ts";
 import { change, versionHead } from "./history.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES_BELOW, reading, writing } from "../operation.ts";
-import type { AdminCalls } from "../report-reads.ts";
+import { type AdminCalls, readForEach } from "../report-reads.ts";
 import { noteQuery, orNull } from "../schemas.ts";
 import { rollBackTo } from "./rollback.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
@@ -100,17 +100,17 @@ async function callsOf(
   reads: AdminCalls,
 ): Promise<readonly CountedCalls[]> {
   const scope = { ...scopeOf(place!), route };
-  return await Promise.all(
-    found.slice(0, MOST_COUNTED).map(async ({ atMs }, index) => {
-      const toMs = found[index - 1]?.atMs ?? nowMs;
-      if (toMs <= atMs) return { calls: 0, errors: 0, costNanoUsd: 0n };
-      const { totals } = await reads.usage({ limit: 1 }, { ...scope, fromMs: atMs, toMs, by: [], order: "group" });
+  return await readForEach(
+    found.slice(0, MOST_COUNTED).map(({ atMs: fromMs }, index) => ({ fromMs, toMs: found[index - 1]?.atMs ?? nowMs })),
+    async ({ fromMs, toMs }) => {
+      if (toMs <= fromMs) return { calls: 0, errors: 0, costNanoUsd: 0n };
+      const { totals } = await reads.usage({ limit: 1 }, { ...scope, fromMs, toMs, by: [], order: "group" });
       return {
         calls: Number(totals?.calls ?? 0n),
         errors: Number(totals?.errors ?? 0n),
         costNanoUsd: totals?.costNanoUsd ?? 0n,
       };
-    }),
+    },
   );
 }
 

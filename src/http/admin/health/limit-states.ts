@@ -115,7 +115,7 @@ const DAY_MS = 24 * HOUR_MS;
 const RECENT_MS = 6 * HOUR_MS;
 const MOST_VALUES = 5;
 
-/** The states of rules, the most urgent first. */
+/** The states of rules, at most of the first 500 of them, the most urgent first. */
 export async function statesOf(
   world: LimitWorld,
   rules: readonly LimitRule[],
@@ -125,7 +125,7 @@ export async function statesOf(
   const { limits } = world;
   if (limits === null) return [];
   const recent = rules.some(({ kind }) => kind === "budget") ? await recentUse(world.calls, at, nowMs) : new Map();
-  const all = await readForEach(rules, async (rule): Promise<RuleState> => {
+  const all = await readForEach(rules.slice(0, MOST_SHOWN), async (rule): Promise<RuleState> => {
     const values = await valuesOf(world.calls, rule, at, nowMs);
     const accounts = await Promise.all(
       values.map(async (value): Promise<AccountState> => {
@@ -309,7 +309,7 @@ export function limitStateOperations(world: LimitWorld): readonly AdminOperation
       answer: states,
       run: async ({ place: at, query, snapshot, nowMs }) => {
         const rules = rulesAt(snapshot, at!).filter(({ kind }) => query.kind === undefined || kind === query.kind);
-        const all = await statesOf(world, rules.slice(0, MOST_SHOWN), at!, nowMs);
+        const all = await statesOf(world, rules, at!, nowMs);
         return {
           body: shownAs(states, {
             data: all.map((state) => stateOf(state, nowMs)),
