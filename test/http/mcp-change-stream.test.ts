@@ -82,3 +82,33 @@ test("[d16.3] what a tenant's server says of its list is no reason to read the l
   await until(() => reads.acme === 3 && reads.beta === 2);
   for (const end of ends) end();
 });
+
+test("[d5.8, d16.3] lists that are due at once are read in as many turns of the event loop", async () => {
+  const { watches, changes } = world();
+  let reads = 0;
+  let inTurn = 0;
+  const current = (): Promise<readonly never[]> => {
+    reads += 1;
+    inTurn += 1;
+    return Promise.resolve([]);
+  };
+  const ends = Array.from({ length: 50 }, () =>
+    watches.watch({ ...LIST, current }, { changed: () => {}, ended: () => {} }),
+  );
+  await until(() => reads === 50);
+  let most = 0;
+  let isOver = false;
+  const turn = (): void => {
+    most = Math.max(most, inTurn);
+    inTurn = 0;
+    if (!isOver) setImmediate(turn);
+  };
+  inTurn = 0;
+  turn();
+  changes(null);
+  await until(() => reads === 100);
+  isOver = true;
+  // a turn is counted before or after what happens in it
+  expect(most).toBeLessThan(3);
+  for (const end of ends) end();
+});

@@ -3,7 +3,9 @@
 // may use differs.
 import type { Clock } from "../../core/clock.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { mostOfTenant, OpenCount } from "../../core/concurrency/open-count.ts";
+import { within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
@@ -39,6 +41,8 @@ interface Watch extends WatchEvents {
 
 const TICK_MS = 250;
 const MOST_AGE_MS = 60_000;
+/** How long the lists behind one wait for it. */
+const MOST_WAIT_MS = 10;
 /** Tokens expire without a change of the configuration, and a list may take long to read. */
 const CHECK_EVERY_MS = 1000;
 const MOST_WATCHES = 2000;
@@ -55,6 +59,8 @@ export class ListWatches {
   readonly #context: WatchContext;
   readonly #watches = new Set<Watch>();
   readonly #open = new OpenCount(MOST_WATCHES);
+  /** Whether the lists that are due are being gone through. */
+  #isReading = false;
   #seen: Snapshot | null = null;
   #timer: ReturnType<typeof setInterval> | null = null;
   #stopListening: (() => void) | null = null;
@@ -126,7 +132,26 @@ export class ListWatches {
         continue;
       }
       if (isChanged || nowMs - watch.checkedAtMs >= CHECK_EVERY_MS) void this.#check(watch, nowMs);
-      if (!watch.isReading && (watch.isDue || nowMs - watch.readAtMs > MOST_AGE_MS)) void this.#read(watch);
+      if (!watch.isReading && nowMs - watch.readAtMs > MOST_AGE_MS) watch.isDue = true;
+    }
+    void this.#readDue();
+  }
+
+  /**
+   * Reads the lists that are due one after the other: each may have thousands of tools, and the thread serves all calls.
+   * One that takes long is not waited for.
+   */
+  async #readDue(): Promise<void> {
+    if (this.#isReading) return;
+    this.#isReading = true;
+    try {
+      for (const watch of this.#watches) {
+        if (!watch.isDue || watch.isReading) continue;
+        await within(this.#read(watch), MOST_WAIT_MS);
+        await yieldToLoop();
+      }
+    } finally {
+      this.#isReading = false;
     }
   }
 
