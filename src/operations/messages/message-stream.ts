@@ -7,8 +7,8 @@
 // other; the arguments of a tool call in as many deltas as the provider sent, and whole where it sends them whole.
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta, Usage } from "../../core/chat.ts";
-import { type Json, type JsonObject, isText } from "../../core/json.ts";
-import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
+import { type Json, type JsonObject, isText, leastJsonLength } from "../../core/json.ts";
+import { MAX_KEPT, requireKeptItems } from "../../providers/content-blocks/turn-chunks.ts";
 import {
   type AnswerFacts,
   inputOf,
@@ -21,9 +21,6 @@ import {
 import { CallInput } from "./call-input.ts";
 import { webCitations } from "./citations.ts";
 import { blockDelta, blockStart, blockStop, citationDelta, eventText, PING } from "./message-events.ts";
-
-/** The most characters that wait for the end of an earlier call. */
-const MAX_WAITING = 16 * 1024 * 1024;
 
 interface Call {
   /** The index of the call among the calls of the answer. */
@@ -56,7 +53,8 @@ export class MessageWriter implements StreamWriter {
   /** The block whose deltas are written as they come. */
   #open: Block | null;
   #waiting: Block[] = [];
-  #waitingCharacters = 0;
+  /** The characters of what was kept for later events. */
+  #kept = 0;
   #hasCalls: boolean;
   #hasContent = false;
   #refusal = "";
@@ -122,6 +120,7 @@ export class MessageWriter implements StreamWriter {
     if (isText(content)) return this.#piece("text", content);
     if (isText(reasoning)) return this.#piece("thinking", reasoning);
     if (isText(refusal)) {
+      this.#keep(refusal.length);
       this.#refusal += refusal;
       this.#hasContent = true;
       return "";
@@ -140,6 +139,7 @@ export class MessageWriter implements StreamWriter {
   }
 
   #cited(citations: readonly JsonObject[]): string {
+    if (citations.length > 0) this.#keep(leastJsonLength(citations, MAX_KEPT));
     this.#citations.push(...citations);
     if (this.#open?.kind !== "text" || this.#citations.length === 0) return "";
     const out = this.#citations.map((citation) => citationDelta(this.#begun - 1, citation)).join("");
@@ -151,6 +151,7 @@ export class MessageWriter implements StreamWriter {
   #detail(detail: ReasoningDetail): string {
     const signature = signatureOf(detail);
     if (signature === "" && redactedBlock(detail) === null) return "";
+    if (this.#mustWait()) this.#keep(leastJsonLength(detail, MAX_KEPT));
     if (signature === "") return this.#now({ kind: "redacted", detail });
     const isThinking = (this.#mustWait() ? this.#waiting.at(-1) : this.#open)?.kind === "thinking";
     const text = isThinking ? "" : this.#now({ kind: "thinking", text: detail.text ?? "" });
@@ -160,6 +161,7 @@ export class MessageWriter implements StreamWriter {
   #call(delta: ToolCallDelta): string {
     const { index = 0, id, function: called } = delta;
     const text = called?.arguments ?? "";
+    this.#keep(text.length);
     if (typeof called?.name === "string") {
       this.#hasCalls = true;
       return this.#now({
@@ -177,7 +179,6 @@ export class MessageWriter implements StreamWriter {
     // the input of a call that has ended was complete: what follows it can only be white space
     if (waiting?.kind !== "tool_use") return "";
     waiting.call.input.add(text);
-    this.#count(text.length);
     return "";
   }
 
@@ -187,17 +188,17 @@ export class MessageWriter implements StreamWriter {
   }
 
   #wait(kind: "text" | "thinking", piece: string): string {
-    this.#count(piece.length);
+    this.#keep(piece.length);
     const last = this.#waiting.at(-1);
     if (last?.kind === kind) last.text += piece;
     else this.#waiting.push({ kind, text: piece });
     return "";
   }
 
-  #count(characters: number): void {
-    this.#waitingCharacters += characters;
-    if (this.#waitingCharacters > MAX_WAITING)
-      throw new MalformedAnswer("The provider's stream has too much content between the pieces of a tool call.");
+  /** Throws MalformedAnswer for more than a stream may hold. */
+  #keep(characters: number): void {
+    this.#kept += characters;
+    requireKeptItems(this.#kept);
   }
 
   /** Writes a block that has come whole, or the beginning of a call, unless it has to wait. */
@@ -271,7 +272,6 @@ export class MessageWriter implements StreamWriter {
       if (!isEnd && this.#open?.kind === "tool_use" && !this.#open.call.input.isComplete) break;
       out += this.#whole(this.#waiting.shift()!);
     }
-    if (this.#waiting.length === 0) this.#waitingCharacters = 0;
     return out;
   }
 }

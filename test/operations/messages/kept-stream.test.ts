@@ -1,0 +1,26 @@
+// Promise 8.5: what is kept of a streamed message for its later events is bounded, whatever a provider sends.
+import { expect, test } from "bun:test";
+import type { ChunkDelta } from "../../../src/core/chat.ts";
+import { MessageWriter } from "../../../src/operations/messages/message-stream.ts";
+import { MAX_KEPT } from "../../../src/providers/content-blocks/turn-chunks.ts";
+
+const PIECE = "x".repeat(MAX_KEPT / 4);
+const BEGUN = { tool_calls: [{ index: 0, id: "call_1", function: { name: "look", arguments: '{"at":"' } }] };
+
+test.each<readonly [string, ChunkDelta]>([
+  ["the arguments of a call", { tool_calls: [{ index: 0, function: { arguments: PIECE } }] }],
+  ["a refusal", { refusal: PIECE }],
+  ["text behind a call that has no end", { content: PIECE }],
+  ["reasoning behind a call that has no end", { reasoning_details: [{ type: "reasoning.encrypted", data: PIECE }] }],
+  [
+    "calls behind a call that has no end",
+    { tool_calls: [{ index: 1, id: "b", function: { name: "f", arguments: PIECE } }] },
+  ],
+  ["citations of no text", { annotations: [{ type: "url_citation", url_citation: { url: PIECE } }] }],
+])("[d8.5, d12.5] a stream of %s ends where it is longer than what is kept of it", (_what, delta) => {
+  const writer = new MessageWriter({ id: "msg_1", model: "m", toolNames: {}, promptTokens: 1 });
+  const write = (one: ChunkDelta): string => writer.write({ choices: [{ index: 0, delta: one }] });
+  write(BEGUN);
+  for (let piece = 0; piece < 3; piece++) write(delta);
+  expect(() => write(delta)).toThrow(`more than ${MAX_KEPT} characters`);
+});
