@@ -127,7 +127,8 @@ class MessageEvents implements NativeEvents {
       // nothing has begun that could end
       if (type === "message_stop") return "";
       if (type === "ping") {
-        this.#opening += sentText(type, data);
+        // one says as much as the many that a provider may send
+        if (this.#opening === "") this.#opening = sentText(type, data);
         return "";
       }
       this.#start('{"type":"message_start","message":{}}', {});

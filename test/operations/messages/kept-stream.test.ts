@@ -1,6 +1,7 @@
 // Promise 8.5: what is kept of a streamed message for its later events is bounded, whatever a provider sends.
 import { expect, test } from "bun:test";
 import type { ChunkDelta } from "../../../src/core/chat.ts";
+import { nativeMessages } from "../../../src/operations/messages/native-answers.ts";
 import { MessageWriter } from "../../../src/operations/messages/message-stream.ts";
 import { MAX_KEPT } from "../../../src/providers/content-blocks/turn-chunks.ts";
 
@@ -23,4 +24,11 @@ test.each<readonly [string, ChunkDelta]>([
   write(BEGUN);
   for (let piece = 0; piece < 3; piece++) write(delta);
   expect(() => write(delta)).toThrow(`more than ${MAX_KEPT} characters`);
+});
+
+test("[d8.5, d12.5] of the pings before a message that passes, one is kept", () => {
+  const events = nativeMessages("m", "msg_1").stream(null as never, false);
+  for (let sent = 0; sent < 3; sent++) events.pass({ event: "ping", data: '{"type":"ping"}' });
+  events.pass({ event: "message_start", data: '{"type":"message_start","message":{"id":"msg_2"}}' });
+  expect(events.opening.match(/^event: .*$/gm)).toEqual(["event: ping", "event: message_start"]);
 });
