@@ -1,5 +1,6 @@
 // Joins the rounds of a call with tools into one non-streaming answer (promise 10.4). The texts, reasoning blocks,
-// annotations and log probabilities of all rounds are in it; the calls are those of the last round that the client runs.
+// annotations, images and log probabilities of all rounds are in it; the calls are those of the last round that the client
+// runs.
 import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
@@ -99,6 +100,7 @@ class JoinedBody {
   #message: Record<string, Json | undefined> = {};
   readonly #details: ReasoningDetail[] = [];
   readonly #annotations: Json[] = [];
+  readonly #images: Json[] = [];
   readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
   finish: FinishReason = "stop";
   /** True if any of the rounds has a long answer. */
@@ -117,6 +119,7 @@ class JoinedBody {
       reasoning_content: _reasoning,
       reasoning_details: _details,
       annotations,
+      images,
       tool_calls: _calls,
       ...rest
     } = message;
@@ -133,6 +136,7 @@ class JoinedBody {
       for (const call of piece.tool_calls ?? []) addCall(call, calls++, round);
     }
     if (Array.isArray(annotations)) this.#annotations.push(...round.annotations(annotations as readonly Json[]));
+    if (Array.isArray(images)) this.#images.push(...(images as readonly Json[]));
     round.addExtraContent(message["extra_content"]);
     const { content, reasoning_content, refusal } = this.#message;
     this.#message = { ...rest, content, refusal, reasoning_content };
@@ -154,6 +158,7 @@ class JoinedBody {
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
       ...(this.#details.length > 0 && { reasoning_details: this.#details }),
       ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
+      ...(this.#images.length > 0 && { images: this.#images }),
       ...(calls.length > 0 && (legacy ? { function_call: asFunctionCall(calls)! } : { tool_calls: calls })),
       x_gateway_mcp: report,
     };

@@ -8,6 +8,7 @@ export interface ScriptedRound {
   readonly text?: string;
   readonly reasoning?: string;
   readonly details?: readonly object[];
+  readonly images?: readonly object[];
   readonly calls?: readonly { readonly name: string; readonly args?: string; readonly id?: string }[];
   readonly finish?: string;
   /** No usage is sent, if false. */
@@ -60,13 +61,14 @@ export function answerOf(round: ScriptedRound, at: number, stream: boolean): Can
   }));
   const finish = round.finish ?? (calls.length > 0 ? "tool_calls" : "stop");
   const usage = round.usage === false ? {} : { usage: round.told ?? USAGE };
-  const { text, reasoning, details } = round;
+  const { text, reasoning, details, images } = round;
   if (!stream) {
     const message = {
       role: "assistant",
       content: text ?? null,
       ...(reasoning !== undefined && { reasoning_content: reasoning }),
       ...(details && { reasoning_details: details }),
+      ...(images && { images }),
       ...(calls.length > 0 && { tool_calls: calls }),
     };
     return {
@@ -89,6 +91,7 @@ export function answerOf(round: ScriptedRound, at: number, stream: boolean): Can
     ...pieces(reasoning).map((piece) => delta({ reasoning_content: piece })),
     ...(details ?? []).map((detail) => delta({ reasoning_details: [detail] })),
     ...pieces(text).map((content) => delta({ content })),
+    ...(images ?? []).map((image) => delta({ images: [image] })),
     ...calls.flatMap(({ function: { name, arguments: args }, ...call }, index) => [
       delta({ tool_calls: [{ index, ...call, function: { name, arguments: "" } }] }),
       ...pieces(args).map((piece) => delta({ tool_calls: [{ index, function: { arguments: piece } }] })),
@@ -153,7 +156,8 @@ export function heardStream(
     const { delta } = choice;
     for (const name of ["content", "reasoning_content", "refusal"])
       if (typeof delta[name] === "string" && delta[name] !== "") message[name] = (message[name] ?? "") + delta[name];
-    for (const detail of delta.reasoning_details ?? []) (message["reasoning_details"] ??= []).push(detail);
+    for (const name of ["reasoning_details", "images"])
+      for (const one of delta[name] ?? []) (message[name] ??= []).push(one);
     for (const call of delta.tool_calls ?? []) {
       const known = calls[call.index];
       if (known === undefined) calls[call.index] = { id: call.id, type: call.type, function: { ...call.function } };

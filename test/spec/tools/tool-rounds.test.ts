@@ -268,6 +268,17 @@ describe("a call with tools of the gateway", () => {
     expect(stage.sent.length).toBe(4);
   });
 
+  test("[d10.4] images of all rounds are in the answer, streamed or not", async () => {
+    const image = (data: string) => ({ type: "image_url", image_url: { url: `data:image/png;base64,${data}` } });
+    const { plain, streamed } = await both([
+      { images: [image("AAAA"), image("BBBB")], calls: [{ name: "sky__clock" }] },
+      { images: [image("CCCC")], calls: [{ name: "sky__clock" }] },
+      { text: "Noon." },
+    ]);
+    expect(plain.message["images"]).toEqual([image("AAAA"), image("BBBB"), image("CCCC")]);
+    expect(untimed(streamed.message)).toEqual(untimed(plain.message));
+  });
+
   test("[d10.2] an answer that was cut off runs none of its calls", async () => {
     const { plain, streamed, stage } = await both([
       { text: "I", calls: [{ name: "sky__weather", args: '{"city":' }], finish: "length" },
