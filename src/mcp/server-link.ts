@@ -103,8 +103,8 @@ export class ServerLink {
   ): Promise<ToolResult> {
     const endsMs = this.#dependencies.clock.monotonic() + timeoutMs;
     return this.#used(async () => {
-      const { key, maxConcurrent: max } = this.server;
-      const place = { key: `tool server ${key}`, tenant: tenantId, max, queueMax: MOST_WAITING };
+      const { key, countedAs = key, maxConcurrent: max } = this.server;
+      const place = { key: `tool server ${countedAs}`, tenant: tenantId, max, queueMax: MOST_WAITING };
       const turn = takeTurn(this.#dependencies.slots, place);
       try {
         if (!(await until(Promise.resolve(turn.came), timeoutMs, signal)))

@@ -2,7 +2,9 @@
 // served again.
 import { afterEach, describe, expect, test } from "bun:test";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
-import type { ToolServer } from "../../src/core/configured/tool.ts";
+import type { ToolServer, ToolServerSet } from "../../src/core/configured/tool.ts";
+import type { Principal } from "../../src/core/identity.ts";
+import { toolServerFor } from "../../src/engine/tools/requested-tool-server.ts";
 import { closeFaultyTools, failure, openFaultyTools as world, tool } from "../harness/tools/faulty-tools.ts";
 import { ASKER, openToolServer, said } from "../harness/tools/tool-server.ts";
 import { until } from "../harness/time/until.ts";
@@ -451,6 +453,36 @@ test("calls beyond the places of a server wait within their time, and one place 
     Array.from({ length: 8 }, () => "done"),
   );
   expect(most).toBe(2);
+});
+
+test("[d10.1] calls that add headers to a configured server take its places, whatever the headers say", async () => {
+  let most = 0;
+  let now = 0;
+  const { servers, server } = world(
+    {
+      tools: [
+        tool("one", async () => {
+          most = Math.max(most, ++now);
+          await Bun.sleep(50);
+          now--;
+          return said("done");
+        }),
+      ],
+    },
+    { maxConcurrent: 1, timeoutMs: 5000 },
+  );
+  const set: ToolServerSet = { of: () => new Map([[server.label, server]]), keys: new Set([server.key]) };
+  const principal = { tenantId: "default", projectId: "default", tokenId: "t", role: "developer" } as Principal;
+  const withHeader = (value: string): ToolServer =>
+    toolServerFor(
+      { label: server.label, url: null, headers: { "x-asked": value }, allowedTools: null, approval: null, path: "" },
+      principal,
+      set,
+    );
+  await Promise.all(
+    [server, withHeader("a"), withHeader("b")].map((one) => servers.call(one, "one", {}, new Cancellation(), ASKER)),
+  );
+  expect(most).toBe(1);
 });
 
 test("tenants whose calls wait for one server take turns, however many of one wait", async () => {

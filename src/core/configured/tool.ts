@@ -62,6 +62,8 @@ export interface ToolServer {
   readonly maxResultBytes: number;
   /** The number of tool calls that run at the same time; the others wait within their timeout. */
   readonly maxConcurrent: number;
+  /** The key of the configured server with whose calls these are counted, where a request adds headers to it. */
+  readonly countedAs?: string;
   /** Names in which `*` matches any text; `null` when all tools are allowed. */
   readonly allowedTools: readonly string[] | null;
   /** The lowest role that may use the server; `null` when every caller may that can call models. */

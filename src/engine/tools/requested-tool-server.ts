@@ -65,6 +65,7 @@ function withHeaders(
   return {
     ...server,
     key: `${server.key} for ${scopeOf(principal)} with ${digestOf(headers)}`,
+    countedAs: server.key,
     tenantId: principal.tenantId,
     transport: { ...transport, headers: { ...transport.headers, ...headers } },
   };
