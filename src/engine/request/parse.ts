@@ -71,13 +71,15 @@ export function chatRequestOf(
   if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, toolServers, forms);
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
+  // a client that sends tools reads their calls, whatever an earlier part of its conversation looks like
+  const isLegacy = legacy.active || (conversation.legacy && params.tools === undefined);
   return requestOfText<ChatRequest>({
     form: CHAT_FORM,
     variant: "client",
     messages: conversation.messages,
     params,
     extra,
-    options: readOptions(fields.gateway, fields.common, extra, toolServers, legacy.active || conversation.legacy),
+    options: readOptions(fields.gateway, fields.common, extra, toolServers, isLegacy),
     blocks: conversation.blocks,
     vendorForms: forms,
     offered: null,

@@ -172,7 +172,7 @@ describe("in answers", () => {
     });
   }
 
-  test("[d6.6] one call at a time: the first of several calls comes back, plain and streamed", async () => {
+  test("[d6.6] one call at a time: the first of several calls comes back in the old form, and all of them where the request has tools, plain and streamed", async () => {
     const call = (index: number, city: string) => ({
       index,
       id: `call_${index}`,
@@ -200,6 +200,18 @@ describe("in answers", () => {
       const { text } = await ask(stub, { stream, functions: [WEATHER] });
       expect(text).toContain("Paris");
       expect(text).not.toContain("Rome");
+      // a conversation that began with functions and goes on with tools
+      const messages = [
+        ...HELLO,
+        { role: "assistant", content: null, function_call: { name: "weather", arguments: "{}" } },
+        { role: "function", name: "weather", content: "sunny" },
+      ];
+      const inNewForm = await ask(stub, { stream, messages, tools: [{ type: "function", function: WEATHER }] });
+      expect(inNewForm.text).toContain("Paris");
+      expect(inNewForm.text).toContain("Rome");
+      expect(inNewForm.text).not.toContain("function_call");
+      const inOldForm = await ask(stub, { stream, messages });
+      expect(inOldForm.text).not.toContain("Rome");
     }
   });
 });
