@@ -84,7 +84,7 @@ export function reasonAgainst(
 ): string | null {
   if (verdict.passedOver !== null) return verdict.passedOver;
   const { restrictions } = principal;
-  const { options, source, written, held } = request;
+  const { options, params, source, written, held } = request;
   const { lifetime, objects, snapshot } = call;
   if (
     restrictions !== null &&
@@ -97,6 +97,8 @@ export function reasonAgainst(
   if (options.toolServers.length > 0) return "the call has tool servers";
   if (target.credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
     return "the call has a key or an address of the caller";
+  // at another target of this provider it would take the place of the mirror's own
+  if (params.deployment_id !== undefined) return "the call names a deployment";
   if (lifetime.isDetached) return "the call runs in the background";
   if (objects.references.length > 0) return "the call refers to something at its vendor";
   if (held !== undefined || Math.max(source.text.length, written?.text.length ?? 0) >= LONG_BODY_BYTES)

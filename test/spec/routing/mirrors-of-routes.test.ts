@@ -13,6 +13,7 @@ import { cannedUpstream, stubGateway, type StubOptions } from "../../harness/in-
 import { limitSet } from "../../harness/limited.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { type Routed, routedGateway, routeOf, type RouteParts } from "../../harness/routed.ts";
+import { openaiAnswer } from "../../harness/servers/upstream.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { until } from "../../harness/time/until.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
@@ -381,6 +382,29 @@ describe("[d16.1] a mirror", () => {
     });
     expect(recordOf(gateway, traceId).mirror?.traceId ?? null).toBeNull();
     expect(gateway.upstream.targets()).not.toContain("up1");
+  });
+
+  test("gets no copy of a call that names a deployment, which would take the place of its own", async () => {
+    const target = (model: string) => ({ ...MIRROR.target, name: `az:${model}`, providerId: "az", model });
+    const gateway = stubGateway({
+      copies: new OpenCopies(openRouting(Math.random)),
+      upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer("Hello")) }),
+      providers: [
+        providerSettings({
+          id: "az",
+          family: "azure",
+          baseUrl: "https://here.openai.azure.com",
+          credentials: [storedKey("key")],
+        }),
+      ],
+      snapshot: {
+        routes: new Map([["r", routeOf("r", ["az:gpt-4o"], { mirror: { ...MIRROR, target: target("gpt-4o-mini") } })]]),
+      },
+    });
+    const response = await gateway.chat({ route: "r", messages: HELLO, deployment_id: "own" });
+    expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
+    expect(gateway.records.map(({ mirror }) => mirror?.dropped)).toEqual(["the call names a deployment"]);
+    expect(gateway.sent).toHaveLength(1);
   });
 
   test("is named in an explanation", async () => {
