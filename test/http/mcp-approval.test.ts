@@ -132,6 +132,17 @@ describe("[d16.3] an approval on the stream of a call", () => {
     expect(find("default", `mcp-answer ${question.id}`)).toBeNull();
   });
 
+  test("counts also where other objects of the tenant have taken the place of the question meanwhile", async () => {
+    const { send, kept } = mcp();
+    const messages = messagesOf(await send(CALL));
+    const question = await next(messages);
+    const questionOf = `mcp-question ${question.id}`;
+    kept.remove("default", questionOf);
+    await until(() => kept.find("default", questionOf) !== null, "the question is kept again");
+    expect((await send(yes(question.id))).status).toBe(202);
+    expect(await next(messages)).toMatchObject({ id: 1, result: { content: [{ text: "the door is open" }] } });
+  });
+
   test("comes too late for a token that was revoked meanwhile, and the tool does not run", async () => {
     const { send, called, first } = mcp();
     let isRevoked = false;

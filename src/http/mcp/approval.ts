@@ -28,6 +28,8 @@ const MOST_ID = 64;
 /** About what an object takes in a store beside its value. */
 const KEPT_BYTES = 1024;
 const ASK_EVERY_MS = 250;
+/** The store makes room for new objects of the tenant by the oldest: after so many looks, a question is a new one again. */
+const LOOKS_UNTIL_KEPT_AGAIN = 8;
 const MOST_QUESTIONS = 1000;
 const MOST_QUESTIONS_OF_TOKEN = 50;
 
@@ -158,7 +160,7 @@ async function lookedFor(id: string, waiting: Waiting, answers: Answers, isOver:
   const { kept, tenantId } = answers;
   const { signal } = waiting;
   let wasAway = false;
-  while (!isOver()) {
+  for (let looks = 1; !isOver(); looks++) {
     signal.throwIfAborted();
     if (waiting.isRetiring())
       throw new GatewayError("shutting_down", "The gateway is shutting down, and nobody has approved the call yet.");
@@ -166,6 +168,8 @@ async function lookedFor(id: string, waiting: Waiting, answers: Answers, isOver:
       // a store that is back may have lost what it had
       if (wasAway) await keepQuestion(id, answers);
       wasAway = false;
+      // one that has no room for it may have it still
+      if (looks % LOOKS_UNTIL_KEPT_AGAIN === 0) await keepQuestion(id, answers).catch(() => {});
       const found = await kept.find(tenantId, answerId(id));
       if (found !== null) return found.value as Json;
     } catch {
