@@ -138,7 +138,7 @@ function answered(response: UpstreamResponse, { unrequested, late, maxBytes }: R
   }
   const mediaType = (response.header("content-type") ?? "").toLowerCase();
   const isStream = mediaType.includes(STREAM);
-  const countValues = valueCounter(isStream);
+  const countValues = valueCounter(isStream ? "events" : "body");
   const count = isStream
     ? eventCounter(maxBytes, unrequested === null ? totalCounter(maxBytes + ASIDE_BYTES) : meteredCounter(unrequested))
     : totalCounter(maxBytes);
@@ -203,10 +203,10 @@ const BACKSLASH = 92;
 const OBJECT = 123;
 
 /**
- * Counts values by what stands before them outside of texts, none of which goes over the end of a line. In a stream, an
- * empty line ends an event.
+ * Counts values by what stands before them outside of texts, none of which goes over the end of a line. A message is the
+ * whole body, an event, which an empty line ends, or a line.
  */
-function valueCounter(isStream: boolean): Counter {
+export function valueCounter(message: "body" | "events" | "lines"): Counter {
   let values = 0;
   let isText = false;
   let isEscaped = false;
@@ -216,7 +216,8 @@ function valueCounter(isStream: boolean): Counter {
     for (const byte of bytes) {
       if (byte === LF || byte === CR) {
         isText = isEscaped = false;
-        if (isStream && isEmptyLine && !(byte === LF && last === CR)) values = 0;
+        const ends = message === "lines" ? byte === LF : isEmptyLine && !(byte === LF && last === CR);
+        if (ends && message !== "body") values = 0;
         isEmptyLine = true;
       } else {
         isEmptyLine = false;

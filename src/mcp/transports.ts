@@ -9,7 +9,7 @@ import type { ToolServer, ToolTransport } from "../core/configured/tool.ts";
 import { secretRemover } from "../core/text/redaction.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
-import { boundedFetch, type BoundedFetch } from "./bounded-fetch.ts";
+import { boundedFetch, type BoundedFetch, valueCounter } from "./bounded-fetch.ts";
 import { ToolFault } from "./faults.ts";
 import type { OauthTokens } from "./oauth-tokens.ts";
 import { openPinnedOrigins } from "./pinned-origins.ts";
@@ -184,10 +184,28 @@ async function openProgram(
     secrets: () => secrets,
     endSession: null,
   });
+  boundValues(transport, (fault) => program.cut(fault));
   boundUnread(transport, 2 * server.maxConcurrent, () =>
     program.cut(new ToolFault("failed", "the program does not read what it is asked")),
   );
   return program;
+}
+
+/**
+ * Counts the values of messages before they are parsed. The client has no other place for that: it reads the output of a
+ * program by itself.
+ */
+function boundValues(transport: object, onTooMany: (fault: ToolFault) => void): void {
+  const { _readBuffer: buffer } = transport as { readonly _readBuffer: { append(bytes: Uint8Array): void } };
+  const append = buffer.append.bind(buffer);
+  const count = valueCounter("lines");
+  buffer.append = (bytes) => {
+    const wrong = count(bytes);
+    if (wrong === null) return append(bytes);
+    const fault = new ToolFault("failed", wrong);
+    onTooMany(fault);
+    throw fault;
+  };
 }
 
 /** Messages that a program does not read are held here, even after the timeout of their calls. */

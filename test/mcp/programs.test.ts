@@ -161,6 +161,14 @@ describe("a program", () => {
     expect(await call(server, "echo", {})).toBe("{}");
   });
 
+  test("[d5.8] whose message has too many values is stopped before it is read, and started again", async () => {
+    const server = program({ maxResultBytes: 1024 * 1024 });
+    // each message has a bound of its own
+    for (let sent = 0; sent < 2; sent++) expect(await call(server, "many", { values: 90_000 })).toBe("90000");
+    expect((await failure(call(server, "many", { values: 100_001 }))).detail).toContain("more than 100000 values");
+    expect(await call(server, "echo", {})).toBe("{}");
+  });
+
   test("that never answers runs into its timeout, and ends with the gateway", async () => {
     const server = program({ timeoutMs: 2000 });
     const pid = Number(await call({ ...server, timeoutMs: 20_000 }, "pid"));

@@ -48,6 +48,10 @@ const TOOLS: Readonly<Record<string, (message: Message) => void>> = {
     };
     more();
   },
+  many: ({ id, params }) => {
+    const values = Array.from({ length: Number(params?.arguments?.["values"]) }, () => 1);
+    answer(id, { content: [{ type: "text", text: String(values.length) }], structuredContent: { values } });
+  },
   large: ({ id }) => text(id, "x".repeat(200_000)),
   forever: () => {},
   deaf: () => {
