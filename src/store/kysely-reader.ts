@@ -65,6 +65,10 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
       const named = exactly<Schema["resources"]>({ kind, tenant_id: tenantId, project_id: projectId, name });
       return readFirst(db.selectFrom("resources").selectAll().where(named), maskedOf);
     },
+    findClaim: (codeHash) =>
+      readFirst(db.selectFrom("token_claims").selectAll().where("code_hash", "=", codeHash), (row) =>
+        keptIn(CLAIM, row),
+      ),
     listClaims(page, { tenantId, projectId }) {
       const inPlace = having<Schema["token_claims"]>({ tenant_id: tenantId, project_id: projectId });
       return readPage(db.selectFrom("token_claims").selectAll().where(inPlace), page, CLAIMS, (row) =>

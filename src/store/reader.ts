@@ -138,6 +138,8 @@ export interface Reader extends ChainReader {
   /** Ordered by kind, name and id. */
   listResources(page: PageRequest, filter?: ResourceFilter): Promise<Page<Resource>>;
 
+  /** Whatever its state. */
+  findClaim(codeHash: string): Promise<StoredClaim | null>;
   /** The newest first. */
   listClaims(page: PageRequest, filter: ClaimFilter): Promise<Page<StoredClaim>>;
   /** The newest first. */

@@ -81,8 +81,6 @@ export interface Writer extends Reader {
   rollBack(scope: HistoryScope, to: number): Promise<readonly Change[]>;
 
   createClaim(claim: StoredClaim): Promise<void>;
-  /** Whatever its state. */
-  findClaim(codeHash: string): Promise<StoredClaim | null>;
   redeemedClaim(claim: StoredClaim, tokenId: string): Promise<void>;
   /** Returns whether there was such a claim that could still be redeemed or had expired. */
   revokeClaim(id: string, among: ClaimFilter): Promise<boolean>;

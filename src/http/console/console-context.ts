@@ -13,7 +13,10 @@ import type { UpstreamClient } from "../../wire/upstream.ts";
 import type { CallingSession } from "../admin/operation.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 
-export interface ConsoleStore extends Pick<Reader, "listTenants" | "findTenant" | "findUser" | "listDefaultViews"> {
+export interface ConsoleStore extends Pick<
+  Reader,
+  "listTenants" | "findTenant" | "findUser" | "findClaim" | "listDefaultViews"
+> {
   readonly sessions: SessionTable;
   note(actor: Actor, note: AuditNote): Promise<void>;
   change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>>;

@@ -14,7 +14,7 @@ type Row = ClaimSchema["token_claims"];
 const OPEN = exactly<Row>({ redeemed_at_ms: null, revoked_at_ms: null });
 
 /** Each adds a row to the audit log. */
-export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim" | "redeemedClaim" | "revokeClaim"> {
+export function claimWrites(work: Work): Pick<Writer, "createClaim" | "redeemedClaim" | "revokeClaim"> {
   const { tx, nowMs } = work;
   return {
     async createClaim(claim) {
@@ -22,10 +22,6 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "findClaim
       await tx.insertInto("token_claims").values(rowOf(CLAIM, claim)).execute();
       noted(work, "create", claim, { after: claim.request });
     },
-    findClaim: (codeHash) =>
-      readFirst(tx.selectFrom("token_claims").selectAll().where("code_hash", "=", codeHash), (row) =>
-        keptIn(CLAIM, row),
-      ),
     async redeemedClaim(claim, tokenId) {
       await tx
         .updateTable("token_claims")

@@ -8,6 +8,7 @@ import { createToken, DAY_MS, type IssuedToken, LONGEST_DAYS } from "../../../au
 import { GatewayError } from "../../../core/errors.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
+import type { Reader } from "../../../store/reader.ts";
 import { type Actor, LOCAL_ACTOR } from "../../../store/records.ts";
 import { StoreError } from "../../../store/store-error.ts";
 import type { Changed, Writer } from "../../../store/writer.ts";
@@ -18,7 +19,9 @@ import { permittedRequest, type TokenWords, withLifetime } from "./tokens.ts";
 type ClaimedToken = TokenWords & { readonly ends_at_ms?: number };
 
 export interface RedeemingContext {
-  readonly store: { change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>> };
+  readonly store: Pick<Reader, "findClaim"> & {
+    change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>>;
+  };
   snapshot(): Snapshot;
   nowMs(): number;
 }
@@ -33,10 +36,16 @@ export async function redeemedClaim(
   context: RedeemingContext,
 ): Promise<IssuedToken | null> {
   const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
+  const openClaim = async (reader: Pick<Reader, "findClaim">): Promise<StoredClaim | null> => {
+    const claim = await reader.findClaim(secretHash(code));
+    return claim !== null && stateOf(claim, context.nowMs()) === "open" ? claim : null;
+  };
+  // anybody may send a code, and a change keeps all others waiting
+  if ((await openClaim(context.store)) === null) return null;
   try {
     const { result } = await context.store.change(actor, async (writer) => {
-      const claim = await writer.findClaim(secretHash(code));
-      if (claim === null || stateOf(claim, context.nowMs()) !== "open") return null;
+      const claim = await openClaim(writer);
+      if (claim === null) return null;
       const made = await tokenOf(claim, writer, context);
       await writer.redeemedClaim(claim, made.id);
       return made;
