@@ -36,8 +36,8 @@ export interface Field<T, Sent = unknown> {
   readonly changed?: z.ZodType;
   readonly shown?: z.ZodType;
   of?(thing: T): Json;
-  /** What becomes of the thing. */
-  into?(sent: Sent): Partial<T>;
+  /** What becomes of the thing; `current` is null at the creation. */
+  into?(sent: Sent, current: T | null): Partial<T>;
   /** Throws where the caller may not send it; `current` is null at the creation. */
   allow?(call: AdminCall, store: Reader, sent: Sent, current: T | null): Promise<void>;
   /** What is done beside the creation. */
@@ -125,7 +125,7 @@ function fieldHandling<T extends Named>({ word, fields }: Thing<T>) {
     /** The members that the body sets. */
     members: async (call: AdminCall, store: Reader, current: Kept<T> | null): Promise<Partial<T>> => {
       for (const [field, value] of sentIn(call)) await field.allow?.(call, store, value, current);
-      return Object.assign({}, ...sentIn(call).map(([field, value]) => field.into?.(value))) as Partial<T>;
+      return Object.assign({}, ...sentIn(call).map(([field, value]) => field.into?.(value, current))) as Partial<T>;
     },
   };
 }

@@ -9,14 +9,28 @@ import type { AdminOperation } from "../operation.ts";
 import { chosenId } from "../schemas.ts";
 import { identityOperations, NAME, type Thing } from "./identity-operations.ts";
 
-const days = z.int().min(1).max(36_500).nullable().default(null);
+const days = z.int().min(1).max(36_500).nullable();
+const CAPS = {
+  personal_days: "Longest lifetime of personal tokens.",
+  project_days: "Longest lifetime of project tokens.",
+} as const;
 const tokenCaps = z
   .strictObject({
-    personal_days: days.meta({ description: "Longest lifetime of personal tokens." }),
-    project_days: days.meta({ description: "Longest lifetime of project tokens." }),
+    personal_days: days.default(null).meta({ description: CAPS.personal_days }),
+    project_days: days.default(null).meta({ description: CAPS.project_days }),
   })
   .nullable()
   .meta({ id: "TokenCaps", description: "The longest lifetime of access tokens, in days; null for no maximum." });
+const tokenCapsChange = z
+  .strictObject({
+    personal_days: days.optional().meta({ description: CAPS.personal_days }),
+    project_days: days.optional().meta({ description: CAPS.project_days }),
+  })
+  .nullable()
+  .meta({
+    id: "TokenCapsChange",
+    description: "The longest lifetime of access tokens, in days; null for no maximum. One that is left out stays.",
+  });
 
 /**
  * All projects of the tenant when the caller has a role in the whole tenant, else the projects in which the caller has
@@ -62,13 +76,15 @@ const TENANT: Thing<StoredTenant> = {
     name: NAME,
     token_caps: {
       created: tokenCaps.optional(),
-      changed: tokenCaps.optional(),
+      changed: tokenCapsChange.optional(),
       shown: tokenCaps,
       of: ({ tokenCaps: caps }) =>
         caps === undefined ? null : { personal_days: caps.personalDays, project_days: caps.projectDays },
-      into: (caps: z.output<typeof tokenCaps>) => ({
-        tokenCaps: { personalDays: caps?.personal_days ?? null, projectDays: caps?.project_days ?? null },
-      }),
+      into: (caps: z.output<typeof tokenCapsChange>, current) => {
+        const { personalDays = null, projectDays = null } = (caps === null ? null : current?.tokenCaps) ?? {};
+        const { personal_days: personal = personalDays, project_days: project = projectDays } = caps ?? {};
+        return { tokenCaps: { personalDays: personal, projectDays: project } };
+      },
     },
   },
   async list({ caller }, store, page, filter) {

@@ -1,0 +1,25 @@
+// The longest lifetimes of a tenant's access tokens, which single fields of a PATCH change (docs/admin-api.md).
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
+
+let world: AdminWorld;
+beforeAll(async () => {
+  world = await openAdminWorld();
+});
+afterAll(async () => {
+  await world.close();
+});
+
+const TENANT = "/api/v1/admin/tenants/acme";
+
+test("[d2.6] a change of one longest lifetime leaves the other as it is, and null takes away both", async () => {
+  const changed = async (caps: unknown): Promise<unknown> => {
+    expect((await world.send("acme.owner", "PATCH", TENANT, { token_caps: caps })).status).toBe(200);
+    return (await world.send("acme.owner", "GET", TENANT)).body.token_caps;
+  };
+  expect(await changed({ personal_days: 90, project_days: 365 })).toEqual({ personal_days: 90, project_days: 365 });
+  expect(await changed({ personal_days: 30 })).toEqual({ personal_days: 30, project_days: 365 });
+  expect(await changed({ project_days: null })).toEqual({ personal_days: 30, project_days: null });
+  expect(await changed({})).toEqual({ personal_days: 30, project_days: null });
+  expect(await changed(null)).toBeNull();
+});
