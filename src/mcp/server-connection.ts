@@ -167,8 +167,8 @@ function asToolFault(opened: OpenedTransport, thrown: unknown): ToolFault | Gate
 }
 
 /**
- * Removes from an answer the credentials with which the server was called: its tools could repeat them to a model and
- * its client.
+ * Removes from an answer, and from what a server says of itself, the credentials with which it was called: its tools could
+ * repeat them to a model and its client, and its name to whoever tests it.
  */
 function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
   const keys = opened.secrets().filter(isKey);
@@ -203,13 +203,14 @@ function connectionOf(client: Client, opened: OpenedTransport, kind: TransportKi
       if (isAbandoned && inFlight === 0) void opened.end();
     }
   };
+  const about: AboutServer = {
+    transport: kind,
+    protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
+    name: named?.name ?? null,
+    version: named?.version ?? null,
+  };
   return {
-    about: {
-      transport: kind,
-      protocolVersion: client.getNegotiatedProtocolVersion() ?? "",
-      name: named?.name ?? null,
-      version: named?.version ?? null,
-    },
+    about: withoutKeysIn(about, opened),
     /** Returns one page as the server sent it. Throws ToolFault, or the signal's reason. */
     page: (cursor: string | undefined, timing: Timing) =>
       request(timing, (options) =>

@@ -120,6 +120,15 @@ test("[d2.9] a tool that repeats what its server was called with shows neither m
   expect(await call("plain")).toBe("nothing of the kind");
 });
 
+test("[d2.9] a server that names itself after what it was called with shows no key to whoever tests it", async () => {
+  const { servers, server } = openFaultyTools(
+    { named: ({ headers }) => `I got ${headers.get("authorization")!}` },
+    {},
+    { kind: "streamable_http", headers: { authorization: "Bearer tok-0123456789-abcdefghij" } },
+  );
+  expect((await servers.test(server, new Cancellation())).name).toBe("I got Bearer [credential]");
+});
+
 test("[d2.9, d16.3] a tool that repeats the access token of its call does not show it, also where the token was replaced while the tool ran", async () => {
   const [begun, ended] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const tokenOf = ({ server: { sent } }: ServedCall): string => sent.at(-1)!.headers.get("authorization")!;

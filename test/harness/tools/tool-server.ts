@@ -67,6 +67,8 @@ export interface ToolServerOptions {
   readonly isStateless?: boolean;
   /** Only with a token of its own, which `/token` gives for this secret. */
   readonly secret?: string;
+  /** The name that it gives itself; `faulty`, if left out. */
+  readonly named?: (request: Request) => string;
   /** In the place of the whole answer to `tools/list`. */
   readonly list?: (cursor: string | undefined) => Json;
 }
@@ -195,7 +197,7 @@ export function openToolServer(options: ToolServerOptions = {}): ToolServerEnd {
         rpc(id, {
           protocolVersion: "2025-11-25",
           capabilities: { tools: { listChanged: true } },
-          serverInfo: { name: "faulty", version: "1.2.3" },
+          serverInfo: { name: options.named?.(request) ?? "faulty", version: "1.2.3" },
         }),
         options.isStateless === true ? {} : { headers: { "mcp-session-id": session } },
       );
