@@ -77,17 +77,15 @@ function choiceOf(call: string | JsonObject): Json {
   return typeof call === "string" ? call : { type: "function", function: { name: call["name"]! } };
 }
 
-/** Whether a message has the deprecated form. */
+/** Whether a message has the deprecated form. One with tool calls has the new form, whatever stands beside them. */
 export function isLegacyMessage(message: JsonObject): boolean {
-  return message["role"] === "function" || isFunctionCall(message);
+  const { role, tool_calls: calls } = message;
+  return role === "function" || (isFunctionCall(message) && !(Array.isArray(calls) && calls.length > 0));
 }
 
-/**
- * Whether its `function_call` is a call. An empty one is not, and neither is one beside tool calls, which says the same:
- * some servers write both members into every answer, and clients send them back.
- */
-function isFunctionCall({ function_call: call, tool_calls: calls }: JsonObject): boolean {
-  return isObject(call) && call["name"] !== "" && !(Array.isArray(calls) && calls.length > 0);
+/** An empty `function_call` is no call: some servers write the member into every answer, and clients send it back. */
+function isFunctionCall({ function_call: call }: JsonObject): boolean {
+  return isObject(call) && call["name"] !== "";
 }
 
 /**
@@ -108,12 +106,16 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
     if (call === undefined || call === null) return message;
     const { function_call: _call, ...rest } = message;
     if (!isFunctionCall(message)) return rest;
-    lastId = `call_${index}`;
+    const calls = message.tool_calls ?? [];
+    // some servers say one call in both forms
+    const same = calls.find(
+      ({ function: called }) => isObject(called) && called.name === call.name && called.arguments === call.arguments,
+    );
+    lastId = same?.id ?? `call_${index}`;
     idsByName.set(call.name, lastId);
-    return {
-      ...rest,
-      tool_calls: [{ id: lastId, type: "function", function: { name: call.name, arguments: call.arguments } }],
-    };
+    if (same !== undefined) return rest;
+    const own = { id: lastId, type: "function" as const, function: { name: call.name, arguments: call.arguments } };
+    return { ...rest, tool_calls: [...calls, own] };
   });
 }
 

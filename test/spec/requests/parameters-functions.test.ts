@@ -85,6 +85,34 @@ describe("in requests", () => {
     }
   });
 
+  test("[d6.6] a message with calls in both forms keeps all of them, and one that is said twice is one call", async () => {
+    const weather = { name: "weather", arguments: '{"city":"Paris"}' };
+    for (const [function_call, names] of [
+      [{ name: "time", arguments: "{}" }, ["weather", "time"]],
+      [weather, ["weather"]],
+    ] as const) {
+      const messages = [
+        ...HELLO,
+        {
+          role: "assistant",
+          content: null,
+          tool_calls: [{ id: "call_own", type: "function", function: weather }],
+          function_call,
+        },
+        { role: "tool", tool_call_id: "call_own", content: "sunny" },
+        ...(names.length > 1 ? [{ role: "function", name: "time", content: "noon" }] : []),
+      ];
+      const { outcome, wire } = await ask(gateway, { model: MODELS.openai, messages });
+      expect(outcome).toBe("200");
+      const [, turn, ...results] = wire!["messages"];
+      const calls: readonly { readonly id: string; readonly function: { readonly name: string } }[] = turn.tool_calls;
+      expect(calls.map((call) => call.function.name)).toEqual([...names]);
+      expect(results.map((result: { readonly tool_call_id: string }) => result.tool_call_id)).toEqual(
+        calls.map(({ id }) => id),
+      );
+    }
+  });
+
   test("[d6.6] a model that does not take parallel_tool_calls is not sent it", async () => {
     for (const model of ["openai:o3", "openai:o4-mini-2025-04-16", "openai:o1", "azure:o3-mini"]) {
       const { outcome, wire, headers } = await ask(gateway, {
