@@ -7,6 +7,7 @@ import { isCount } from "../../core/record/token-count.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
 import { parseEvent } from "../../providers/answers/sent-json.ts";
+import { requireKeptItems } from "../../providers/content-blocks/turn-chunks.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { dataLines } from "../written-events.ts";
 import { eventText } from "./message-events.ts";
@@ -81,7 +82,9 @@ class MessageEvents implements NativeEvents {
   #hasCalls = false;
   /** The event with the stop reason, which waits for the next one: clients add up the figures of several. */
   #last: JsonObject | null = null;
-  #lastData = "";
+  /** As the provider wrote it; `null` where several have come. */
+  #lastData: string | null = null;
+  #lastCharacters = 0;
   #hasStopped = false;
 
   constructor(own: OwnMembers) {
@@ -221,9 +224,11 @@ class MessageEvents implements NativeEvents {
 
   /** Returns nothing, because the event waits for the end of the message. */
   #end(data: string, value: JsonObject): "" {
+    this.#lastCharacters += data.length;
+    requireKeptItems(this.#lastCharacters);
     const before = this.#last;
     this.#last = before === null ? value : merged(before, value);
-    this.#lastData = before === null ? data : JSON.stringify(this.#last);
+    this.#lastData = before === null ? data : null;
     return "";
   }
 
@@ -240,7 +245,7 @@ class MessageEvents implements NativeEvents {
     if (!isObject(delta)) edits.push({ path: ["delta"], value: { stop_reason: null, stop_sequence: null } });
     if (!isObject(usage) || !isCount(usage["output_tokens"]))
       edits.push({ path: ["usage", "output_tokens"], value: 0 });
-    return stopped + sentText("message_delta", edited(this.#lastData, edits));
+    return stopped + sentText("message_delta", edited(this.#lastData ?? JSON.stringify(this.#last), edits));
   }
 }
 

@@ -32,3 +32,18 @@ test("[d8.5, d12.5] of the pings before a message that passes, one is kept", () 
   events.pass({ event: "message_start", data: '{"type":"message_start","message":{"id":"msg_2"}}' });
   expect(events.opening.match(/^event: .*$/gm)).toEqual(["event: ping", "event: message_start"]);
 });
+
+test("[d8.5, d12.5] the ends of a message that passes are put together once, and are bounded", () => {
+  const events = nativeMessages("m", "msg_1").stream(null as never, false);
+  events.pass({ event: "message_start", data: '{"type":"message_start","message":{"id":"msg_2"}}' });
+  const ended = (members: object): string =>
+    events.pass({ event: "message_delta", data: JSON.stringify({ type: "message_delta", ...members }) });
+  ended({ delta: { stop_reason: "end_turn" }, usage: { output_tokens: 1 } });
+  ended({ usage: { output_tokens: 2 } });
+  const note = "x".repeat(Math.ceil(MAX_KEPT / 3));
+  for (let sent = 0; sent < 2; sent++) expect(ended({ [`note_${sent}`]: note })).toBe("");
+  expect(() => ended({ note_2: note })).toThrow(`more than ${MAX_KEPT} characters`);
+  const end = events.pass({ event: "message_stop", data: '{"type":"message_stop"}' });
+  expect(end).toContain('"stop_reason":"end_turn"');
+  expect(end).toContain('"output_tokens":2');
+});
