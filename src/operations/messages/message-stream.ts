@@ -220,7 +220,8 @@ export class MessageWriter implements StreamWriter {
         return this.#begin(block) + this.#input(block.call);
       default: {
         const { text } = block;
-        return this.#begin(block) + (text === "" ? "" : blockDelta(this.#begun - 1, block.kind, text));
+        const begun = this.#begin(block) + (text === "" ? "" : blockDelta(this.#begun - 1, block.kind, text));
+        return begun + this.#cited([]);
       }
     }
   }

@@ -422,3 +422,18 @@ test("[d12.4] pages that another provider cites are citations of the text, plain
   });
   expect(JSON.parse(native.sent[1]!.body).messages[1]).toEqual({ role: "assistant", content: "Hi" });
 });
+
+test("[d12.4] citations of a text that waited for the end of a call come with it", async () => {
+  const annotations = [{ type: "url_citation", url_citation: { url: "https://one.test", title: "A page" } }];
+  const { events } = await streamed(
+    openaiChunk({ role: "assistant", content: "" }),
+    openaiChunk(call(0, "call_1", "look", '{"at":')),
+    openaiChunk({ content: "Hi" }),
+    openaiChunk({ annotations }),
+    openaiChunk(call(0, null, null, '"x"}')),
+    openaiChunk({}, "tool_calls"),
+    "[DONE]",
+  );
+  const deltas = events.flatMap(({ delta }) => (delta?.type === undefined ? [] : [delta.type as string]));
+  expect(deltas.slice(deltas.indexOf("text_delta"))).toEqual(["text_delta", "citations_delta"]);
+});
