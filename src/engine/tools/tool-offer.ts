@@ -35,11 +35,10 @@ export async function listed(
 ): Promise<Listing> {
   try {
     const all = await context.toolServers.list(server, signal);
-    const { allowedTools } = requested;
+    const asked = requested.allowedTools === null ? null : new Set(requested.allowedTools);
     const allowed = all.filter(
       ({ name }) =>
-        (allowedTools === null || allowedTools.includes(name)) &&
-        (permitsTool === undefined || permitsTool(`${server.label}__${name}`)),
+        (asked === null || asked.has(name)) && (permitsTool === undefined || permitsTool(`${server.label}__${name}`)),
     );
     // a server may list a name twice; the first one counts
     const names = new Set<string>();
@@ -93,13 +92,7 @@ export function offer(listings: readonly Listing[]): Offer {
   let warnings: readonly string[] = [];
   if (listings.some(({ failure }) => failure !== null)) warnings = [...warnings, "tool_server_failed"];
   const all = listings.flatMap(({ requested, server, tools }) => tools.map((tool) => ({ requested, server, tool })));
-  if (
-    listings.some(
-      ({ requested, tools, failure }) =>
-        failure === null && requested.allowedTools?.some((name) => !tools.some((tool) => tool.name === name)) === true,
-    )
-  )
-    warnings = [...warnings, "allowed_tool_not_found"];
+  if (listings.some(lacksAllowed)) warnings = [...warnings, "allowed_tool_not_found"];
   const names = offeredNames(all.map(({ server, tool }) => ({ label: server.label, tool: tool.name })));
   const tools = new Map<string, OfferedTool>();
   const functions: FunctionTool[] = [];
@@ -117,6 +110,13 @@ export function offer(listings: readonly Listing[]): Offer {
   if (leftOut.length > 0)
     warnings = [...warnings, "tool_left_out", ...leftOut.slice(0, MOST_NAMED).map((name) => `tool_left_out:${name}`)];
   return { tools, functions, warnings };
+}
+
+/** Whether the request allows a tool that a server which has answered does not have. */
+function lacksAllowed({ requested: { allowedTools }, tools, failure }: Listing): boolean {
+  if (failure !== null || allowedTools === null) return false;
+  const names = new Set(tools.map(({ name }) => name));
+  return !allowedTools.every((name) => names.has(name));
 }
 
 function needsApproval(approval: ToolApproval | null, server: ToolServer, tool: string, name: string): boolean {
