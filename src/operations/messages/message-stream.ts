@@ -43,9 +43,11 @@ interface Progress {
   readonly begun: number;
   readonly open: Block | null;
   readonly hasCalls: boolean;
+  readonly refusal: string;
+  readonly citations: readonly JsonObject[];
 }
 
-const NOTHING_YET: Progress = { begun: 0, open: null, hasCalls: false };
+const NOTHING_YET: Progress = { begun: 0, open: null, hasCalls: false, refusal: "", citations: [] };
 
 export class MessageWriter implements StreamWriter {
   readonly #facts: AnswerFacts;
@@ -57,16 +59,18 @@ export class MessageWriter implements StreamWriter {
   #kept = 0;
   #hasCalls: boolean;
   #hasContent = false;
-  #refusal = "";
+  #refusal: string;
   /** Citations that came while no text was open. */
-  #citations: JsonObject[] = [];
+  #citations: JsonObject[];
   #stopSequence: Json | undefined;
 
-  constructor(facts: AnswerFacts, { begun, open, hasCalls }: Progress = NOTHING_YET) {
+  constructor(facts: AnswerFacts, { begun, open, hasCalls, refusal, citations }: Progress = NOTHING_YET) {
     this.#facts = facts;
     this.#begun = begun;
     this.#open = open;
     this.#hasCalls = hasCalls;
+    this.#refusal = refusal;
+    this.#citations = [...citations];
   }
 
   get hasContent(): boolean {
@@ -112,7 +116,13 @@ export class MessageWriter implements StreamWriter {
   }
 
   continued(): MessageWriter {
-    return new MessageWriter(this.#facts, { begun: this.#begun, open: this.#open, hasCalls: this.#hasCalls });
+    return new MessageWriter(this.#facts, {
+      begun: this.#begun,
+      open: this.#open,
+      hasCalls: this.#hasCalls,
+      refusal: this.#refusal,
+      citations: this.#citations,
+    });
   }
 
   #delta(delta: ChunkDelta): string {

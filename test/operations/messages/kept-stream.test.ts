@@ -47,3 +47,20 @@ test("[d8.5, d12.5] the ends of a message that passes are put together once, and
   expect(end).toContain('"stop_reason":"end_turn"');
   expect(end).toContain('"output_tokens":2');
 });
+
+test("[d8.5] a round of tools leaves its refusal and the citations of no text to the next one", () => {
+  const first = new MessageWriter({ id: "msg_1", model: "m", toolNames: {}, promptTokens: 1 });
+  const citation = { type: "url_citation", url_citation: { url: "https://one.test" } };
+  for (const delta of [{ annotations: [citation] }, { refusal: "No." }])
+    first.write({ choices: [{ index: 0, delta }] });
+  const second = first.continued();
+  const text = second.write({ choices: [{ index: 0, delta: { content: "Hi" } }] });
+  expect([...text.matchAll(/"delta":\{"type":"(\w+)"/g)].map(([, type]) => type)).toEqual([
+    "text_delta",
+    "citations_delta",
+  ]);
+  const total = { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 };
+  const end = second.end({ choices: [{ index: 0, delta: {}, finish_reason: "stop" }] }, total);
+  expect(end).toContain('"stop_reason":"refusal"');
+  expect(end).toContain('"explanation":"No."');
+});
