@@ -65,9 +65,17 @@ export const guardPattern = memoizeBounded(MAX_PATTERNS, (pattern: string): Dete
     source: PATTERN + pattern,
     program,
     foldedProgram: foldedProgramOf(pattern),
+    composes: mayCompose(foldedPattern(pattern)),
     maxLength: MAX_MATCH,
   });
 });
+
+/** What stands for characters beyond ASCII although it is written in ASCII. */
+const BY_NUMBER_OR_CLASS = /\\[xpP]/;
+
+function mayCompose(folded: string): boolean {
+  return folded.normalize("NFD") !== folded.normalize("NFC") || BY_NUMBER_OR_CLASS.test(folded);
+}
 
 /** The program of a pattern with its own characters folded; undefined where none is changed, or nothing would be left. */
 function foldedProgramOf(pattern: string): PatternProgram | undefined {
@@ -82,12 +90,14 @@ function foldedProgramOf(pattern: string): PatternProgram | undefined {
   }
 }
 
-/** Folds the characters of a pattern beyond ASCII. What they become stands for itself, also where it is a sign of the syntax. */
+/** Folds the characters of a pattern beyond ASCII, and letters with their marks. What they become stands for itself, also where it is a sign of the syntax. */
 function foldedPattern(pattern: string): string {
   if (pattern.includes(String.raw`\Q`)) return pattern;
-  return pattern.replaceAll(/\\?[\u0080-\u{10ffff}]/gu, (written) => {
+  const folded = pattern.normalize("NFC").replaceAll(/\\?[\u0080-\u{10ffff}]/gu, (written) => {
     const character = written.replace("\\", "");
-    const folded = compatibleForm(character);
-    return folded === character ? written : folded.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`);
+    const read = compatibleForm(character);
+    return read === character ? written : read.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`);
   });
+  // letters and marks of half width become one only now
+  return folded.normalize("NFC");
 }

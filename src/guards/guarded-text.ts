@@ -137,14 +137,18 @@ export class GuardedText implements TextWindow {
     const hasPatterns = all.some(({ folds }) => !folds);
     const ascii = all.some(({ folds }) => folds) ? new ReadText({ isJson, form: "ascii" }) : null;
     const written = isJson && hasPatterns ? new ReadText({ isJson, form: "written" }) : null;
-    const compatible = hasPatterns ? new ReadText({ isJson, form: "compatible" }) : null;
-    this.#reads = [ascii, written, compatible].filter((reads) => reads !== null);
+    const readFor = (composes: boolean): ReadText | null =>
+      all.some(({ folded }) => folded?.composes === composes)
+        ? new ReadText({ isJson, form: composes ? "composed" : "compatible" })
+        : null;
+    const [compatible, composed] = [readFor(false), readFor(true)];
+    this.#reads = [ascii, written, compatible, composed].filter((reads) => reads !== null);
     this.#watches = policies.flatMap((policy, rank) =>
       policy.guard.detectors.flatMap((detector) => {
         const watch = this.#watch(policy, rank, detector, detector.folds ? ascii : written);
         return detector.folded === undefined
           ? [watch]
-          : [watch, this.#watch(policy, rank, detector, compatible, watch)];
+          : [watch, this.#watch(policy, rank, detector, detector.folded.composes ? composed : compatible, watch)];
       }),
     );
     spend(this.#watches.length * STEPS_OF_WATCH);

@@ -18,6 +18,8 @@ export interface PatternDetector {
   readonly folds?: boolean;
   /** For a pattern that itself has characters which folding changes, in its folded form. */
   readonly foldedProgram?: PatternProgram | undefined;
+  /** As in FoldedRuns; absent where it is false. */
+  readonly composes?: boolean;
   /** A search for something that every match contains. */
   readonly hint?: Hint;
 }
@@ -67,7 +69,11 @@ export function patternDetector(options: PatternDetector): Detector {
     source: options.source,
     work: options.work ?? options.program.size,
     ...(options.folds !== true && {
-      folded: { isSame: foldedProgram === undefined, open: (at: number) => new MachineRun(foldedReady(), at) },
+      folded: {
+        isSame: foldedProgram === undefined,
+        composes: options.composes === true,
+        open: (at: number) => new MachineRun(foldedReady(), at),
+      },
     }),
     get isReady() {
       return machine !== null;

@@ -1,7 +1,7 @@
 // A text in the form in which detectors read it; each unit keeps its position in the text as it was written. In JSON,
 // escapes are decoded. Characters of no width are skipped, and compatibility forms are read as what they stand for
-// (NFKC of each character, https://www.unicode.org/reports/tr15/); for classes of data, digits and dashes of other
-// scripts are read as ASCII as well.
+// (NFKC, https://www.unicode.org/reports/tr15/): of each character or, for patterns with letters beyond ASCII, of each
+// character with the marks behind it. For classes of data, digits and dashes of other scripts are read as ASCII as well.
 import { memoizeBounded } from "../core/memoization.ts";
 import type { TextWindow } from "../core/configured/policy.ts";
 import { spend } from "./work-meter.ts";
@@ -9,8 +9,11 @@ import { spend } from "./work-meter.ts";
 export interface Reading {
   /** The text is JSON. */
   readonly isJson: boolean;
-  /** `ascii`: for classes. `compatible`: for patterns. `written`: nothing is folded. */
-  readonly form: "ascii" | "compatible" | "written";
+  /**
+   * `ascii`: for classes. `compatible`: for patterns. `composed`: for patterns that may ask for a character which can be
+   * written as several; the last character that has come waits for the marks that may follow. `written`: nothing is folded.
+   */
+  readonly form: "ascii" | "compatible" | "composed" | "written";
 }
 
 /** What it costs to read a unit of a text that is read otherwise than it was written, in steps. */
@@ -36,9 +39,9 @@ export class ReadText implements TextWindow {
     this.#form = form;
   }
 
-  /** Whether the text up to now is read otherwise than it was written. */
+  /** Whether the text up to now is read otherwise than it was written, or may be when it goes on. */
   get differs(): boolean {
-    return this.#starts !== null;
+    return this.#starts !== null || this.#form === "composed";
   }
 
   /** Reads on in the written text, which may contain more than is to be read now. */
@@ -49,8 +52,9 @@ export class ReadText implements TextWindow {
       this.#ends = this.#starts.map((start) => start + 1);
     }
     if (this.#starts === null) {
-      this.text += fresh;
-      this.#at = limit;
+      const ready = this.#form === "composed" && !isEnd ? fresh.slice(0, lastCluster(fresh)) : fresh;
+      this.text += ready;
+      this.#at += ready.length;
     } else this.#take(fresh, this.#starts, isEnd);
     this.limit = this.base + this.text.length;
     this.isEnd = isEnd;
@@ -86,6 +90,27 @@ export class ReadText implements TextWindow {
   #take(fresh: string, starts: number[], isEnd: boolean): void {
     const from = this.#at;
     const parts: string[] = [];
+    /** A character with the marks behind it, which may not be complete. */
+    let cluster: Unit[] = [];
+    const add = (read: string, { start, width }: Omit<Unit, "read">): void => {
+      // Two units of one character share its written width; of several characters, each stands for the whole.
+      const share = read.length === 2 && read.codePointAt(0)! > 0xffff ? width / 2 : 0;
+      for (let unit = 0; unit < read.length; unit++) {
+        starts.push(start + unit * share);
+        this.#ends.push(share === 0 ? start + width : start + (unit + 1) * share);
+      }
+      parts.push(read);
+    };
+    const addCluster = (): void => {
+      const written = cluster.map(({ read }) => read).join("");
+      const composed = cluster.length > 1 ? written.normalize("NFKC") : written;
+      if (composed === written) for (const unit of cluster) add(unit.read, unit);
+      else {
+        const [{ start }, last] = [cluster[0]!, cluster.at(-1)!];
+        add(composed, { start, width: last.start + last.width - start });
+      }
+      cluster = [];
+    };
     let index = 0;
     while (index < fresh.length) {
       const code = fresh.charCodeAt(index);
@@ -111,15 +136,19 @@ export class ReadText implements TextWindow {
         width = codePoint > 0xffff ? 2 : 1;
         read = this.#folded(fresh.slice(index, index + width));
       }
-      // Two units of one character share its written width; of several characters, each stands for the whole.
-      const share = read.length === 2 && read.codePointAt(0)! > 0xffff ? width / 2 : 0;
-      for (let unit = 0; unit < read.length; unit++) {
-        starts.push(from + index + unit * share);
-        this.#ends.push(share === 0 ? from + index + width : from + index + (unit + 1) * share);
+      const unit = { read, start: from + index, width };
+      if (this.#form !== "composed") add(read, unit);
+      else if (cluster.length > 0 && continues(read) && unit.start - cluster[0]!.start < MAX_CLUSTER) {
+        if (read !== "") cluster.push(unit);
+      } else {
+        addCluster();
+        cluster.push(unit);
       }
-      parts.push(read);
       index += width;
     }
+    if (cluster.length > 0)
+      if (isEnd) addCluster();
+      else index = cluster[0]!.start - from;
     this.text += parts.join("");
     this.#at = from + index;
     spend(index * STEPS_OF_UNIT);
@@ -129,6 +158,34 @@ export class ReadText implements TextWindow {
     if (this.#form === "written" || (character.length === 1 && character.charCodeAt(0) < 128)) return character;
     return this.#form === "ascii" ? asciiForm(character) : compatibleForm(character);
   }
+}
+
+/** A character as it is read, and where it is written. */
+interface Unit {
+  readonly read: string;
+  readonly start: number;
+  readonly width: number;
+}
+
+/** In units of the written text; a character that a person can read has a few marks. */
+const MAX_CLUSTER = 256;
+/** Marks, and the vowels and final consonants of Hangul. https://www.unicode.org/reports/tr15/#Stream_Safe_Text_Format */
+const CONTINUES = /^[\p{M}\u1161-\u1175\u11a8-\u11c2]/u;
+
+/** Whether a character, as it is read, may become one with those before it; one of no width lies between them. */
+function continues(read: string): boolean {
+  return read === "" || (read.charCodeAt(0) >= 0x300 && CONTINUES.test(read));
+}
+
+/** Returns where the last character of a text begins that marks may still follow. */
+function lastCluster(text: string): number {
+  let at = text.length;
+  while (at > 0) {
+    at -= at > 1 && text.codePointAt(at - 2)! > 0xffff ? 2 : 1;
+    if (text.length - at >= MAX_CLUSTER || !continues(compatibleForm(String.fromCodePoint(text.codePointAt(at)!))))
+      break;
+  }
+  return at;
 }
 
 const HIGH = /^\\u[dD][89abAB]/;

@@ -65,7 +65,15 @@ describe("a pattern and its text", () => {
     ["falcon", "letters in circles", "ⓕⓐⓛⓒⓞⓝ"],
     ["(?i)office", "a ligature", "Oﬃce"],
     ["office\\d", "a raised digit", "office²"],
-    ["カード", "half-width letters", "ｶｰﾄ\u3099".replace("ﾄ\u3099", "ド")],
+    ["カード", "half-width letters", "ｶｰﾄﾞ"],
+    ["ｶｰﾄﾞ", "a pattern of half-width letters", "カード"],
+    ["Müller", "a mark that is written behind its letter", "Mu\u0308ller"],
+    ["Mu\u0308ller", "a mark that the pattern has behind its letter", "Müller"],
+    ["Müller", "a character of no width between letter and mark", "Mu\u200b\u0308\u00adller"],
+    ["ằ", "two marks", "a\u0306\u0300"],
+    ["한국", "letters that are written as parts", "한국".normalize("NFD")],
+    ["M\\x{fc}ller", "a letter that the pattern names by its number", "Mu\u0308ller"],
+    ["M\\p{L}ller", "a letter that the pattern names by its class", "Mu\u0308ller"],
     ["（機密）", "a character of no width in a pattern of full-width signs", "（機\u200b密）"],
     ["（機密）", "the ordinary signs of a pattern of full-width ones", "(機密)"],
     ["a—b", "a dash", "a\u200b—b"],
@@ -97,6 +105,53 @@ describe("a pattern and its text", () => {
       "ｆ",
       "",
     ]);
+  });
+});
+
+describe("letters with marks, in any pieces", () => {
+  const pattern = "[äöüéạ]+x|한|ド|\\p{Lu}ñ";
+  const model = new RegExp(pattern, "u");
+  const guards = guardsFor({ patterns: [pattern], action: "mask", mask: "#" });
+  const unit = fc.constantFrom(
+    ..."aouenADxドトカ한ﾄﾞ가",
+    ..."äéñ한",
+    "\u0308",
+    "\u0301",
+    "\u0303",
+    "\u0323",
+    "\u3099",
+    "\u1112",
+    "\u1161",
+    "\u11ab",
+    "\u200b",
+    "\u0332",
+    "😀",
+  );
+  const written = fc.array(unit, { maxLength: 14 }).map((units) => units.join(""));
+
+  test("[d3.5] are found where the text without characters of no width has them in its composed form", () => {
+    fc.assert(
+      fc.property(written, (text) => {
+        const read = text.replaceAll("\u200b", "").normalize("NFKC");
+        expect(mask(text, guards) !== text).toBe(model.test(read) || model.test(text));
+      }),
+      { numRuns: 3000 },
+    );
+  });
+
+  test("[d3.3] [d3.5] give the same as in one piece, of which nothing has left that a mask covers", () => {
+    fc.assert(
+      fc.property(written, cutsOf, (text, cuts) => {
+        const whole = mask(text, guards);
+        const { text: shown, steps } = inPieces(text, cuts, guards);
+        expect(shown).toBe(whole);
+        let sent = "";
+        for (const step of steps) expect(whole.startsWith((sent += step))).toBe(true);
+        const json = JSON.stringify({ text });
+        expect(inPieces(json, cuts, guards, true).text).toBe(inPieces(json, [], guards, true).text);
+      }),
+      { numRuns: 3000 },
+    );
   });
 });
 

@@ -73,6 +73,8 @@ export interface Detector {
 export interface FoldedRuns {
   /** A run has nothing else to find in a text that folding does not change. */
   readonly isSame: boolean;
+  /** Whether they look for a character that can also be written as a letter and marks, which are read as one. */
+  readonly composes: boolean;
   /** `at`: the position before which nothing can become part of a match any more. */
   open(at: number): DetectorRun;
 }
