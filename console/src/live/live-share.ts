@@ -70,19 +70,22 @@ interface Leader {
 
 async function leadUntil(over: AbortSignal, { tab, place, session, channel, say, tellAll }: Leader): Promise<void> {
   const wanted = new Map([[tab, place]]);
+  /** Whether the places of all tabs were refused together; they are asked for again when they change or the stream ends. */
+  let isRefused = false;
   let reading = new AbortController();
   const placesNow = (): readonly string[] => [...new Set(wanted.values())].slice(0, MOST_PLACES);
   channel.addEventListener("message", ({ data: said }: MessageEvent<Said>) => {
     const before = placesNow().join();
     if (said.kind === "wants") wanted.set(said.tab, said.place);
     else if (said.kind === "leaves") wanted.delete(said.tab);
-    if (placesNow().join() !== before) reading.abort();
+    if (placesNow().join() === before) return;
+    isRefused = false;
+    reading.abort();
   });
   over.addEventListener("abort", () => reading.abort());
   say({ kind: "who" });
   let after: string | null = null;
   let waitMs = FIRST_WAIT_MS;
-  let isRefused = false;
   while (!over.aborted) {
     reading = new AbortController();
     try {
@@ -94,6 +97,7 @@ async function leadUntil(over: AbortSignal, { tab, place, session, channel, say,
         reached: (id) => (after = id),
       });
       waitMs = FIRST_WAIT_MS;
+      isRefused = false;
       if (reason === "renew") continue;
     } catch (error) {
       if (reading.signal.aborted) continue;
