@@ -96,21 +96,6 @@ export function scanObject(
   return { members: findMembers(scan, keyOf), changedNumbers: scan.changedNumbers };
 }
 
-/** Returns where the items of an array stand. `text` is JSON that begins with the array. */
-export function scanItems(text: string): readonly { readonly start: number; readonly end: number }[] {
-  const scan = beginScan(text, { maxDepth: MAX_LEVELS - 1 });
-  const items: { readonly start: number; readonly end: number }[] = [];
-  let start = skipSpace(text, 1);
-  if (text.charCodeAt(start) === CLOSE_BRACKET) return items;
-  for (;;) {
-    const end = endOfValue(scan, start, 1);
-    items.push({ start, end });
-    const comma = skipSpace(text, end);
-    if (text.charCodeAt(comma) !== COMMA) return items;
-    start = skipSpace(text, comma + 1);
-  }
-}
-
 function findMembers(scan: Scan, keyOf: (quoted: string) => string): Map<string, MemberSpan> | null {
   const {
     text,
@@ -220,7 +205,7 @@ function requireRoom(scan: Scan, depth: number, outerDepth: number, at: number):
  * Two readers of the same body, such as the gateway and the provider, could disagree about which of the two members
  * counts.
  */
-function repeatedName(text: string, at: number, name: string): JsonError {
+export function repeatedName(text: string, at: number, name: string): JsonError {
   const path = pathAt(text, at, false);
   const shown = shortened(name);
   return new JsonError(
@@ -243,7 +228,7 @@ function tooManyValues({ text, bounds: { maxValues } }: Scan, at: number): JsonE
  * Returns the position after the closing quote. Most strings are short; for the rest of a long one, the runtime's
  * search is many times faster than this loop.
  */
-function endOfString(text: string, quote: number): number {
+export function endOfString(text: string, quote: number): number {
   const { length } = text;
   const near = Math.min(quote + 24, length);
   let at = quote + 1;
