@@ -126,7 +126,7 @@ test("[d2.9] a server that names itself after what it was called with shows no k
     {},
     { kind: "streamable_http", headers: { authorization: "Bearer tok-0123456789-abcdefghij" } },
   );
-  expect((await servers.test(server, new Cancellation())).name).toBe("I got Bearer [credential]");
+  expect((await servers.test(server, new Cancellation())).name).toBe("I got [credential]");
 });
 
 test("[d2.9, d16.3] a tool that repeats the access token of its call does not show it, also where the token was replaced while the tool ran", async () => {

@@ -105,11 +105,11 @@ function patchToolCalls(message: OwnObject, calls: Json): void {
     return;
   }
   if (list !== calls) message["tool_calls"] = list;
-  for (const call of list as readonly Json[]) {
+  for (const call of list as readonly OwnObject[]) {
     if (!isObject(call)) continue;
     const { function: called, custom } = call;
-    if (isObject(called) && isZero(custom)) delete (call as OwnObject)["custom"];
-    else if (isObject(custom) && isZero(called)) delete (call as OwnObject)["function"];
+    if (isObject(called) && isZero(custom)) delete call["custom"];
+    else if (isObject(custom) && isZero(called)) delete call["function"];
     if (isObject(called)) patchArguments(called);
   }
 }

@@ -424,7 +424,8 @@ test("[d12.4] pages that another provider cites are citations of the text, plain
 });
 
 test("[d12.4] citations of a text that waited for the end of a call come with it", async () => {
-  const annotations = [{ type: "url_citation", url_citation: { url: "https://one.test", title: "A page" } }];
+  const cited = { url: "https://one.test", title: "A page", start_index: 0, end_index: 2 };
+  const annotations = [{ type: "url_citation", url_citation: cited }];
   const { events } = await streamed(
     openaiChunk({ role: "assistant", content: "" }),
     openaiChunk(call(0, "call_1", "look", '{"at":')),
