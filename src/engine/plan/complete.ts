@@ -64,7 +64,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       });
     }
     const { candidate } = step;
-    serving = served(candidate, serving, call);
+    serving = served(candidate, serving, prepared.route, call);
     const { hedge } = serving;
     const refused = refusedAt(candidate, refusedCredentials);
     const { tried } = refused;
@@ -194,14 +194,15 @@ function isForClient(thrown: unknown, native: NativeOperation | undefined, { fal
 }
 
 /**
- * Returns the route that serves the call from this step on. A route that takes over the call has its own time bound and
- * its own share of hedges.
+ * Returns the route that serves the call from this step on. A route that takes over the call from the `first` one has its
+ * own time bound and its own share of hedges.
  */
-function served({ route }: RouteCandidate, before: Route | null, call: Call): Route {
+function served({ route }: RouteCandidate, before: Route | null, first: Route, call: Call): Route {
   const { clock, routing } = call.context;
   if (before?.name === route.name) return route;
   call.recorder.servedBy(route);
-  if (before !== null) call.deadline.boundByNextRoute(route.timeouts.totalMs);
+  // the first route may have had no target for the call
+  if (route.name !== first.name) call.deadline.boundByNextRoute(route.timeouts.totalMs);
   if (route.hedge !== null) routing.hedging.called(routeKey(route, call), clock.monotonic());
   return route;
 }

@@ -215,6 +215,17 @@ describe("a call that falls back to another route", () => {
     expect(await ask(own, { route: "fb", timeout: 60 })).toMatchObject({ status: 200, route: "x" });
   });
 
+  test("[d1.5] [d7.2] has the other route's timeouts also where the first route's target is passed over", async () => {
+    const breaker = { failures: 1, ratio: 0, windowMs: 60_000, openMs: 60_000 };
+    const gateway = routedGateway(two({ timeouts: { totalMs: 300 } }, { retries: 0, breaker }), {
+      up0: [DEAD],
+      up1: [{ kind: "ok" }, { kind: "stall" }],
+    });
+    expect(await ask(gateway, { route: "fb" })).toMatchObject({ status: 200, route: "x" });
+    expect(await ask(gateway, { route: "fb" })).toMatchObject({ status: 504, code: "upstream_timeout" });
+    expect(gateway.upstream.targets()).toEqual(["up0", "up1", "up1"]);
+  });
+
   test("[d1.5] is served by the first route again for the later targets of that route's list", async () => {
     const gateway = routedGateway(two({}, { fallbacks: ["route:x", "up2:m"] }), { up0: [DEAD], up1: [DEAD] });
     expect(await ask(gateway, { route: "fb" })).toMatchObject({ status: 200, model: "up2:m", route: "fb" });
