@@ -101,8 +101,16 @@ function carrierPlaceOf({ principal, policyTarget }: AskedTarget): CarrierPlace 
   return { tenantId, projectId, provider: policyTarget.provider, model: policyTarget.model };
 }
 
+/** Adds a warning that a price of the caller's own has no effect without the permission to set one (promise 4.8). */
+function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
+  return request.options.ownPrice === null || permissions.has("custom_price")
+    ? request
+    : { ...request, warnings: [...request.warnings, "custom_price_not_counted"] };
+}
+
 /** Throws GatewayError where the target cannot accept the request. */
-export function readyTarget(asked: AskedTarget): ReadyTarget {
+export function readyTarget(given: AskedTarget): ReadyTarget {
+  const asked = { ...given, request: withPriceWarning(given.request, given.principal) };
   const way = wayAt(asked);
   if (way.kind !== "task" && asked.resolved.provider.hasOnlyTasks === true) throw hasNoConversations(asked.resolved);
   const { references, ...made } = preparedBy(way, asked);

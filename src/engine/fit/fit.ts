@@ -97,11 +97,7 @@ export function fitRequest(
   refuseBlocks(original, provider, target);
   guardPassThrough(original, provider, principal);
   const limited = withToolImages(
-    withEmptyMessagesWarning(
-      withPriceWarning(withUnusedSettings(withinStopLimit(original, settings), provider), principal),
-      provider,
-      target,
-    ),
+    withEmptyMessagesWarning(withUnusedSettings(withinStopLimit(original, settings), provider), provider, target),
     provider,
     target,
   );
@@ -294,13 +290,6 @@ function isEmptyMessage({
     rest["images"] === undefined &&
     rest["extra_content"] === undefined
   );
-}
-
-/** Adds a warning that a price of the caller's own has no effect without the permission to set one (promise 4.8). */
-function withPriceWarning(request: ChatRequest, { permissions }: Principal): ChatRequest {
-  return request.options.ownPrice === null || permissions.has("custom_price")
-    ? request
-    : { ...request, warnings: [...request.warnings, "custom_price_not_counted"] };
 }
 
 function fitParams(

@@ -4,7 +4,12 @@ import { compilePrices, priceSchema } from "../../../src/accounting/price-settin
 import type { Permission } from "../../../src/core/identity.ts";
 import type { PriceBook } from "../../../src/core/configured/price.ts";
 import { inOneTurn } from "../../../src/core/concurrency/steps.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import { listModels } from "../../../src/http/models.ts";
+import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { RERANK } from "../../../src/operations/rerank/rerank.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { type Fault, OK, status, WORDS } from "../../harness/faults.ts";
 import { cannedUpstream, type Stub, stubGateway } from "../../harness/in-process.ts";
@@ -214,6 +219,32 @@ describe("a price that comes with the request", () => {
       expect(lastOf(plain)).toMatchObject({ cost: COST, callerCost: { nanoUsd: 0, priceId: "request" } });
     });
   }
+
+  test.each([
+    [EMBEDDINGS, { model: "sandbox:embed-4", input: "Hello" }],
+    [RERANK, { model: "sandbox:rerank", query: "Hello", documents: ["one"] }],
+    [MESSAGES, { model: MODELS.anthropic, max_tokens: 9, messages: HELLO }],
+    [RESPONSES, { model: MODELS.openai, input: "Hello" }],
+  ] as const)(
+    "[d4.8] without the permission is told in every operation, also of a native call: %#",
+    async (of, body) => {
+      const response = await handleCall(
+        of,
+        new Request("http://gateway.test/api/v1/any", {
+          method: "POST",
+          headers: { authorization: plain.authorization, "content-type": "application/json" },
+          body: JSON.stringify({ ...body, x_gateway: { input_cost_per_token: 0.5 } }),
+        }),
+        plain.context,
+      );
+      await response.text();
+      expect([response.status, response.headers.get("x-gateway-warnings")]).toEqual([
+        200,
+        expect.stringContaining("custom_price_not_counted"),
+      ]);
+      expect(lastOf(plain).callerCost).toMatchObject({ priceId: "request" });
+    },
+  );
 
   test("[d4.8] for one of the two leaves the other at the known price", async () => {
     await ask(trusted, { input_cost_per_token: 0.5 });
