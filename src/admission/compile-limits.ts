@@ -215,6 +215,16 @@ function accountOf(prepared: PreparedRule, asker: Asker, target: LimitedTarget, 
   return accounts.getOrMake(value, () => ({ rule, value }));
 }
 
+/**
+ * Returns the account of a token, and of an end user where one is named, wherever their calls go; `null` where the account
+ * depends on more of a call.
+ */
+export function accountOfCaller(rule: LimitRule, tokenId: string, user: string | null): Account | null {
+  const open = Object.entries(rule.scope).flatMap(([key, value]) => (value === ANY ? [key] : []));
+  if (open.some((key) => key !== "token" && !(key === "user" && user !== null))) return null;
+  return { rule, value: open.length === 0 ? "" : valueOf(rule.scope, { tokenId, operation: "" }, NOWHERE, user ?? "") };
+}
+
 /** The end user stands last, because only a user name may contain the separator of the values. */
 function valueOf(
   scope: LimitScope,

@@ -1,11 +1,12 @@
 // `GET /key`: the caller's own access token with its rights and its remaining limits (promise 9.2).
 import { z } from "zod";
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
+import { accountOfCaller } from "../../../admission/compile-limits.ts";
 import type { LimitStore, AccountStatus } from "../../../admission/limit-store.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
-import type { Account, LimitRule } from "../../../core/configured/limit.ts";
+import type { LimitRule } from "../../../core/configured/limit.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import { compileGlob } from "../../../core/text/glob.ts";
 import { readForEach } from "../report-reads.ts";
@@ -105,7 +106,7 @@ async function stateOf(
   limits: Pick<LimitStore, "status"> | null,
   user: string | null,
 ): Promise<ThingOf<typeof limitStatus.shape>> {
-  const account = accountOf(rule, tokenId, user);
+  const account = accountOfCaller(rule, tokenId, user);
   const now: AccountStatus | null = account === null || limits === null ? null : await limits.status(account);
   const units = (count: number) => shownUnits(rule.unit, count);
   return {
@@ -114,14 +115,4 @@ async function stateOf(
     remaining: now === null ? null : units(now.remaining),
     resetsAtMs: now === null ? null : now.resetsAtMs,
   };
-}
-
-/** Null when the account depends on the fields of a call. */
-function accountOf(rule: LimitRule, tokenId: string, user: string | null): Account | null {
-  const own = Object.entries(rule.scope).filter(([, value]) => value === "*");
-  if (own.length === 0) return { rule, value: "" };
-  if (own.length > 1) return null;
-  const [[dimension]] = own as [[string, string]];
-  if (dimension === "token") return { rule, value: tokenId };
-  return dimension === "user" && user !== null ? { rule, value: user } : null;
 }

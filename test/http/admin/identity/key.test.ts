@@ -44,3 +44,27 @@ test("[d9.2] the limits are those that may hold for the token: not those of othe
   expect(await ids(["site"])).toEqual(["id_all", "id_mine", "id_each"]);
   expect(await ids([])).toEqual([]);
 });
+
+test("[d9.2] the counts of an end user are those that calls are charged to: of a long name, and beside the token's", async () => {
+  const snapshot = tenantOf(
+    {
+      each: { ...LIMIT, scope: { user: "*" } },
+      both: { ...LIMIT, scope: { token: "*", user: "*" } },
+      elsewhere: { ...LIMIT, scope: { user: "*", model: "*" } },
+    },
+    ["default"],
+  );
+  const user = "u".repeat(300);
+  const target = { route: "direct", provider: "openai", model: "openai:gpt-4o" };
+  const charged = snapshot.limitRules.forCaller("default", "default", TOKEN.id)!.accountsAt(target, user);
+  const asked: string[] = [];
+  const limits = {
+    status({ value }: { readonly value: string }) {
+      asked.push(value);
+      return { limit: 5, used: 1, remaining: 4, resetsAtMs: null, reserved: null };
+    },
+  };
+  const { limits: shown } = await describeKey(TOKEN, snapshot, limits, user);
+  expect((shown as readonly { used: number | null }[]).map(({ used }) => used)).toEqual([1, 1, null]);
+  expect(asked).toEqual(charged.slice(0, 2).map(({ value }) => value));
+});
