@@ -37,7 +37,7 @@ export function encodedFor(
   // texts that are made of several are written once more for guards
   const tellsJoined =
     provider.joinedTexts !== undefined && call.policies?.searchesJoined(candidate.policyTarget) === true;
-  const encoding = whenReady(withFetchedParts(fitted, provider, target.model, call), (request) =>
+  const encoding = whenReady(withFetchedParts(fitted, provider, target.model, candidate, call), (request) =>
     request.held === undefined
       ? encodedHere(request, called, { provider, part, tellsPrompt, tellsJoined })
       : encodedThere(request, called, call, part, tellsPrompt),
@@ -137,15 +137,16 @@ function withFetchedParts(
   request: ChatRequest,
   provider: Provider,
   model: string,
+  candidate: EncodingAttempt["candidate"],
   call: Call,
 ): MaybePromise<ChatRequest> {
   const { held } = request;
   if (held !== undefined)
     return held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(held.addressed)
       ? request
-      : fetchedWhereHeld(request, provider, model, call);
+      : fetchedWhereHeld(request, provider, model, candidate, call);
   const places = placesHere(request, provider, model);
-  return places.length === 0 ? request : fetchedInPlace(request, places, call);
+  return places.length === 0 ? request : fetchedInPlace(request, places, candidate, call);
 }
 
 function placesHere(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
@@ -157,8 +158,27 @@ function placesHere(request: ChatRequest, provider: Provider, model: string): re
   }
 }
 
-async function fetchedInPlace(request: ChatRequest, places: readonly Place[], call: Call): Promise<ChatRequest> {
-  return withContent(request, places, await call.clock.waiting(fetchAll(places, call)));
+async function fetchedInPlace(
+  request: ChatRequest,
+  places: readonly Place[],
+  candidate: EncodingAttempt["candidate"],
+  call: Call,
+): Promise<ChatRequest> {
+  return withContent(request, places, await fetchedFor(places, candidate, call));
+}
+
+/** Returns what is behind the addresses as guards let the target have it. Throws UnfitForTarget, and what `fetchAll` throws. */
+async function fetchedFor(
+  places: readonly Place[],
+  { policyTarget }: EncodingAttempt["candidate"],
+  call: Call,
+): Promise<readonly Fetched[]> {
+  const fetched = await call.clock.waiting(fetchAll(places, call));
+  try {
+    return call.policies === null ? fetched : await call.policies.fetched(fetched, policyTarget);
+  } catch (thrown) {
+    return refused(thrown);
+  }
 }
 
 /** Hands the bytes to the thread that holds the conversation. */
@@ -166,15 +186,14 @@ async function fetchedWhereHeld(
   request: ChatRequest,
   provider: Provider,
   model: string,
+  candidate: EncodingAttempt["candidate"],
   call: Call,
 ): Promise<ChatRequest> {
   const longRequests = call.context.longRequests!;
   const places = await longRequests.places(request, provider, model).catch((thrown: unknown) => {
     throw unfit(thrown);
   });
-  return places.length === 0
-    ? request
-    : longRequests.fill(request, places, await call.clock.waiting(fetchAll(places, call)));
+  return places.length === 0 ? request : longRequests.fill(request, places, await fetchedFor(places, candidate, call));
 }
 
 async function fetchAll(places: readonly Place[], call: Call): Promise<readonly Fetched[]> {

@@ -21,11 +21,15 @@ import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { withinWork } from "../../guards/work-meter.ts";
+import type { Fetched } from "../attempt/content-places.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
+import { isTextType } from "../../core/text/text-media.ts";
 import type { JoinedText } from "../../providers/interface/encoded-request.ts";
 import { nativeFormOf } from "../../providers/native-forms.ts";
 import { charactersOf, guardedAnswer, guardedWords, type TaskWords } from "../guards/guard-answer.ts";
 import { CallFacts, type FactSource } from "./call-facts.ts";
 import { underGuards, violation } from "./policy-violation.ts";
+import { guardedBytes, mayBeText } from "../guards/guard-file.ts";
 import { charactersOfMessages, guardedMessages, guardedRequest } from "../guards/guard-request.ts";
 import { guardedWritten } from "../guards/guard-written.ts";
 import { textsOf } from "../guards/guard-texts.ts";
@@ -356,6 +360,20 @@ export class CallPolicies {
   }
 
   /**
+   * Returns files that the gateway has fetched for a target as that may receive them: the address in the request told guards
+   * nothing of their texts. Throws `policy_violation`.
+   */
+  fetched(files: readonly Fetched[], target: PolicyTarget): MaybePromise<readonly Fetched[]> {
+    const guards = this.#guards(this.#policies.inputGuards, target);
+    const texts = files.filter((file) => mayBeText(bufferOf(file), isTextType(file.mediaType)));
+    if (guards.length === 0 || texts.length === 0) return files;
+    const walk = (guard: TextGuard): readonly Fetched[] =>
+      mappedList(files, (file) => (texts.includes(file) ? guardedFetched(file, guard) : file));
+    const characters = texts.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    return this.#applied("input", guards, characters, walk);
+  }
+
+  /**
    * Returns what goes to a tool, or comes from it, as any target may receive it. Throws `policy_violation`.
    */
   async untrusted(messages: readonly Message[], place: GuardPlace = "tool_result"): Promise<readonly Message[]> {
@@ -497,6 +515,20 @@ const STEPS_AT_TARGET = 2_000_000;
 /** Whether the guard has a service that is asked only about calls to certain targets. */
 function asksForTargets({ concernsTarget, guard }: GuardPolicy): boolean {
   return concernsTarget !== null && guard.service !== null;
+}
+
+function bufferOf({ bytes }: Fetched): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/** Returns the same file if nothing was replaced. */
+function guardedFetched(file: Fetched, guard: TextGuard): Fetched {
+  const bytes = bufferOf(file);
+  const shown = guardedBytes(bytes, isTextType(file.mediaType), {
+    text: (text) => guard(text, "plain"),
+    fixed: (text) => guard.fixed?.(text),
+  });
+  return shown === bytes ? file : { ...file, bytes: shown };
 }
 
 /** A copy of the policy that searches but neither masks nor blocks. */

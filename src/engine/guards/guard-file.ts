@@ -7,6 +7,7 @@ import { isTextName, isTextType } from "../../core/text/text-media.ts";
 
 /** The number of base64 characters by which text is distinguished from binary data. */
 const HEAD = 684;
+const HEAD_BYTES = (HEAD / 4) * 3;
 /** What is longer behind `data:` says more than the type of a file: it is searched. Characters. */
 const MOST_OF_TYPE = 200;
 const BASE64 = /^[A-Za-z0-9+/_=\s-]*$/;
@@ -65,13 +66,25 @@ function isDeclaredText({ media_type: mediaType, mime_type: mimeType, format, fi
 }
 
 function guardedBase64(base64: string, isText: boolean, guard: FileGuard): string {
-  if (!isText && textOf(base64.slice(0, HEAD), true) === null) return base64;
-  const found = isText ? readAsText(base64) : textOf(base64, false);
-  if (found === null || found.text === "") return base64;
+  if (!mayBeText(Buffer.from(base64.slice(0, HEAD), "base64"), isText)) return base64;
+  const bytes = Buffer.from(base64, "base64");
+  const shown = guardedBytes(bytes, isText, guard);
+  return shown === bytes ? base64 : shown.toString("base64");
+}
+
+/** Whether a file that begins so is searched. `isText`: it is declared to be text. */
+export function mayBeText(bytes: Buffer, isText: boolean): boolean {
+  return isText || textOf(bytes.subarray(0, HEAD_BYTES), true) !== null;
+}
+
+/** Returns the bytes with their text masked; the same bytes where nothing is masked, or they are no text. */
+export function guardedBytes(bytes: Buffer, isText: boolean, guard: FileGuard): Buffer {
+  const found = isText ? readAsText(bytes) : textOf(bytes, false);
+  if (found === null || found.text === "") return bytes;
   const guarded = guard.text(found.text);
-  const bytes = guarded === found.text ? null : bytesOf(guarded, found.encoding);
-  requireWithoutZeros(bytes ?? Buffer.from(base64, "base64"), guard);
-  return bytes === null ? base64 : bytes.toString("base64");
+  const shown = guarded === found.text ? bytes : bytesOf(guarded, found.encoding);
+  requireWithoutZeros(shown, guard);
+  return shown;
 }
 
 /**
@@ -90,8 +103,7 @@ interface EncodedText {
   readonly encoding: Encoding;
 }
 
-function readAsText(base64: string): EncodedText {
-  const bytes = Buffer.from(base64, "base64");
+function readAsText(bytes: Buffer): EncodedText {
   const encoding = encodingOf(bytes);
   try {
     return { text: new TextDecoder(encoding, { fatal: true, ignoreBOM: true }).decode(bytes), encoding };
@@ -101,8 +113,7 @@ function readAsText(base64: string): EncodedText {
 }
 
 /** Returns null for binary data. The end of a part may split a character. */
-function textOf(base64: string, isPart: boolean): EncodedText | null {
-  const bytes = Buffer.from(base64, "base64");
+function textOf(bytes: Buffer, isPart: boolean): EncodedText | null {
   const encoding = encodingOf(bytes);
   try {
     // the byte order mark is kept, so that encoding the text again gives the same bytes

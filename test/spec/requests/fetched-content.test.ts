@@ -5,6 +5,7 @@ import { checkAddress } from "../../../src/wire/address-guard.ts";
 import type { UpstreamCall, UpstreamClient, UpstreamRequest } from "../../../src/wire/upstream.ts";
 import { cannedUpstream, type CannedAnswer, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
+import { policiesFor } from "../../policies/policy-documents.ts";
 import { ask, HELLO } from "../chat-calls.ts";
 import { growth, MOST_GROWTH } from "../../harness/time/cpu-time.ts";
 import { until } from "../../harness/time/until.ts";
@@ -25,6 +26,7 @@ const asking = (...urls: readonly string[]) => ({
 function gatewayWith(
   content: CannedAnswer | ((request: UpstreamRequest) => CannedAnswer),
   limits: StubOptions["limits"] = {},
+  snapshot: StubOptions["snapshot"] = {},
 ) {
   const fetched: { readonly request: UpstreamRequest; readonly call: UpstreamCall }[] = [];
   const chat = cannedUpstream({ body: JSON.stringify(openaiAnswer()) });
@@ -36,7 +38,10 @@ function gatewayWith(
       return files.send(request, call);
     },
   };
-  return { gateway: stubGateway({ upstream, limits, permissions: ["byo_endpoint", "vendor_objects"] }), fetched };
+  return {
+    gateway: stubGateway({ upstream, limits, snapshot, permissions: ["byo_endpoint", "vendor_objects"] }),
+    fetched,
+  };
 }
 
 const png: CannedAnswer = { headers: { "content-type": "image/png" }, body: PNG };
@@ -76,6 +81,27 @@ describe("content behind an address", () => {
     ]);
     expect(fetched.length).toBe(1);
   });
+
+  test.each(["text/plain", "application/x-notes"])(
+    "[d3.5] [d6.9] is searched by guards as any other text that the provider reads: %s",
+    async (type) => {
+      const notes: CannedAnswer = { headers: { "content-type": type }, body: "write to ada@example.com" };
+      const file = { type: "file", file: { file_id: `${HERE}/notes.txt` } };
+      const asked = {
+        model: "openai:gpt-4o",
+        messages: [{ role: "user", content: [{ type: "text", text: "What is it?" }, file] }],
+      };
+      const guarded = (action: string) =>
+        gatewayWith(notes, {}, { policies: policiesFor({ name: "mail", guard: { classes: ["email"], action } }) })
+          .gateway;
+      const { wire } = await ask(guarded("mask"), asked);
+      const [, sent] = wire!["messages"][0].content;
+      expect(Buffer.from(sent.file.file_data.split(",")[1], "base64").toString()).toBe("write to [email]");
+      const blocking = guarded("block");
+      expect((await ask(blocking, asked)).outcome).toBe("403 policy_violation null");
+      expect(posted(blocking)).toEqual([]);
+    },
+  );
 
   test("[d6.9] is fetched from at most 16 addresses a call", async () => {
     const { gateway, fetched } = gatewayWith(png);
