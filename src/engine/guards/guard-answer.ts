@@ -145,11 +145,21 @@ function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string,
 }
 
 function mapChoice(choice: JsonObject, guard: TextGuard): JsonObject {
-  const mapped = mapTexts(choice, guard, answerKind, "choices") as JsonObject;
-  const { message } = mapped;
-  if (!isObject(message)) return mapped;
-  return { ...mapped, message: namesAndNumbers(withCitations(message, choice["message"] as JsonObject, guard), guard) };
+  const mapped: Record<string, Json | undefined> = {
+    ...(mapTexts(choice, guard, answerKind, "choices") as JsonObject),
+  };
+  for (const name in mapped) {
+    const member = mapped[name];
+    if (member === undefined || FORM_OF_CHOICE.has(name)) continue;
+    const shown =
+      name === "message" && isObject(member) ? withCitations(member, choice["message"] as JsonObject, guard) : member;
+    mapped[name] = namesAndNumbers(shown, guard);
+  }
+  return mapped;
 }
+
+/** Members of a choice whose names and numbers are those of the form. */
+const FORM_OF_CHOICE: ReadonlySet<string> = new Set(["index", "finish_reason", LOGPROBS]);
 
 /** Moves the citations of a message whose content was masked. */
 function withCitations(message: JsonObject, given: JsonObject, guard: TextGuard): JsonObject {

@@ -41,6 +41,7 @@ const PLACES: Readonly<Record<string, readonly [outcome: "masked" | "refused", s
   "a member of the answer": ["masked", { top: { vendor: { to: [MAIL] } } }],
   "a reason inside a member": ["masked", { top: { vendor: { finish_reason: MAIL, service_tier: MAIL } } }],
   "a member of the choice": ["masked", { choice: { vendor: { to: MAIL } } }],
+  "a name in a member of the choice": ["masked", { choice: { vendor: { [MAIL]: 1 } } }],
   "a member of a tool call": ["masked", { message: { tool_calls: [{ ...CALL, extra_content: { to: MAIL } }] } }],
   "a list in a block of reasoning": [
     "masked",
@@ -171,6 +172,21 @@ for (const [kind, stream] of [
       const { text } = await shownOf(said, stream, "chat completions", "mask");
       expect(text).toContain("Ask [email]");
       expect(text).not.toContain("ada@");
+    });
+    test("[d3.5] is searched in the numbers of a member of the choice", async () => {
+      const stub = stubGateway({
+        guards,
+        upstream: cannedUpstream({
+          headers: { "content-type": stream ? "text/event-stream" : "application/json" },
+          body: (stream ? streamOf : plainOf)({ choice: { vendor: { card: 4_111_111_111_111_111 } } }),
+        }),
+        snapshot: {
+          policies: policiesFor({ name: "cards", guard: { on: "output", classes: ["card"], action: "mask" } }),
+        },
+      });
+      const text = await (await stub.chat({ model: "groq:m", messages: HELLO, stream })).text();
+      expect(text).toContain('"card":"[card]"');
+      expect(text).not.toContain("4111111111111111");
     });
     test("[d3.5] without a match goes out as it came, with its figures", async () => {
       const said = {
