@@ -373,6 +373,37 @@ test("[d12.6] what is left of the gateway's limits stands in the headers that cl
   expect(head.get("anthropic-ratelimit-unified-status")).toBeNull();
 });
 
+test("[d9.7 d12.6] every header of an answer or a refusal in this form may be read by web pages of allowed origins", async () => {
+  const origin = "https://a.example";
+  const gateway = stubGateway({
+    upstream: cannedUpstream({ body: JSON.stringify(openaiAnswer()) }),
+    snapshot: {
+      corsOrigins: [origin],
+      limitRules: limitSet({
+        limits: {
+          calls: { metric: "requests", limit: 2, window: "minute" },
+          tokens: { metric: "tokens", limit: 100_000, window: "day" },
+        },
+      }),
+    },
+  });
+  // what browsers show of every answer, and what they act on themselves
+  const own = /^(access-control-.*|cache-control|connection|content-length|content-type|vary|x-accel-buffering)$/;
+  const read = new Set<string>();
+  for (const fields of [{}, { stream: true }, {}, { max_tokens: "x" }]) {
+    const { headers, body } = await gateway.call(MESSAGES, { ...BODY, ...fields }, { headers: { origin } });
+    await body?.cancel();
+    const exposed = headers.get("access-control-expose-headers")!.split(", ");
+    const sent = [...headers.keys()].filter((name) => !own.test(name));
+    expect(sent.filter((name) => !exposed.includes(name))).toEqual([]);
+    for (const name of sent) read.add(name);
+    for (const name of ["x-gateway-error-message", "openai-processing-ms", "idempotent-replayed"])
+      expect(exposed).toContain(name);
+  }
+  for (const name of ["request-id", "anthropic-ratelimit-requests-remaining", "anthropic-ratelimit-tokens-reset"])
+    expect([...read]).toContain(name);
+});
+
 test("[d12.4] pages that another provider cites are citations of the text, plain and streamed, and go to no vendor", async () => {
   const cited = (url: string) => ({
     type: "url_citation",
