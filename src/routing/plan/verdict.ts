@@ -155,12 +155,9 @@ const REQUEST_STATUSES: ReadonlySet<number> = new Set([400, 413, 422]);
 /** What the plan has to know of the failure of an attempt, whose call goes on. */
 export function failureAfter({ code, last }: Pick<AttemptEnd, "code" | "last">): Failure {
   const status = last?.status ?? 0;
-  const kind = isElsewhere(code, status)
-    ? "elsewhere"
-    : // with an error of the upstream, no limit of the gateway has ended the attempt
-      code === "upstream_timeout" && status >= 400
-      ? "retryable"
-      : meaningOf(code).next;
+  // with an error of the upstream, no limit of the gateway has ended the attempt
+  const meant = code === "upstream_timeout" && status >= 400 ? "retryable" : meaningOf(code).next;
+  const kind = isElsewhere(code, status) || (meant === "retryable" && isNeverRepeated(status)) ? "elsewhere" : meant;
   return { kind, retryAfterMs: kind === "retryable" ? (last?.retryAfterMs ?? null) : null };
 }
 
@@ -168,6 +165,14 @@ export function failureAfter({ code, last }: Pick<AttemptEnd, "code" | "last">):
 function isElsewhere(code: ErrorCode, status: number): boolean {
   return isRedirect(status) || (code === "upstream_invalid_request" && isOtherRefusal(status));
 }
+
+/** Such a request is not repeated at the same target, whatever the body says of the reason (promise 7.1). */
+function isNeverRepeated(status: number): boolean {
+  return status >= 400 && status < 500 && !REPEATED_STATUSES.has(status);
+}
+
+/** With 424, a server says that what is behind it has failed. SageMaker says so whenever the model answers with 5xx. */
+const REPEATED_STATUSES: ReadonlySet<number> = new Set([408, 424, 429]);
 
 /** A redirect means that the address is wrong. */
 function isRedirect(status: number): boolean {

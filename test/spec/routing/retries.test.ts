@@ -131,6 +131,19 @@ describe.each([...HOW])("%s", (_, how) => {
     if (expected !== "") expect(got.code).toBe(expected);
   });
 
+  test("[d7.1] a status that is never retried is not retried either where its body says that a moment later it may work", async () => {
+    for (const [code, error, expected] of [
+      [400, { code: "overloaded_error" }, "upstream_overloaded"],
+      [400, { code: "rate_limit_exceeded" }, "rate_limit_exceeded"],
+      [403, { code: "rate_limit_exceeded" }, "rate_limit_exceeded"],
+    ] as const) {
+      const gateway = scripted([[status(code, {}, error), OK]], { retries: 3 });
+      expect([(await ask(gateway, how)).code, gateway.upstream.targets()]).toEqual([expected, ["up0"]]);
+      const further = scripted([[status(code, {}, error)], [OK]], { retries: 3 });
+      expect([(await ask(further, how)).status, further.upstream.targets()]).toEqual([200, ["up0", "up1"]]);
+    }
+  });
+
   test("[d7.1] attempts at one target are 1 + num_retries, from the request before the route, and 1 where neither sets it", async () => {
     for (const [retries, num_retries, attempts] of [
       [null, undefined, 2],
