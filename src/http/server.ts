@@ -1,6 +1,6 @@
 // Bun's server: a call of an operation goes directly to engine/handle.ts, every other request to the app. Bun's own rejections (invalid
 // HTTP, headers over 16 KB) have no body.
-import { GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
+import { type ErrorForm, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
 import type { Peers } from "../engine/call/received-call.ts";
 import { afterUnread, isUnread } from "../engine/call/read-body.ts";
 import { errorResponse } from "../engine/call/reply-headers.ts";
@@ -10,6 +10,7 @@ import { memoizeBounded } from "../core/memoization.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 import type { Operation } from "../engine/operation.ts";
 import { CALL_PATHS } from "./paths.ts";
+import { errorsBeside } from "./unserved-operations.ts";
 
 export interface ServerOptions {
   readonly host: string;
@@ -38,7 +39,10 @@ const POLL_MS = 20;
  * gives a relative URL, in which nothing finds the path. Bun ends a request with trailer fields (7.1.2)
  * with a bare 400 in the middle of its response, so a request that announces them is rejected first.
  */
-export function refusedHead({ headers, url }: Pick<Request, "headers" | "url">): Response | null {
+export function refusedHead(
+  { headers, url }: Pick<Request, "headers" | "url">,
+  operation: Pick<Operation, "errors"> | null = null,
+): Response | null {
   const fault =
     headers.get("host")?.includes(",") === true
       ? TWO_HOSTS
@@ -48,7 +52,8 @@ export function refusedHead({ headers, url }: Pick<Request, "headers" | "url">):
           ? null
           : NO_HOST;
   if (fault === null) return null;
-  const answer = errorResponse(GATEWAY_ERRORS, new GatewayError("invalid_request", fault), newRandomId(), 0, {});
+  const errors: ErrorForm = operation?.errors ?? errorsBeside(URL.parse(url, "http://localhost")?.pathname ?? "");
+  const answer = errorResponse(errors, new GatewayError("invalid_request", fault), newRandomId(), 0, {});
   answer.headers.set("connection", "close");
   return answer;
 }
@@ -84,7 +89,7 @@ export function openServer({ host, port, sharesPort = false, call, app, onFault 
   const callOf = (operation: Operation) => ({
     POST: async (request: Request, peers: Peers): Promise<Response> => {
       lastCallMs = performance.now();
-      return refusedHead(request) ?? last(await call(operation, request, peers));
+      return refusedHead(request, operation) ?? last(await call(operation, request, peers));
     },
   });
   const server = Bun.serve({

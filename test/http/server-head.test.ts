@@ -2,6 +2,7 @@
 // close their connections.
 import { expect, test } from "bun:test";
 import { openServer, refusedHead } from "../../src/http/server.ts";
+import { MESSAGES } from "../../src/operations/messages/messages.ts";
 
 const withHost = (host: string | null, url = "http://gateway.test/api/v1/models") =>
   refusedHead({ url, headers: new Headers(host === null ? {} : { host }) });
@@ -28,6 +29,27 @@ test("[d5.1 d5.6] a Host that is no host name or address is 400 with our error b
     expect(error.message).toContain("Host");
   }
   expect(withHost(null, "/api/v1/models")?.status).toBe(400);
+});
+
+test("[d12.6] a head that is refused is refused in the envelope of the operation that its path belongs to", async () => {
+  for (const [path, members] of [
+    ["/v1/messages", ["error", "request_id", "type"]],
+    ["/v1/messages/count_tokens/", ["error", "request_id", "type"]],
+    ["/v2/rerank", ["id", "message"]],
+    ["/v1/responses/resp_1", ["error"]],
+    ["/api/v1/embeddings", ["error"]],
+    ["/api/v1/chat/completions", ["error", "x_gateway_trace_id"]],
+    ["/api/v1/admin/tenants", ["error", "x_gateway_trace_id"]],
+  ] as const)
+    for (const url of [`http://gateway.test${path}?beta=true`, `${path}?beta=true`]) {
+      const refused = withHost("a@b", url);
+      expect([url, Object.keys((await refused!.json()) as object).toSorted()]).toEqual([url, [...members]]);
+    }
+  const announced = { headers: new Headers({ host: "gateway.test", trailer: "x-checksum" }), url: "/" };
+  expect(await refusedHead(announced, MESSAGES)!.json()).toMatchObject({
+    type: "error",
+    error: { type: "invalid_request_error", message: expect.stringContaining("trailer fields") },
+  });
 });
 
 test("[d5.6] names and addresses with and without a port are taken, and no Host where the request needs none", () => {
