@@ -544,6 +544,8 @@ export interface ChatRequest {
    * target of a route has added parameters or another model, which makes it a request of its own for policies.
    */
   readonly variant: "client" | "entry";
+  /** What the client's own entries have set, null included; absent in a request that is made of none. */
+  readonly entryParams?: JsonObject;
   /**
    * Where `held` is set, another thread has the conversation, and these are only the messages that tool rounds have
    * added to it.

@@ -121,7 +121,7 @@ export function readyTarget(given: AskedTarget): ReadyTarget {
     resolved:
       references === undefined
         ? made.resolved
-        : asked.objects.placedAt(made.resolved, references.names, references.isSent),
+        : asked.objects.placedAt(made.resolved, asked.request, references.names, references.isSent),
     fitted: withheldLogprobs(written.fitted, outputGuards),
     outputGuards,
   };

@@ -390,7 +390,7 @@ function watchOf(
   if (context.objects === null) return null;
   const { providerId, credential } = resolved.target;
   const isStored = native !== undefined && storesAnswer(native, request.written!, snapshot.providers.get(providerId));
-  if ((!isStored && runsHostedTools !== true && objects.references.length === 0) || isOwn(resolved)) return null;
+  if ((!isStored && runsHostedTools !== true && !objects.hasReferences) || isOwn(resolved)) return null;
   const account = credential === null ? "" : context.credentials.identityOf(credential);
   return account === null ? null : objects.watch(providerId, account, isStored);
 }

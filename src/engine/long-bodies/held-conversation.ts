@@ -149,6 +149,7 @@ export type RequestOutline = ReturnType<typeof outlineOf>;
 export function outlineOf({
   form: _form,
   written: _written,
+  entryParams: _entryParams,
   messages,
   held,
   params,

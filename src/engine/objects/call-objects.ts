@@ -11,7 +11,7 @@ import type { Resolved } from "../plan/resolve-target.ts";
 import { collectHandedOut, type HandedOut } from "./handed-out.ts";
 import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
 import { namesBucket } from "../../providers/conversation/stored-things.ts";
-import { entryReferencesOf, referencesOf, STORED_FILE } from "./vendor-references.ts";
+import { entryReferencesOf, referencesInText, referencesOf, STORED_FILE } from "./vendor-references.ts";
 
 const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
 
@@ -92,19 +92,22 @@ export class CallObjects {
   }
 
   /**
-   * Returns the target with the credentials that reach what the request names. `names` lists the members that the target
-   * is sent, and null means all of them; addresses of files are always sent. `isSent` says whether the member at a path is
-   * sent. Throws `unknown_reference` with the path if no credential reaches what stands there.
+   * Returns the target with the credentials that reach what the request names, which may be made of one of its entries.
+   * `names` lists the members that the target is sent, and null means all of them; addresses of files are always sent.
+   * `isSent` says whether the member at a path is sent. Throws `unknown_reference` with the path if no credential reaches
+   * what stands there.
    */
   placedAt(
     resolved: Resolved,
+    request: Pick<ChatRequest, "entryParams" | "form">,
     names: ReadonlySet<string> | null,
     isSent: (path: string) => boolean = () => true,
   ): Resolved {
-    if (this.references.length === 0 || this.#principal.permissions.has("vendor_objects") || isOwn(resolved))
+    const references = this.#referencesOf(request);
+    if (references.length === 0 || this.#principal.permissions.has("vendor_objects") || isOwn(resolved))
       return resolved;
     let { credentials } = resolved;
-    for (const { path, name, id } of this.references) {
+    for (const { path, name, id } of references) {
       if ((name !== STORED_FILE && names?.has(name) === false) || !isSent(path)) continue;
       const there = this.#there(id, resolved);
       if (there.length === 0 && LEFT_OUT.has(name)) continue;
@@ -114,6 +117,15 @@ export class CallObjects {
       if (resolved.credentials.length === 0 ? !isThere("") : credentials.length === 0) throw elsewhere(path, resolved);
     }
     return credentials.length === resolved.credentials.length ? resolved : { ...resolved, credentials };
+  }
+
+  /** A count is sent with the members that the client wrote, whatever an entry says of them. */
+  #referencesOf({ entryParams, form }: Pick<ChatRequest, "entryParams" | "form">): readonly VendorReference[] {
+    if (entryParams === undefined) return this.references;
+    const isReplaced = (path: string): boolean => form.counts !== true && Object.hasOwn(entryParams, path);
+    const set = referencesInText(JSON.stringify(entryParams));
+    const ofEntry = this.#ofEntries.filter((one) => set.some(({ name, id }) => name === one.name && id === one.id));
+    return [...this.references.filter(({ path }) => !isReplaced(path)), ...ofEntry];
   }
 
   /** Returns the ids of reasoning without content in the request that a target's vendor may be asked for. */

@@ -47,10 +47,12 @@ export function requestWithEntry(
   }
   const { model, route, fallbacks, modelList, hasExtraBody, legacyFunctions } = request.options;
   const configured = configuredNames(request, added, author);
+  const entryParams = author === "caller" ? { ...request.entryParams, ...added } : request.entryParams;
   const isOfConversation = (path: string): boolean => path.startsWith("messages");
   const fresh: ChatRequest = {
     ...parsed,
     variant: "entry",
+    ...(entryParams !== undefined && { entryParams }),
     ...(configured.size > 0 && { configured }),
     ...(request.written !== undefined && {
       written: { ...request.written, added: { ...request.written.added, ...added } },

@@ -473,6 +473,46 @@ describe("a chat completion", () => {
     }
   });
 
+  test("[d12.15] [d3.4] reaches them in an entry as by itself: with the credential that received them, or not at all", async () => {
+    const objects = memoryObjects();
+    await asked(objects, MAKING);
+    const several = { ...anthropic(), credentials: [storedKey("another-key"), storedKey("stored-key")] };
+    const entry = { model: "anthropic:claude-x", container: CONTAINER };
+    for (const [naming, operation] of [
+      [{ model: "openai:gpt-9", messages: HELLO.messages, fallbacks: [entry] }, CHAT_COMPLETIONS],
+      [{ ...HELLO, model: "openai:gpt-9", x_gateway: { fallbacks: [entry] } }, MESSAGES],
+    ] as const) {
+      const keysAt = async (provider: ProviderSettings): Promise<readonly unknown[]> => {
+        const { sent } = await asked(objects, naming, { operation, providers: [openai(), provider] });
+        return [...new Set(sent.flatMap(({ headers }) => headers["x-api-key"] ?? []))];
+      };
+      for (let turn = 0; turn < 3; turn++) expect(await keysAt(several)).toEqual(["stored-key"]);
+      expect(await keysAt(anthropic("another-key"))).toEqual([]);
+    }
+  });
+
+  test("[d12.15] [d7.3] is not held to what an entry of its fallbacks removes", async () => {
+    const objects = memoryObjects();
+    await asked(objects, MAKING);
+    const { sent } = await asked(
+      objects,
+      {
+        model: "anthropic:claude-x",
+        messages: HELLO.messages,
+        container: CONTAINER,
+        fallbacks: [{ model: "other:claude-x", container: null }],
+      },
+      {
+        operation: CHAT_COMPLETIONS,
+        answer: "{}",
+        providers: [anthropic(), anthropic("another-key", "other")],
+      },
+    );
+    const named = sent.map(({ headers, body: text }) => [headers["x-api-key"], text.includes(CONTAINER)]);
+    expect(named.at(0)).toEqual(["stored-key", true]);
+    expect(named.at(-1)).toEqual(["another-key", false]);
+  });
+
   test("[d12.15] names them in an entry that goes with a credential of its own, or with the request's, as the caller likes", async () => {
     const asking = {
       operation: CHAT_COMPLETIONS,
