@@ -29,7 +29,8 @@ export const TOOL_CALL: Operation = {
   hasNoTarget: true,
   async reply({ call, request, principal }: ReadyCall): Promise<Response> {
     const { name, approved, can_ask: canAsk } = request.written!.memo as ToolCallMemo;
-    const { tools } = await call.clock.waiting(registeredTools(principal, call, name));
+    const { tools, warnings } = await call.clock.waiting(registeredTools(principal, call, name));
+    for (const warning of warnings) call.recorder.warned(warning);
     const offered = tools.get(name);
     if (offered === undefined)
       throw new GatewayError(

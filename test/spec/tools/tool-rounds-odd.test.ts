@@ -113,6 +113,15 @@ describe("calls that the client has approved", () => {
     expect([await status(), await status(), stage.tools.calls.length]).toEqual([200, 429, 1]);
   });
 
+  test("[d10.5, d16.3] at /mcp, the record says of a tool that is left out why it cannot be called", async () => {
+    const inputSchema = { properties: { city: { type: "string", "x-mcp-header": "City Name" } } };
+    const stage = stageOf([], { tool: { ...NOON, inputSchema } });
+    const asked = { type: "function_call", name: "sky__clock", arguments: {}, approved: true, can_ask: false };
+    expect((await stage.call(TOOL_CALL, asked)).headers.get("x-gateway-error-code")).toBe("tool_not_found");
+    expect(stage.records.map(({ warnings }) => warnings)).toEqual([["tool_left_out", "tool_left_out:sky__clock"]]);
+    expect(stage.tools.calls).toHaveLength(0);
+  });
+
   test("[d4.2, d10.3] count as a request where the client leaves while they run, so that tools cannot run without bound under a limit", async () => {
     const tool: FakeTool = {
       async run(_, signal) {
