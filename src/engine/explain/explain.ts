@@ -26,11 +26,12 @@ import { reasonAgainst } from "../mirror/copy-call.ts";
 import { noneEligible, type PlannedCopy, type Prepared } from "../plan/stages.ts";
 import type { RouteCandidate, RouteStage } from "../plan/candidate.ts";
 import { settingOrigins, settingsFor } from "../fit/fit-settings.ts";
-import { encodedRequest, firstPart, joinedTexts } from "../fit/task-parts.ts";
+import { encodedRequest, joinedTexts, partsAt, type TaskPart } from "../fit/task-parts.ts";
 import { addNamedSecrets, type Masker, openMasker, secretsOf } from "./masking.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { SessionServer, ToolSession } from "../tools/tool-session.ts";
 import { explainedTarget, type PlannedTarget } from "./explained-target.ts";
+import type { EncodedRequest } from "../../providers/interface/encoded-request.ts";
 
 export const EXPLAIN_HEADER = "x-gateway-explain";
 /** The most secrets to hide, because each is searched for in everything that is shown, in every spelling. */
@@ -164,12 +165,10 @@ async function plannedAt(
     const ready = candidate.ready();
     const { provider, target } = ready.resolved;
     const { request, fetches } = withStandIns(ready.fitted.request, provider, target.model);
-    const encoded = encodedRequest(
-      request,
-      provider,
-      withClientHead(target, provider, request, call.clientHead),
-      firstPart(request, provider, target.model),
-    );
+    const called = withClientHead(target, provider, request, call.clientHead);
+    const written = (part: TaskPart | null): EncodedRequest => encodedRequest(request, provider, called, part);
+    const [first = null, ...further] = partsAt(request, provider, target.model);
+    const encoded = written(first);
     const joined = call.policies === null ? [] : joinedTexts(request, provider, target);
     if (joined.length > 0) await call.policies!.joined(joined, candidate.policyTarget);
     return {
@@ -178,6 +177,7 @@ async function plannedAt(
       ...ready,
       fetches,
       encoded,
+      further: further.map((part) => () => written(part)),
       route: candidate.route,
       deployed: candidate.deployed,
       cache: cacheUseAt(candidate.route, ready.fitted, ready.resolved, call),

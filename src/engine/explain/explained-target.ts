@@ -18,6 +18,7 @@ import { explainedRequest } from "./explained-request.ts";
 import { DEPRECATED_NAMES, type FittedRequest } from "../fit/fit.ts";
 import { masked, maskedCredential, type Masker } from "./masking.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
+import type { UpstreamRequest } from "../../wire/upstream.ts";
 
 /** What is known of the call at one of its targets. */
 export interface PlannedTarget {
@@ -31,6 +32,8 @@ export interface PlannedTarget {
   /** `null` where nothing turns the response cache on. */
   readonly cache: CacheUse | CacheBypassed | null;
   readonly encoded: EncodedRequest;
+  /** Write the requests that follow, for the further inputs of a task. */
+  readonly further: readonly (() => EncodedRequest)[];
   readonly fetches: readonly Fetch[];
 }
 
@@ -42,6 +45,7 @@ export async function explainedTarget(
 ): Promise<JsonObject> {
   const {
     encoded,
+    further,
     fetches,
     fitted,
     resolved: { provider, target, credentials },
@@ -49,6 +53,8 @@ export async function explainedTarget(
   const { request } = fitted;
   const [first] = credentials;
   const signing = { ...target, credential: first === undefined ? null : maskedCredential(first) };
+  const shown = (unsigned: UpstreamRequest): Promise<JsonObject> =>
+    explainedRequest({ provider, target: signing, unsigned, masker, nowMs: call.context.clock.now() });
   return {
     order,
     target: targetName(target),
@@ -65,13 +71,8 @@ export async function explainedTarget(
     }),
     dropped: fitted.dropped,
     warnings: fitted.request.warnings,
-    request: await explainedRequest({
-      provider,
-      target: signing,
-      unsigned: encoded.request,
-      masker,
-      nowMs: call.context.clock.now(),
-    }),
+    request: await shown(encoded.request),
+    ...(further.length > 0 && (await furtherRequests(further, shown, request))),
     estimate: estimate(planned, call),
     cache: explainedCache(planned.cache),
     address_check:
@@ -85,6 +86,26 @@ export async function explainedTarget(
           },
     fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
   };
+}
+
+/** How many times as long as the client's own request the further ones may be together: each may repeat a part of it. */
+const MOST_REPEATED = 4;
+
+async function furtherRequests(
+  further: PlannedTarget["further"],
+  shown: (unsigned: UpstreamRequest) => Promise<JsonObject>,
+  { source, written }: ChatRequest,
+): Promise<JsonObject> {
+  let left = MOST_REPEATED * (written ?? source).text.length;
+  const requests: JsonObject[] = [];
+  for (const write of further) {
+    const { request } = write();
+    left -= request.body.length;
+    if (left < 0) break;
+    requests.push(await shown(request));
+  }
+  const leftOut = further.length - requests.length;
+  return { further_requests: requests, ...(leftOut > 0 && { further_requests_left_out: leftOut }) };
 }
 
 /** Says whether the target is sent what the client wrote; null where the client wrote a chat completion. */

@@ -104,8 +104,8 @@ export function estimatePart({ messages, held, extra, form }: ChatRequest, { at,
 /** What accounting/estimate.ts adds for each message. */
 const EACH_MESSAGE = 4;
 
-/** The part that is sent first; `null` where the request is no task. */
-export function firstPart(request: ChatRequest, provider: Provider, model: string): TaskPart | null {
+/** The parts in the order in which they are sent; a single `null` where the request is no task. */
+export function partsAt(request: ChatRequest, provider: Provider, model: string): readonly (TaskPart | null)[] {
   const { task } = request.form;
-  return task === undefined ? null : (taskParts(request, taskFormOf(task, provider, model))[0] ?? null);
+  return task === undefined ? [null] : taskParts(request, taskFormOf(task, provider, model));
 }

@@ -378,6 +378,31 @@ describe("what holds for every call", () => {
       body: { texts: ["a", "b"], output_dimension: 256 },
     });
     expect(targets[0].estimate.completion_tokens_bound).toBe(0);
+    expect(targets[0]).not.toHaveProperty("further_requests");
+    expect(gateway.sent).toEqual([]);
+  });
+  test("[d9.4 d12.10] an explanation shows each of the requests that the inputs need", async () => {
+    const gateway = gatewayOf(answerOf, { permissions: ["debug"] });
+    const asking = async (input: readonly string[], more = {}): Promise<any> => {
+      const answer = await gateway.chat(
+        { model: "cohere:embed-v4.0", input, ...more },
+        { headers: { "x-gateway-explain": "true" } },
+      );
+      return ((await answer.json()) as Body).targets[0];
+    };
+    const input = Array.from({ length: 200 }, (_, index) => `text ${index}`);
+    const { request, further_requests: further, ...rest } = await asking(input);
+    const texts = [request, ...further].map(({ body }) => body.texts);
+    expect(texts.map(({ length }: readonly string[]) => length)).toEqual([96, 96, 8]);
+    expect(texts.flat()).toEqual(input);
+    expect(rest).not.toHaveProperty("further_requests_left_out");
+    // what each of them repeats is not repeated without a bound
+    const long = await asking(
+      Array.from({ length: 2000 }, () => "a"),
+      { passed: "x".repeat(100_000) },
+    );
+    expect(long.further_requests.length + long.further_requests_left_out).toBe(20);
+    expect(long.further_requests.length).toBeLessThan(5);
     expect(gateway.sent).toEqual([]);
   });
 });
