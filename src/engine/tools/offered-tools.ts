@@ -57,7 +57,8 @@ export function shortenedName(plain: string, key: string, used: ReadonlySet<stri
   return names.find((name) => !used.has(name)) ?? digest;
 }
 
-function inFunctionName(text: string): string {
+/** Returns the text with what the name of a function may not have replaced. */
+export function inFunctionName(text: string): string {
   return text.replaceAll(/[^a-zA-Z0-9_-]/g, "_");
 }
 

@@ -6,7 +6,7 @@ import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/
 import type { Principal } from "../../core/identity.ts";
 import { isObject } from "../../core/json.ts";
 import { toolServerFor } from "./requested-tool-server.ts";
-import { shortenedName, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
+import { inFunctionName, shortenedName, toolPlace, withChoice, withOfferedTools } from "./offered-tools.ts";
 import { type ResultsSoFar, resultForModel, runTool, type ToolCaller } from "./run-tool.ts";
 import { type Listing, listed, offer, type Offer, requireSomeAnswer, type ToolLister } from "./tool-offer.ts";
 import { unansweredCalls, withOutcomes } from "./tool-turns.ts";
@@ -129,7 +129,7 @@ function ownerOfFunction(
 }
 
 function labelBefore(name: string, { options }: ChatRequest): string | undefined {
-  return options.toolServers.find(({ label }) => name.startsWith(`${label}__`))?.label;
+  return options.toolServers.find(({ label }) => name.startsWith(inFunctionName(`${label}__`)))?.label;
 }
 
 /** Throws `invalid_request` for a call that has neither a result nor an approval, because no provider accepts that. */

@@ -11,7 +11,8 @@ const MAX_SERVERS = 32;
 const MAX_NAMES = 1000;
 const MAX_NAME = 256;
 const MAX_URL = 2000;
-const LABEL = /^[A-Za-z0-9_-]{1,64}$/;
+/** Every name that a tool server can be registered under is one. */
+const LABEL = /^[A-Za-z0-9_.-]{1,64}$/;
 /** RFC 6750, section 2.1, allows only a b64token. This accepts more, because many issuers do not comply. */
 const AUTHORIZATION = /^[\x21-\x7e]{1,8192}$/;
 const MEMBERS = [
@@ -46,7 +47,7 @@ function parseToolServer(tool: JsonObject, path: string, before: readonly Reques
   if (before.length === MAX_SERVERS) throw invalidRequest(path, `tools may name at most ${MAX_SERVERS} tool servers.`);
   const label = tool["server_label"];
   if (typeof label !== "string" || !LABEL.test(label))
-    throw invalid(`${path}.server_label`, "1 to 64 letters, digits, underscores or dashes", label);
+    throw invalid(`${path}.server_label`, "1 to 64 letters, digits, dots, underscores or dashes", label);
   const same = before.find((one) => one.label === label);
   if (same !== undefined)
     throw invalidRequest(

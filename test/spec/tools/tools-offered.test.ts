@@ -46,6 +46,17 @@ describe("[d10.2] names of functions", () => {
     expect(namesIn((await world.open({ tools: [DOCS] })).request.params)).toEqual(names);
   });
 
+  test("[d10.1] of a server that is registered under a name with a dot are its tools' too, and no client's", async () => {
+    const world = sessionWorld({ "acme.docs": { tools: [toolOf("search")] } });
+    const session = await world.open({ tools: [{ type: "mcp", server_label: "acme.docs" }, own("mine")] });
+    const [, name] = namesIn(session.request.params);
+    expect(name).toMatch(/^acme_docs__search_[0-9a-f]{8}$/);
+    const calls = [name as string, "acme_docs__made_up", "mine"].map((one) => callOf("a", one));
+    expect(calls.map((call) => session.ownerOf(call))).toEqual(["gateway", "gateway", "client"]);
+    const { message, server } = await session.run(calls[1]!, 1, () => {}, null);
+    expect([message.content, server]).toEqual(['Error: Unknown tool "acme_docs__made_up".', "acme.docs"]);
+  });
+
   test("are valid, distinct and independent of the order, whatever the names of labels and tools", () => {
     const part = fc.oneof(
       fc.constantFrom("a", "b", "a_", "_b", "a__b", "b__c", "__"),
