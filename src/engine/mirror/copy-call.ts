@@ -84,7 +84,7 @@ export function reasonAgainst(
 ): string | null {
   if (verdict.passedOver !== null) return verdict.passedOver;
   const { restrictions } = principal;
-  const { options, params, source, written, held } = request;
+  const { form, options, params, source, written, held } = request;
   const { lifetime, objects, snapshot } = call;
   if (
     restrictions !== null &&
@@ -94,6 +94,8 @@ export function reasonAgainst(
     return "the token may not call the target of the mirror";
   if (!isEnabled(snapshot, principal, mirror.target.name))
     return "the target of the mirror is not enabled for the call";
+  // most vendors refuse a count, and none generates anything, so that the two could not be compared
+  if (form.counts === true) return "only a count of its tokens is asked for";
   if (options.toolServers.length > 0) return "the call has tool servers";
   if (target.credential?.fromCaller === true || options.credentials.size > 0 || options.baseUrl !== null)
     return "the call has a key or an address of the caller";

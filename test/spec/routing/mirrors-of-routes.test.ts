@@ -6,6 +6,7 @@ import { OpenCopies } from "../../../src/engine/mirror/copies.ts";
 import type { RouteMirror } from "../../../src/core/configured/route.ts";
 import type { CallContent } from "../../../src/core/configured/content.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
+import { COUNT_TOKENS } from "../../../src/operations/messages/count-tokens.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { type Fault, OK, status } from "../../harness/faults.ts";
 import { providers } from "../../../src/providers/registry.ts";
@@ -404,6 +405,29 @@ describe("[d16.1] a mirror", () => {
     const response = await gateway.chat({ route: "r", messages: HELLO, deployment_id: "own" });
     expect([response.status, await response.text()]).toEqual([200, expect.any(String)]);
     expect(gateway.records.map(({ mirror }) => mirror?.dropped)).toEqual(["the call names a deployment"]);
+    expect(gateway.sent).toHaveLength(1);
+  });
+
+  test("[d12.11] gets no copy of a count, which says nothing of its target that could be compared", async () => {
+    const target = { ...MIRROR.target, name: "anthropic:claude-y", providerId: "anthropic", model: "claude-y" };
+    const gateway = stubGateway({
+      copies: new OpenCopies(openRouting(Math.random)),
+      upstream: cannedUpstream({ body: '{"input_tokens":5}' }),
+      providers: [
+        providerSettings({
+          id: "anthropic",
+          family: "anthropic",
+          baseUrl: "https://api.anthropic.com",
+          credentials: [storedKey("key")],
+        }),
+      ],
+      snapshot: {
+        routes: new Map([["r", routeOf("r", ["anthropic:claude-x"], { mirror: { ...MIRROR, target } })]]),
+      },
+    });
+    const response = await gateway.call(COUNT_TOKENS, { model: "r", messages: HELLO });
+    expect([response.status, await response.json()]).toEqual([200, { input_tokens: 5 }]);
+    expect(gateway.records.map(({ mirror }) => mirror?.dropped)).toEqual(["only a count of its tokens is asked for"]);
     expect(gateway.sent).toHaveLength(1);
   });
 
