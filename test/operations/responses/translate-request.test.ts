@@ -286,6 +286,11 @@ describe("tools", () => {
     const mark = { cache_control: { type: "ephemeral" } };
     expect(message.content).toEqual([{ type: "text", text: "Long.", ...mark }]);
     expect(result.content).toEqual([{ type: "text", text: "Seen.", ...mark }]);
+    const answered = (type: string): unknown =>
+      (messagesOf([{ role: "assistant", content: [{ type, text: "Done.", ...breakpoint }] }]) as any)[0].content;
+    expect(answered("input_text")).toEqual([{ type: "text", text: "Done.", ...mark }]);
+    // the form knows none there, so that it is left out and told
+    expect(answered("output_text")).toBe("Done.");
   });
 
   test("[d12.4] a search for tools that the provider ran needs no output, and its functions keep their names", () => {

@@ -3,6 +3,7 @@
 import { invalidRequest } from "../../../core/refusals.ts";
 import { TurnOrder, withOrder } from "../../../core/request/turn-order.ts";
 import type { Json, JsonObject } from "../../../core/json.ts";
+import { plainText } from "./translated-parts.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
 const REASONING_BREAK = "\n\n";
@@ -277,7 +278,6 @@ function assistantMessage({ parts, refusal, reasoning, carriers, calls, order }:
 }
 
 function contentOf(parts: readonly JsonObject[], mayBeNull: boolean): Json {
-  const [first] = parts;
-  if (first === undefined) return mayBeNull ? null : "";
-  return parts.length === 1 && first["type"] === "text" ? (first["text"] as string) : parts;
+  if (parts.length === 0) return mayBeNull ? null : "";
+  return plainText(parts) ?? parts;
 }

@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject, objectsIn } from "../../../core/j
 import { isNamedLikeTool, offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
 import { Conversation, type TranslatedConversation } from "./conversation.ts";
 import { type ClientTool, TOGETHER } from "../request-memo.ts";
-import { type PartsContext, translatedContent, translatedParts } from "./translated-parts.ts";
+import { type PartsContext, plainText, translatedContent, translatedParts } from "./translated-parts.ts";
 import type { TranslatedTools } from "./translated-tools.ts";
 import type { UntranslatedParts } from "./untranslated-parts.ts";
 
@@ -192,9 +192,7 @@ class ItemReader {
     const parts = translatedParts(output, `${path}.output`, this.#partsIn);
     const media = parts.filter(({ type }) => type !== "text");
     const texts = parts.filter(({ type }) => type === "text");
-    const [only] = texts;
-    const isPlain = texts.length === 1 && Object.keys(only!).length === 2;
-    const said = isPlain ? (only!["text"] as string) : texts.length === 0 ? "" : texts;
+    const said = plainText(texts) ?? (texts.length === 0 ? "" : texts);
     const pointed = media.length > 0 && said === "" ? "The output follows." : said;
     this.#conversation.addOutput(id, pointed, media, path, this.#context.isOpen);
   }

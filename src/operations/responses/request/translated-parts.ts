@@ -10,12 +10,13 @@ const PARTS = {
   assistant: ["output_text", "refusal", "input_text"],
 } as const;
 
+const BREAKPOINT = "prompt_cache_breakpoint";
 const MEMBERS: Readonly<Record<string, readonly string[]>> = {
-  input_text: ["text", "prompt_cache_breakpoint"],
+  input_text: ["text", BREAKPOINT],
   output_text: ["text", "annotations", "logprobs"],
   refusal: ["refusal"],
-  input_image: ["image_url", "detail", "file_id", "prompt_cache_breakpoint"],
-  input_file: ["file_data", "file_id", "file_url", "filename", "detail", "prompt_cache_breakpoint"],
+  input_image: ["image_url", "detail", "file_id", BREAKPOINT],
+  input_file: ["file_data", "file_id", "file_url", "filename", "detail", BREAKPOINT],
   input_audio: ["input_audio"],
 };
 
@@ -32,10 +33,15 @@ export function translatedContent(
 ): string | readonly JsonObject[] {
   if (typeof content === "string") return content;
   const parts = translatedParts(content, path, context);
+  return plainText(parts) ?? parts;
+}
+
+/** Returns the text of parts that say nothing else; null for others, such as one with a mark of the prompt cache. */
+export function plainText(parts: readonly JsonObject[]): string | null {
   const [only] = parts;
   return parts.length === 1 && only!["type"] === "text" && Object.keys(only!).length === 2
     ? (only!["text"] as string)
-    : parts;
+    : null;
 }
 
 export function translatedParts(content: Json | undefined, path: string, context: PartsContext): readonly JsonObject[] {
@@ -61,7 +67,8 @@ function translatedPart(part: Json, path: string, { left, speaker }: PartsContex
   noteOthers(part, type, left);
   const said = partOfType(part, type, path, left);
   // both ask for the conversation up to here to be kept for later requests
-  return said !== null && isExplicit(part["prompt_cache_breakpoint"]) ? { ...said, [CACHE_MARK]: SHORT_MARK } : said;
+  const isMarked = MEMBERS[type]!.includes(BREAKPOINT) && isExplicit(part[BREAKPOINT]);
+  return said !== null && isMarked ? { ...said, [CACHE_MARK]: SHORT_MARK } : said;
 }
 
 /** https://platform.openai.com/docs/guides/prompt-caching */
@@ -89,8 +96,7 @@ function noteOthers(part: JsonObject, type: string, left: UntranslatedParts): vo
   for (const name in part) {
     const value = part[name];
     if (name === "type" || value === null || value === undefined) continue;
-    const isHint =
-      (name === "prompt_cache_breakpoint" && !isExplicit(value)) || name === "annotations" || name === "logprobs";
+    const isHint = (name === BREAKPOINT && !isExplicit(value)) || name === "annotations" || name === "logprobs";
     if (MEMBERS[type]!.includes(name) && !(isHint && !(Array.isArray(value) && value.length === 0))) continue;
     left.always(`input[].content[].${name}`);
   }
