@@ -1,11 +1,12 @@
 // Texts of another gateway's configuration that may refer to the environment: `os.environ/NAME` of LiteLLM, `env.NAME` of
 // Bifrost. A file can set variables itself, and often has secrets there.
 import { VARIABLE } from "../config/environment.ts";
+import { isObject, jsonIn } from "../core/json.ts";
 import { ADDRESS_WORD } from "../core/target.ts";
 import { API_KEY, isPlainAddress } from "../providers/credentials/credential-settings.ts";
 import { placeholderUrl } from "./address.ts";
 import { textOf, wordOf } from "./figures.ts";
-import type { ForeignNode } from "./foreign-file.ts";
+import { type ForeignNode, plainOf } from "./foreign-file.ts";
 import { type Reference, variable } from "./reference.ts";
 import { always, type Claims, type Place } from "./report.ts";
 import type { Secrets } from "./secrets.ts";
@@ -61,6 +62,18 @@ export function openEnvironmentTexts(
       if (text === null || !API_KEY.test(text)) return null;
       const how = template?.pattern.test(text) === true ? `${IN_A_FILE}; ${template.note}` : IN_A_FILE;
       return { value: secrets.keep(name, text), how };
+    },
+    /**
+     * The path of the file, called `name`, that a credentials file gets whose JSON is written out; `null` where there is
+     * none, such as in a variable that the file does not set.
+     */
+    credentialsFile: (node: ForeignNode | undefined, name: string): Found | null => {
+      const reference = variableOf(node);
+      const holder = reference === null ? node : own?.get(reference);
+      const text = holder?.kind === "mapping" ? JSON.stringify(plainOf(holder)) : textOf(holder);
+      if (text === null || !isObject(jsonIn(text))) return null;
+      if (reference !== null) claims.changed(holder, always(`secrets/${reference.toLowerCase()}`), IN_A_FILE);
+      return { value: secrets.keepFile(reference ?? name, text), how: reference === null ? IN_A_FILE : null };
     },
     /** An address that the configuration accepts, whatever the other one has. */
     address: (node: ForeignNode): Found => {

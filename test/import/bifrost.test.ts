@@ -25,6 +25,19 @@ describe("providers", () => {
       },
     });
   });
+  test("[d15.2] a credentials file of Google that is written out becomes a file of its own", () => {
+    const text = JSON.stringify({
+      type: "service_account",
+      client_email: "a@x.example",
+      private_key: "-----BEGIN-----",
+    });
+    const own = { project_id: "acme", region: "us", auth_credentials: text };
+    const result = made({ providers: { vertex: { keys: [{ ...key("a", ""), vertex_key_config: own }] } } });
+    expect((section(result, "providers")["vertex"] as any).google).toEqual({
+      credentials_file: `${FOLDER}/secrets/vertex_auth_credentials`,
+    });
+    expect(result.secrets).toEqual([{ name: "secrets/vertex_auth_credentials", text }]);
+  });
   test("keys for other models are another account, and a route divides the calls", () => {
     const result = made({
       providers: { groq: { keys: [key("a", "env.KEY_A", 1, ["x", "y"]), key("b", "env.KEY_B", 1, ["y"])] } },

@@ -795,6 +795,26 @@ describe("more of deployments", () => {
     expect(section(result, "providers")["vertex_ai"]).toMatchObject({ project: "acme", location: "europe-west1" });
     expect(lineAt(result, "model_list[0].litellm_params.vertex_ai_location").outcome).toBe("taken");
   });
+  test("[d15.2] a credentials file of Google that is written out becomes a file of its own", () => {
+    const key = { type: "service_account", client_email: "a@x.example", private_key: "-----BEGIN-----\\nx\\n" };
+    const text = JSON.stringify(key);
+    const place = "vertex_project: acme, vertex_location: us";
+    const file = { google: { credentials_file: "/srv/dragoman/secrets/vertex_credentials" } };
+    for (const credentials of [`'${text}'`, text]) {
+      const result = deployment(`model: vertex_ai/m, ${place}, vertex_credentials: ${credentials}`);
+      expect(section(result, "providers")["vertex_ai"]).toMatchObject(file);
+      expect(result.secrets).toEqual([{ name: "secrets/vertex_credentials", text }]);
+      expect(JSON.stringify(result.report)).not.toContain("BEGIN");
+    }
+    const own = made(`
+environment_variables: {GOOGLE_KEY: '${text}'}
+model_list: [{model_name: a, litellm_params: {model: vertex_ai/m, ${place}, vertex_credentials: os.environ/GOOGLE_KEY}}]`);
+    expect(section(own, "providers")["vertex_ai"]).toMatchObject({
+      google: { credentials_file: "/srv/dragoman/secrets/google_key" },
+    });
+    const elsewhere = deployment(`model: vertex_ai/m, ${place}, vertex_credentials: os.environ/GOOGLE_KEY`);
+    expect(section(elsewhere, "providers")["vertex_ai"]).toMatchObject({ google: "default" });
+  });
   test("prices of a wildcard hold for all models that it stands for", () => {
     const result = made(
       "model_list: [{model_name: 'groq/*', litellm_params: {model: 'groq/*', input_cost_per_token: 0.000002}}]",

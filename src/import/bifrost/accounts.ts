@@ -204,8 +204,12 @@ function credentialEntry(
   }
   if (values.length > 0 && family.credentials.includes("key")) return { api_key: values[0]!.key };
   if (family.credentials.includes("google")) {
+    const node = own?.members.get("auth_credentials");
+    const file = texts.credentialsFile(node, `${name}_auth_credentials`);
+    const path = placed(file, node, at("google"), claims);
+    if (path !== null) return { google: { credentials_file: path } };
     claims.changed(
-      own?.members.get("auth_credentials"),
+      node,
       at("google"),
       "Google's own chain finds the credential: set GOOGLE_APPLICATION_CREDENTIALS to the path of the file",
     );

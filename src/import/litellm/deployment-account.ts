@@ -112,7 +112,7 @@ function credentialParts(
 ): readonly Part[] {
   const isCloud = name.keyVariable === undefined && !settings.has("api_key");
   if (isCloud && family.credentials.includes("aws")) return awsParts(settings, texts);
-  if (isCloud && family.credentials.includes("google")) return googleParts(settings);
+  if (isCloud && family.credentials.includes("google")) return googleParts(settings, texts);
   if (family.credentials.includes("entra") && ENTRA.every((key) => settings.has(key)))
     return entraParts(settings, texts);
   if (!family.credentials.includes("key") && !family.credentials.includes("ibm_iam")) return [];
@@ -148,14 +148,16 @@ function awsParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] 
 }
 
 /**
- * A credentials file by its absolute path. What stands in a variable can be a path or the JSON itself, which only the
- * environment knows: Google's own chain reads such a file.
+ * A credentials file, by its absolute path or written out. What stands in a variable can be either, which only the
+ * environment knows: Google's own chain reads such a file. https://docs.litellm.ai/docs/providers/vertex
  */
-function googleParts(settings: Settings): readonly Part[] {
+function googleParts(settings: Settings, texts: EnvironmentTexts): readonly Part[] {
   const node = settings.get("vertex_credentials") ?? settings.get("vertex_ai_credentials");
   const text = textOf(node);
   if (node !== undefined && text !== null && /^(\/|[A-Za-z]:[\\/])/.test(text))
     return [{ key: "google.credentials_file", value: text, node, how: null }];
+  const file = texts.credentialsFile(node, "vertex_credentials");
+  if (file !== null) return partOf("google.credentials_file", node, file);
   return [
     {
       key: "google",
