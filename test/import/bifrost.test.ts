@@ -38,6 +38,23 @@ describe("providers", () => {
     });
     expect(result.secrets).toEqual([{ name: "secrets/vertex_auth_credentials", text }]);
   });
+  test("[d15.2] an application of Entra is the credential of its account", () => {
+    const own = {
+      endpoint: "https://eu.openai.azure.com",
+      tenant_id: "t-1",
+      client_id: "env.CLIENT",
+      client_secret: "s3cret",
+    };
+    const result = made({ providers: { azure: { keys: [{ ...key("a", ""), azure_key_config: own }] } } });
+    const [[, entry]] = Object.entries(section(result, "providers")) as [[string, any]];
+    expect(entry.entra).toEqual({
+      tenant_id: "t-1",
+      client_id: "${CLIENT:-unset}",
+      client_secret: `\${file:${FOLDER}/secrets/azure_client_secret}`,
+    });
+    expect(entry.api_key).toBeUndefined();
+    expect(result.secrets).toEqual([{ name: "secrets/azure_client_secret", text: "s3cret" }]);
+  });
   test("keys for other models are another account, and a route divides the calls", () => {
     const result = made({
       providers: { groq: { keys: [key("a", "env.KEY_A", 1, ["x", "y"]), key("b", "env.KEY_B", 1, ["y"])] } },

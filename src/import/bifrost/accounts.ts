@@ -168,6 +168,9 @@ function withPath(address: Found["value"], provider: ForeignNode, at: PlaceOf, {
   return plain.endsWith(prefix) ? plain : `${plain}${prefix}`;
 }
 
+/** Where all are there, they take precedence over a key: https://github.com/maximhq/bifrost/blob/main/core/providers/azure/azure.go */
+const ENTRA = ["tenant_id", "client_id", "client_secret"] as const;
+
 function credentialEntry(
   name: string,
   family: ProviderFamily,
@@ -186,6 +189,15 @@ function credentialEntry(
       return {
         aws: { access_key_id: id, secret_access_key: secret, ...(session !== null && { session_token: session }) },
       };
+  }
+  if (family.credentials.includes("entra")) {
+    const entra = ENTRA.flatMap((what): readonly (readonly [string, Value])[] => {
+      const node = own?.members.get(what);
+      const found = what === "client_secret" ? texts.secret(node, `${name}_${what}`, "unset") : texts.word(node);
+      const value = placed(found, node, at("entra"), claims);
+      return value === null ? [] : [[what, value]];
+    });
+    if (entra.length === ENTRA.length) return { entra: Object.fromEntries(entra) };
   }
   const isShared = keys.length > 1;
   const values = keys.flatMap((key): readonly { readonly key: Value; readonly weight: number }[] => {
