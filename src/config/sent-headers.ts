@@ -2,7 +2,7 @@
 import { z } from "zod";
 
 export const headerName = z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header");
-const VALUE = /^[\x20-\x7e]{0,8192}$/;
+export const HEADER_VALUE = /^[\x20-\x7e]{0,8192}$/;
 /** Headers that frame a message or name its receiver are set by the sender only. */
 const FRAMING =
   /^(host|content-length|content-type|connection|keep-alive|te|trailer|transfer-encoding|upgrade|proxy-.*)$/i;
@@ -15,7 +15,7 @@ export function sentHeaders(sender: string, most: number, own?: RegExp) {
         (name) => !FRAMING.test(name) && own?.test(name) !== true,
         `this header is set by ${sender} itself`,
       ),
-      z.string().regex(VALUE, "expected printable characters without line breaks"),
+      z.string().regex(HEADER_VALUE, "expected printable characters without line breaks"),
     )
     .refine((headers) => Object.keys(headers).length <= most, `expected at most ${most} headers`)
     .optional()

@@ -55,11 +55,11 @@ export function openEnvironmentTexts(
     /** A variable of the environment, or of the file itself. */
     referenceTo,
     /** A key, password or token, which gets a file called `name` if it is written out; `null` for what cannot be one. */
-    secret: (node: ForeignNode | undefined, name: string, fallback?: string): Found | null => {
+    secret: (node: ForeignNode | undefined, name: string, fallback?: string, form = API_KEY): Found | null => {
       const reference = variableOf(node);
       if (reference !== null) return { value: referenceTo(reference, fallback), how: null };
       const text = written(node);
-      if (text === null || !API_KEY.test(text)) return null;
+      if (text === null || !form.test(text)) return null;
       const how = template?.pattern.test(text) === true ? `${IN_A_FILE}; ${template.note}` : IN_A_FILE;
       return { value: secrets.keep(name, text), how };
     },

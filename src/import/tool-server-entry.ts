@@ -1,4 +1,5 @@
 // What entries for MCP servers of other gateways have in common: each is an address, or a program with its arguments.
+import { HEADER_VALUE } from "../config/sent-headers.ts";
 import { httpAddress } from "../config/http-address.ts";
 import { nameOf } from "./draft.ts";
 import { placed } from "./environment-texts.ts";
@@ -55,16 +56,19 @@ export function beginServer(
   return { id, at, entry, isProgram: false };
 }
 
+/** A header may be a scheme and a key behind it, and a variable of a program is any text. */
+const FORMS = { headers: HEADER_VALUE, environment: /^[^\0]{0,32768}$/ } as const;
+
 /** Secrets by name, each of which stands in a file of its own unless it refers to the environment. */
 export function secretsIn(
   nodes: Iterable<readonly [string, ForeignNode]>,
   { id, at }: ServerEntry,
-  key: string,
+  key: keyof typeof FORMS,
   { claims, texts }: ImportContext,
 ): Record<string, Value> {
   const secrets: Record<string, Value> = {};
   for (const [name, node] of nodes) {
-    const secret = placed(texts.secret(node, `${id}_${name}`), node, `${at}.${key}`, claims);
+    const secret = placed(texts.secret(node, `${id}_${name}`, undefined, FORMS[key]), node, `${at}.${key}`, claims);
     if (secret !== null) secrets[name] = secret;
   }
   return secrets;

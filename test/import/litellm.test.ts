@@ -753,6 +753,21 @@ mcp_servers:
     });
     expect(lineAt(result, "mcp_servers.desk.client_secret").outcome).toBe("taken");
   });
+  test("[d15.2] headers of a server of tools, and variables of a program, may have spaces", () => {
+    const result = made(`${ONE}
+mcp_servers:
+  desk: {url: "https://desk.example.com/mcp", static_headers: {Authorization: Bearer t0ken}}
+  local: {command: serve, env: {OPTIONS: --user a}}
+`);
+    expect(section(result, "tool_servers")).toMatchObject({
+      desk: { headers: { authorization: "${file:/srv/dragoman/secrets/desk_authorization}" } },
+      local: { environment: { OPTIONS: "${file:/srv/dragoman/secrets/local_options}" } },
+    });
+    expect(result.secrets).toEqual([
+      { name: "secrets/desk_authorization", text: "Bearer t0ken" },
+      { name: "secrets/local_options", text: "--user a" },
+    ]);
+  });
   test("a setting in a section where LiteLLM does not read it says where it belongs", () => {
     const result = made(`${ONE}general_settings: {max_budget: 5, drop_params: true}
 `);
