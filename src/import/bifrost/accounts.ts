@@ -190,7 +190,7 @@ function credentialEntry(
         aws: { access_key_id: id, secret_access_key: secret, ...(session !== null && { session_token: session }) },
       };
   }
-  if (family.credentials.includes("entra")) {
+  if (family.credentials.includes("entra") && ENTRA.every((what) => own?.members.has(what) === true)) {
     const entra = ENTRA.flatMap((what): readonly (readonly [string, Value])[] => {
       const node = own?.members.get(what);
       const found = what === "client_secret" ? texts.secret(node, `${name}_${what}`, "unset") : texts.word(node);
