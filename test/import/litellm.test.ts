@@ -515,6 +515,18 @@ model_list:
     });
     expect(result.secrets).toEqual([{ name: "secrets/cache_password", text: "p%40s%20s" }]);
   });
+  test.each(["", ", password: os.environ/REDIS_PASSWORD"])(
+    "[d15.2] a password of Redis that the file sets as a variable is in the address: %j",
+    (setting) => {
+      const result = made(`${ONE}
+environment_variables: {REDIS_PASSWORD: p@ss}
+litellm_settings: {cache: true, cache_params: {type: redis, host: r, port: 6379${setting}}}
+`);
+      expect(section(result, "cache")).toMatchObject({ url: "${file:/srv/dragoman/secrets/cache_url}" });
+      expect(result.secrets).toEqual([{ name: "secrets/cache_url", text: "redis://:p%40ss@r:6379" }]);
+      expect(lineAt(result, "environment_variables.REDIS_PASSWORD").outcome).toBe("changed");
+    },
+  );
   test("the number of a database of Redis may stand in a variable, and is not said to be taken where it is none", () => {
     const cacheOf = (db: string) =>
       made(`${ONE}litellm_settings: {cache: true, cache_params: {type: redis, host: r, port: 6379, db: ${db}}}\n`);

@@ -8,11 +8,8 @@ import { joined, type Reference } from "../reference.ts";
 const IN_A_FILE = "the address stands in a file of its own, to which the configuration refers";
 
 /** One address of host, port and password. With a password in plain text, the address stands in a file of its own. */
-export function valkeyAddress(
-  params: ForeignNode | undefined,
-  to: string,
-  { claims, secrets, texts }: ImportContext,
-): Reference {
+export function valkeyAddress(params: ForeignNode | undefined, to: string, context: ImportContext): Reference {
+  const { claims, secrets, texts } = context;
   const named = (name: string): ForeignNode | undefined =>
     params?.members.get(name) ?? params?.members.get(`redis_${name}`);
   const part = (name: string, variable: string, fallback: string): Reference | string => {
@@ -33,7 +30,7 @@ export function valkeyAddress(
     claims.changed(url, to, IN_A_FILE);
     return secrets.keep(to.replace(".", "_"), written);
   }
-  const password = named("password");
+  const password = passwordNode(named("password"), to, context);
   const plain = texts.variableOf(password) === null ? wordOf(password) : null;
   const scheme = isOn(params?.members.get("ssl")) ? "rediss" : "redis";
   claims.taken(params?.members.get("ssl"), to);
@@ -64,4 +61,17 @@ export function valkeyAddress(
   if (variable === null) return joined(`${scheme}://`, host, ":", port, end);
   claims.changed(password, to, "stands in one address together with the others, and has to be encoded for it");
   return joined(`${scheme}://:`, texts.referenceTo(variable), "@", host, ":", port, end);
+}
+
+/** Where the password stands: the file can set the variable itself, and LiteLLM reads one that no setting names. */
+function passwordNode(
+  setting: ForeignNode | undefined,
+  to: string,
+  { claims, foreign, texts }: ImportContext,
+): ForeignNode | undefined {
+  const variable = setting === undefined ? "REDIS_PASSWORD" : texts.variableOf(setting);
+  const own = foreign.root.members.get("environment_variables")?.members.get(variable ?? "");
+  if (own === undefined) return setting;
+  claims.changed(setting, to, "stands in one address together with the others");
+  return own;
 }
