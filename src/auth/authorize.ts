@@ -98,6 +98,7 @@ function requireOwnTenant(token: AccessToken, tenantId: string | null): void {
  * the permissions that the headers ask for. Throws the errors listed above.
  */
 export function requireInference(token: AccessToken, needs: RequestedScope["needs"], snapshot: Scopes): void {
+  requireMoreThanOps(token);
   if (token.kind === "project") requireDeveloper(ownProject(token, { projectId: null }, snapshot).role);
   else requireAnyProject(token, snapshot);
   requirePermissions(permissionsOf(token), needs);

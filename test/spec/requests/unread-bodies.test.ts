@@ -13,9 +13,11 @@ const ENDLESS = { "content-length": "30000000" };
 
 let gateway: GatewayProcess;
 let viewer: string;
+let scraper: string;
 beforeAll(async () => {
   gateway = await startGateway({ config: "server: {max_concurrent_calls: 2, max_concurrent_calls_per_tenant: 1}\n" });
   viewer = await gateway.createToken("--role", "viewer");
+  scraper = await gateway.createToken("--permission", "ops");
 });
 afterAll(async () => {
   await gateway.stop("SIGKILL");
@@ -51,13 +53,14 @@ function untilAnswered(token: string, wanted: string): Promise<Response> {
 }
 
 describe("a body that never ends", () => {
-  test("[d5.8] from a caller without access is answered without being read, and the connection is closed after the answer", async () => {
+  test("[d5.8] [d2.3] from a caller without access is answered without being read, and the connection is closed after the answer", async () => {
     const body = ['{"model":'];
     const forged = `${viewer.slice(0, 12)}${viewer.slice(12).split("").toReversed().join("")}`;
     const sent = [
       { token: "dgm_pt_wrong" },
       { token: forged },
       { token: viewer },
+      { token: scraper },
       { token: gateway.firstToken!, headers: { "x-gateway-explain": "true" } },
     ];
     const answers = await Promise.all(
@@ -68,6 +71,7 @@ describe("a body that never ends", () => {
     expect(answers.map(codeOf)).toEqual([
       "401 invalid_token",
       "401 invalid_token",
+      "403 insufficient_role",
       "403 insufficient_role",
       "403 permission_required",
     ]);
