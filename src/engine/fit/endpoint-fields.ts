@@ -21,6 +21,16 @@ export const BYO_FIELDS = [
   "vertex_access_token",
 ] as const;
 export const BYO_PREFIX = /^(aws|vertex)_/;
+const CHOOSING: ReadonlySet<string> = new Set([...BYO_FIELDS, "fallbacks", "context_window_fallback_dict"]);
+
+/**
+ * Whether a member of a body that is sent as the client wrote it chooses a model, an address or a credential by the name
+ * that it has here: a provider may be another gateway, which acts on it.
+ */
+export function choosesAtProvider(name: string): boolean {
+  return CHOOSING.has(name) || BYO_PREFIX.test(name);
+}
+
 /** Whether a field of a request contains an address or a credential, or belongs to one. */
 export function isEndpointField(name: string): boolean {
   return BYO_PREFIX.test(name) || (name !== "model_list" && (BYO_FIELDS as readonly string[]).includes(name));

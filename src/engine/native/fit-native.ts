@@ -12,6 +12,7 @@ import type { ParameterDisposition } from "../../core/record/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, NativeOperation, FeatureHeader } from "../../providers/interface/native-operation.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
+import { choosesAtProvider } from "../fit/endpoint-fields.ts";
 import { type FitSettings, type FittedRequest, mayBeLeft } from "../fit/fit.ts";
 import { addedMembers, factsOf, type NativeFacts } from "./native-facts.ts";
 import type { NativeTarget } from "./native-target.ts";
@@ -112,7 +113,9 @@ function refusePrivileged(
   const path =
     [...privileged, ...provider.privileged].find(
       (name) => facts.has(name) || (isSet(added[name]) && configured?.has(name) !== true),
-    ) ?? (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
+    ) ??
+    facts.names.find((name) => choosesAtProvider(name) && facts.has(name)) ??
+    (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
   const isRestricted = restrictions !== null || permitsTool !== undefined;
   if (path === undefined || (permissions.has("byo_endpoint") && !isRestricted)) return;
   throw new GatewayError(

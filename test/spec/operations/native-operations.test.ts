@@ -343,6 +343,56 @@ describe("what governs a call", () => {
     expect(stub.sent).toHaveLength(0);
   });
 
+  test.each([
+    ["messages", MESSAGES, ASKED, NATIVE_MESSAGE],
+    ["responses", RESPONSES, { model: "litellm:gpt-9", input: "Why?", store: false }, NATIVE_RESPONSE],
+  ] as const)(
+    "[d12.3 d2.4] a member of %s by which another gateway would choose a model, an address or a credential needs byo_endpoint",
+    async (_name, operation, asked, answer) => {
+      const at = (permissions: StubOptions["permissions"] & object): Stub =>
+        gateway(() => answer, {
+          permissions,
+          providers: [
+            providerSettings({
+              id: "litellm",
+              baseUrl: "http://litellm.test/v1",
+              credentials: [storedKey("stored-key")],
+              native: ["messages", "responses"],
+            }),
+          ],
+        });
+      const body = { ...asked, model: "litellm:gpt-9" };
+      for (const name of [
+        "base_url",
+        "api_base",
+        "api_key",
+        "api_version",
+        "deployment_id",
+        "model_list",
+        "headers",
+        "extra_headers",
+        "fallbacks",
+        "context_window_fallback_dict",
+        "aws_role_name",
+        "vertex_project",
+      ]) {
+        const [bare, permitted] = [at([]), at(["byo_endpoint"])];
+        const refused = await bare.call(operation, { ...body, [name]: "x" });
+        expect([
+          name,
+          refused.status,
+          refused.headers.get("x-gateway-error-code"),
+          refused.headers.get("x-gateway-error-param"),
+          bare.sent.length,
+        ]).toEqual([name, 403, "permission_required", name, 0]);
+        expect([name, (await permitted.call(operation, { ...body, [name]: "x" })).status]).toEqual([name, 200]);
+        expect(bodyOf(permitted.sent[0]!)).toMatchObject({ [name]: "x" });
+      }
+      const unset = at([]);
+      expect((await unset.call(operation, { ...body, api_base: null })).status).toBe(200);
+    },
+  );
+
   test("[d12.3 d2.9] two tenants' calls go out with their own credentials, and neither sees the other's", async () => {
     const of = (key: string): StubOptions => ({
       providers: [
