@@ -120,6 +120,7 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const own = value[OWN_FIELDS];
   const body = own === undefined ? value : withoutOwn(value);
   requireFewItems(body, ofForm);
+  requireScopesInOwnFields(body);
   const fields = checkedOwnFields(own);
   const {
     chat,
@@ -197,6 +198,16 @@ function requireFewItems(body: JsonObject, { maxItems }: BodyBounds): void {
     if (Array.isArray(value) && value.length > maxItems)
       throw beyondBound(`${name} may have at most ${maxItems} items.`, name);
   }
+}
+
+/** The scopes of a call, which never go to a provider (promise 2.1). */
+const SCOPES = ["tenant_id", "project_id"] as const;
+
+/** Throws `invalid_request` where a scope stands among the members of the form, which a provider may be sent as they are. */
+function requireScopesInOwnFields(body: JsonObject): void {
+  for (const name of SCOPES)
+    if (isSet(body[name]))
+      throw invalidRequest(name, `${name} is a field of the gateway: send it as ${OWN_FIELDS}.${name}.`);
 }
 
 /** Returns the fields of the gateway that the request sets. Throws `invalid_request` for a member that is none. */

@@ -393,6 +393,27 @@ describe("what governs a call", () => {
     },
   );
 
+  test("[d2.1 d12.2] tenant_id and project_id beside the members of the form are refused, and go to no provider", async () => {
+    for (const [operation, asked, answer] of [
+      [MESSAGES, ASKED, NATIVE_MESSAGE],
+      [RESPONSES, { model: "openai:gpt-9", input: "Why?", store: false }, NATIVE_RESPONSE],
+    ] as const)
+      for (const name of ["tenant_id", "project_id"])
+        for (const scope of ["default", "other"]) {
+          const stub = stubGateway({ upstream: cannedUpstream(answer) });
+          const refused = await stub.call(operation, { ...asked, [name]: scope });
+          expect([
+            operation.name,
+            refused.status,
+            refused.headers.get("x-gateway-error-code"),
+            refused.headers.get("x-gateway-error-param"),
+            stub.sent.length,
+          ]).toEqual([operation.name, 400, "invalid_request", name, 0]);
+          const within = await stub.call(operation, { ...asked, x_gateway: { [name]: scope } });
+          expect(within.status).toBe(scope === "default" ? 200 : 403);
+        }
+  });
+
   test("[d12.3 d2.9] two tenants' calls go out with their own credentials, and neither sees the other's", async () => {
     const of = (key: string): StubOptions => ({
       providers: [
