@@ -73,8 +73,11 @@ export interface Translation extends Pick<
 /** The member of a body with the fields that the gateway itself acts on (promise 12.2). */
 const OWN_FIELDS = "x_gateway";
 
-/** Fields of the gateway that each form has as members of its own. */
-const IN_FORM: ReadonlySet<string> = new Set(["messages", "model", "metadata"]);
+/**
+ * Fields of the gateway that each form has as members of its own. An answer to the deprecated form of functions has no
+ * place in other forms.
+ */
+const IN_FORM: ReadonlySet<string> = new Set(["messages", "model", "metadata", "functions", "function_call"]);
 
 /** Parameters that choose the target's address as fields of the gateway do. */
 const ADDRESSING: ReadonlySet<string> = new Set(["deployment_id"]);

@@ -42,6 +42,7 @@ describe("bad input", () => {
     ["an input type that is no text", { input: "a", input_type: 1 }, "input_type"],
     ["a field of conversations", { input: "a", temperature: 1 }, "temperature"],
     ["messages", { input: "a", messages: [] }, "messages"],
+    ["functions", { input: "a", functions: [] }, "functions"],
     ["a field of the gateway beside x_gateway", { input: "a", timeout: 1 }, "timeout"],
     ["an unknown field of the gateway", { input: "a", x_gateway: { input: 1 } }, "x_gateway.input"],
     ["a user that is no text", { input: "a", user: 1 }, "user"],

@@ -414,6 +414,30 @@ describe("what governs a call", () => {
         }
   });
 
+  test.each([
+    ["functions", [{ name: "look" }]],
+    ["function_call", "auto"],
+  ] as const)(
+    "[d12.2 d12.4] x_gateway.%s has no answer in these forms and is refused, native or not",
+    async (name, value) => {
+      for (const [operation, asked] of [
+        [MESSAGES, ASKED],
+        [MESSAGES, AT_OPENAI],
+        [RESPONSES, { model: "openai:gpt-9", input: "Why?" }],
+        [RESPONSES, { model: "anthropic:claude", input: "Why?" }],
+      ] as const) {
+        const stub = stubGateway({ upstream: cannedUpstream(COMPLETION) });
+        const refused = await stub.call(operation, { ...asked, x_gateway: { [name]: value } });
+        expect([
+          refused.status,
+          refused.headers.get("x-gateway-error-code"),
+          refused.headers.get("x-gateway-error-param"),
+          stub.sent.length,
+        ]).toEqual([400, "invalid_request", `x_gateway.${name}`, 0]);
+      }
+    },
+  );
+
   test("[d12.3 d2.9] two tenants' calls go out with their own credentials, and neither sees the other's", async () => {
     const of = (key: string): StubOptions => ({
       providers: [
