@@ -20,6 +20,7 @@ import { sourceOfValues } from "../../core/request/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";
+import { checkedHeaders } from "../fit/caller-headers.ts";
 import { chatRequestOf, parseChatRequest, parsedBody } from "./parse.ts";
 import { orNoted, VENDOR_JUDGED } from "./vendor-judged.ts";
 
@@ -124,6 +125,7 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const body = own === undefined ? value : withoutOwn(value);
   requireFewItems(body, ofForm);
   requireScopesInOwnFields(body);
+  requireHeadersOfCallers(body["tools"]);
   const fields = checkedOwnFields(own);
   const {
     chat,
@@ -211,6 +213,17 @@ function requireScopesInOwnFields(body: JsonObject): void {
   for (const name of SCOPES)
     if (isSet(body[name]))
       throw invalidRequest(name, `${name} is a field of the gateway: send it as ${OWN_FIELDS}.${name}.`);
+}
+
+/**
+ * Throws `header_not_allowed` and the like for headers of a tool that no caller may set (promise 2.10), also where the
+ * provider runs the tool.
+ */
+function requireHeadersOfCallers(tools: Json | undefined): void {
+  if (!Array.isArray(tools)) return;
+  (tools as readonly Json[]).forEach((tool, index) => {
+    if (isObject(tool) && isObject(tool["headers"])) checkedHeaders(`tools[${index}].headers`, tool["headers"]);
+  });
 }
 
 /** Returns the fields of the gateway that the request sets. Throws `invalid_request` for a member that is none. */

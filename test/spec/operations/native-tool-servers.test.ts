@@ -73,6 +73,26 @@ describe("a caller's own tool server", () => {
     expect([gateway.asked(), JSON.parse(gateway.sent[0]!.body).tools]).toEqual([0, [OWN]]);
   });
 
+  test("[d2.10] no tool of a body brings a credential, a cookie or a host in its headers, whoever runs it", async () => {
+    for (const tool of [
+      OWN,
+      { type: "mcp", server_label: "drive", connector_id: "connector_googledrive" },
+      { type: "tool_of_tomorrow" },
+    ])
+      for (const name of ["Authorization", "x-api-key", "Cookie", "Host", "x-amz-date"]) {
+        const gateway = gatewayWith(["*"]);
+        const tools = [{ ...tool, headers: { [name]: "x" } }];
+        expect([tool.type, await outcome(gateway, { ...BODY, tools }), gateway.sent.length]).toEqual([
+          tool.type,
+          [400, "header_not_allowed", `tools[0].headers.${name}`],
+          0,
+        ]);
+      }
+    const gateway = gatewayWith(["*"]);
+    const tools = [{ type: "tool_of_tomorrow", headers: { "x-of-mine": "x" } }];
+    expect(await outcome(gateway, { ...BODY, tools })).toEqual([200, null, null]);
+  });
+
   test("[d12.3] runs at the vendor only where the operator allows it, and needs byo_endpoint", async () => {
     const forbidden = gatewayWith(null);
     expect(await outcome(forbidden, BODY)).toEqual([400, "unsupported_parameter", "tools[0]"]);
