@@ -341,6 +341,15 @@ function lifetime(days: number | null, defaultMs: number, cap: number): number {
   return ms;
 }
 
+/** Throws Error for a lifetime that `createToken` would refuse. */
+export async function requireLifetime(
+  reader: Reader,
+  { kind, tenantId }: Pick<AccessToken, "kind" | "tenantId">,
+  days: number | null | undefined,
+): Promise<void> {
+  lifetime(days ?? null, DEFAULT_LIFETIME_MS[kind], await capMs(reader, tenantId, kind));
+}
+
 async function capMs(reader: Reader, tenantId: string, kind: TokenKind): Promise<number> {
   const caps = (await reader.findTenant(tenantId))?.tokenCaps;
   const days = kind === "personal" ? caps?.personalDays : caps?.projectDays;

@@ -12,7 +12,7 @@ import {
 } from "../../../auth/grants.ts";
 import { requireRecentLogin } from "../../../auth/logins/recent-login.ts";
 import { requireRestrictionsWithin } from "../../../auth/tokens/restriction-grants.ts";
-import { createToken, type IssuedToken, rotateToken } from "../../../auth/tokens/token-admin.ts";
+import { createToken, type IssuedToken, requireLifetime, rotateToken } from "../../../auth/tokens/token-admin.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { type AccessToken, makerOf, UNRESTRICTED } from "../../../core/identity.ts";
@@ -185,6 +185,7 @@ export async function permittedRequest(
   const rights = { ...of, ...rightsIn(body, { ...UNRESTRICTED, permissions: [] }) };
   await requireWithin(call, store, rights);
   requireLifetimeWithin(call, body.expires_in_days);
+  await withLifetime(() => requireLifetime(store, of, body.expires_in_days));
   return {
     ...rights,
     name: body.name,
