@@ -288,6 +288,11 @@ function consoleAddress(c: Context<AppEnv>, context: AppContext): string | null 
 const TENANT_ID = "x-gateway-tenant-id";
 const PROJECT_ID = "x-gateway-project-id";
 
+/** The tenant and the project that the head of a request without a body names (promise 2.1). */
+function scopeInHead({ req: { raw } }: Context<AppEnv>): Parameters<typeof inNamedProject>[1] {
+  return { tenantId: raw.headers.get(TENANT_ID), projectId: raw.headers.get(PROJECT_ID) };
+}
+
 /** A call that the admin API makes for its caller. */
 async function calledFor(
   admin: AdminSources,
@@ -385,7 +390,9 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
       const readerNow = async (): Promise<Reader> => {
         const token = await authenticatedAgain(c, context);
         requireMoreThanOps(token);
-        return { token, address, via, snapshot: context.snapshot() };
+        const snapshot = context.snapshot();
+        inNamedProject(token, scopeInHead(c), snapshot);
+        return { token, address, via, snapshot };
       };
       const reader = await readerNow();
       const answered = await answer({ ...reader, kept, readerNow, id, query: (name) => c.req.query(name) });
@@ -405,9 +412,7 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: Reply): vo
   const requireToken = async (c: Context<AppEnv>): Promise<AccessToken> => {
     const token = await authenticated(c, context);
     requireMoreThanOps(token);
-    const { headers } = c.req.raw;
-    const named = { tenantId: headers.get(TENANT_ID), projectId: headers.get(PROJECT_ID) };
-    return inNamedProject(token, named, context.snapshot());
+    return inNamedProject(token, scopeInHead(c), context.snapshot());
   };
   const viewOf = (token: AccessToken): ListingView => ({
     snapshot: snapshotSeenBy(context.snapshot(), token),

@@ -35,3 +35,26 @@ test("[d2.1] an operator is shown what can be called in a project of any tenant,
   expect(await listed("default.owner", { ...there, "x-gateway-tenant-id": "beta" })).toEqual([403, "scope_mismatch"]);
   expect(await listed("default.boss", there)).toEqual([403, "scope_mismatch"]);
 });
+
+test("[d2.1 d12.8] a request for a kept response whose head names another tenant or project is refused as a call is", async () => {
+  const asked = async (token: string, method: string, path: string, headers: Readonly<Record<string, string>>) => {
+    const { status, body } = await world.send(token, method, `/api/v1/responses/resp_none${path}`, undefined, headers);
+    return [status, body.error.code];
+  };
+  for (const [method, path] of [
+    ["GET", ""],
+    ["DELETE", ""],
+    ["GET", "/input_items"],
+    ["POST", "/cancel"],
+  ] as const) {
+    for (const [token, headers] of [
+      ["acme.site.developer", { "x-gateway-tenant-id": "beta" }],
+      ["acme.site.developer", { "x-gateway-project-id": "app" }],
+      ["acme.owner", { "x-gateway-project-id": "none-such" }],
+      ["site-only.developer", { "x-gateway-project-id": "app" }],
+    ] as const)
+      expect(await asked(token, method, path, headers)).toEqual([403, "scope_mismatch"]);
+    for (const headers of [{}, { "x-gateway-tenant-id": "acme", "x-gateway-project-id": "site" }])
+      expect(await asked("acme.site.developer", method, path, headers)).toEqual([404, "not_found"]);
+  }
+});
