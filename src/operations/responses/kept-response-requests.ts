@@ -21,7 +21,7 @@ import {
   type KeptStores,
   removeResponse,
 } from "./keeping/kept-responses.ts";
-import { noteOpened, opensTo, type Reader } from "./keeping/opened-responses.ts";
+import { noteOpened, opensTo, type Reader, requireChanging } from "./keeping/opened-responses.ts";
 
 export interface KeptResponseRequest extends Reader {
   readonly kept: KeptStores;
@@ -73,7 +73,7 @@ export async function retrievedResponse(request: KeptResponseRequest): Promise<J
 
 export async function deletedResponse(request: KeptResponseRequest): Promise<JsonObject> {
   const { kept, id } = request;
-  const found = await endedResponse(request, await openedIn(request, "remove"));
+  const found = await endedResponse(request, await openedIn(request, "remove", requireChanging));
   // what the call makes would be kept again when it ends
   if (isUnderWay(found))
     throw new GatewayError(
@@ -88,7 +88,7 @@ export async function deletedResponse(request: KeptResponseRequest): Promise<Jso
 }
 
 export async function cancelledResponse(request: KeptResponseRequest): Promise<JsonObject> {
-  const found = await openedIn(request, "read");
+  const found = await openedIn(request, "read", requireChanging);
   if (found.response["background"] === true) return (await endedResponse(request, found)).response;
   throw new GatewayError(
     "invalid_request",
@@ -161,9 +161,17 @@ function shownInput({ input, hiddenInput = [] }: KeptResponse): readonly JsonObj
   });
 }
 
-/** Returns the response that a request names, once it is written down where its caller has not made it. */
-async function openedIn(request: KeptResponseRequest, action: "read" | "remove"): Promise<KeptResponse> {
+/**
+ * Returns the response that a request names, once it is written down where its caller has not made it. `permit` throws for
+ * a caller who may only read it.
+ */
+async function openedIn(
+  request: KeptResponseRequest,
+  action: "read" | "remove",
+  permit?: typeof requireChanging,
+): Promise<KeptResponse> {
   const found = await foundIn(request);
+  permit?.(found.owner, request);
   await noteOpened(request.kept.audit, request, { id: request.id, owner: found.owner, action });
   return found;
 }

@@ -5,6 +5,7 @@ import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
 import {
+  cancelledResponse,
   deletedResponse,
   inputItems,
   type KeptResponseRequest,
@@ -267,6 +268,17 @@ describe("a response that another token with read_content opens", () => {
     const at = { ...keptReader(stub, "192.0.2.7"), id, query };
     return { stub, at, id, item: output[0].id as string };
   }
+
+  test("[d2.3, d12.8] is read by a viewer, who neither deletes nor cancels it", async () => {
+    const noted: AuditNote[] = [];
+    const note = async (_: Actor, entry: AuditNote): Promise<void> => void noted.push(entry);
+    const { at, id } = await staged({ role: "viewer", permissions: ["read_content"] }, note);
+    for (const change of [deletedResponse, cancelledResponse])
+      expect(await change(at).catch((thrown: unknown) => thrown)).toMatchObject({ code: "insufficient_role" });
+    expect(noted).toEqual([]);
+    expect(await retrievedResponse(at)).toMatchObject({ id });
+    expect(noted).toMatchObject([{ action: "read", targetId: id }]);
+  });
 
   test.each(WAYS)("[d12.8, d14.4] is %s only after the audit log says so", async (_, action, open) => {
     const noted: [Actor, AuditNote][] = [];

@@ -7,7 +7,8 @@
 // projects in which it has a role.
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
 import { GatewayError } from "../../../core/errors.ts";
-import { type AccessToken, type Created, createdOf, type Principal } from "../../../core/identity.ts";
+import { type AccessToken, type Created, createdOf, type Principal, roleAtLeast } from "../../../core/identity.ts";
+import { insufficientRole } from "../../../core/refusals.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { AuditWay } from "../../../store/records.ts";
 import type { Store } from "../../../store/store.ts";
@@ -37,6 +38,18 @@ export function opensTo(owner: KeptOwner, { token, snapshot }: Reader): boolean 
   if (createdOf(owner, snapshot).projectMs !== owner.created.projectMs) return false;
   if (isOwn(owner, { token, snapshot })) return true;
   return token.permissions.includes("read_content") && roleAt(adminCaller(token, snapshot), owner) !== null;
+}
+
+/**
+ * Reading is all that a viewer may do, also with the permission `read_content` (promise 2.3). Throws `insufficient_role` for
+ * who may neither remove nor cancel a response that opens.
+ */
+export function requireChanging(owner: KeptOwner, { token, snapshot }: Reader): void {
+  const role = roleAt(adminCaller(token, snapshot), owner);
+  if (role !== null && !roleAtLeast(role, "developer"))
+    throw insufficientRole(
+      `Responses are deleted and cancelled with the role developer or higher; the role here is ${role}.`,
+    );
 }
 
 function isOwn(owner: KeptOwner, { token, snapshot }: Pick<Reader, "token" | "snapshot">): boolean {
