@@ -3,9 +3,10 @@
 // not available to rules: a rule that reads one fails, and therefore denies (promise 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
 import { type ChatParams, BLOCK_TYPES, type ChatRequest, type HeldConversation, MESSAGE_ROLES } from "../core/chat.ts";
+import type { NotedTool } from "../core/request/held-body.ts";
 import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
-import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject, listIn } from "../core/json.ts";
 import type { RecordedOperation } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
 import type { PolicyTarget } from "../core/configured/policy.ts";
@@ -270,21 +271,56 @@ export class RequestFacts {
   }
 }
 
-type Tools = Pick<ChatRequest, "params" | "options">;
+type Tools = Pick<ChatRequest, "params" | "options" | "written">;
 
-function toolTypes({ params: { tools = [] }, options: { toolServers } }: Tools): readonly string[] {
+function toolTypes(request: Tools): readonly string[] {
+  const {
+    params: { tools = [] },
+    options: { toolServers },
+  } = request;
   return [
     ...boundedList(tools).map((tool) => boundedText(typeof tool["type"] === "string" ? tool["type"] : "")),
     ...toolServers.map(() => "mcp"),
+    ...untranslatedTools(request).map(({ type }) => boundedText(type ?? "")),
   ];
 }
 
-function toolNames({ params: { tools = [] }, options: { toolServers } }: Tools): readonly string[] {
+const UNTRANSLATED_TOOL = /^tools\[(\d+)\](?:\.connector_id)?$/;
+const NO_TOOLS: readonly Pick<NotedTool, "type" | "name">[] = [];
+
+/** The tools of a request in another form that its translation lacks; a provider that speaks the form may be sent them. */
+function untranslatedTools({ written }: Tools): typeof NO_TOOLS {
+  if (written === undefined) return NO_TOOLS;
+  const indexes = new Set(
+    written.untranslated.flatMap(({ path }) => UNTRANSLATED_TOOL.exec(path)?.[1] ?? []).map(Number),
+  );
+  if (indexes.size === 0) return NO_TOOLS;
+  const { held, body } = written;
+  if (held !== undefined) return boundedList(held.tools.filter(({ index }) => indexes.has(index)));
+  const tools = listIn(body["tools"]);
+  return boundedList([...indexes]).flatMap((index) => {
+    const tool = tools[index];
+    if (!isObject(tool)) return [];
+    const { type, name, server_label: label } = tool;
+    return [{ type: textOf(type), name: textOf(name) ?? textOf(label) }];
+  });
+}
+
+function textOf(value: Json | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}
+
+function toolNames(request: Tools): readonly string[] {
+  const {
+    params: { tools = [] },
+    options: { toolServers },
+  } = request;
   const own = boundedList(tools).flatMap((tool) => {
     const called = isObject(tool["function"]) ? tool["function"]["name"] : (tool["name"] ?? tool["server_label"]);
     return typeof called === "string" ? [boundedText(called)] : [];
   });
-  return [...own, ...toolServers.map(({ label }) => label)];
+  const untranslated = untranslatedTools(request).flatMap(({ name }) => (name === null ? [] : [boundedText(name)]));
+  return [...own, ...toolServers.map(({ label }) => label), ...untranslated];
 }
 
 export class TargetFacts {

@@ -35,12 +35,14 @@ export function shortMember(
   return (held === undefined ? body : held.short)[name];
 }
 
-/** A tool that may need the operator's consent or a permission. */
+/** A tool of a type of its own, which may need the operator's consent, or one that needs a permission. */
 export interface NotedTool {
   /** The index in the member `tools`. */
   readonly index: number;
   /** As far as it can be the name of a type; null where it is no string. */
   readonly type: string | null;
+  /** Its name, or the label of its server, as far as it can be one; null where it has neither. */
+  readonly name: string | null;
   /** Whether a vendor runs it. */
   readonly isHosted: boolean;
   /** The first of its members that needs a permission; null where there is none. */

@@ -74,17 +74,22 @@ export function heldBody(written: WrittenRequest, form: NativeForm): HeldBody {
   };
 }
 
-/** A longer text is not the name of a type. */
-const MAX_TYPE = 256;
+/** A longer text is not the name of a type or of a tool. */
+const MAX_NAME = 256;
+const PLAIN_TYPES: ReadonlySet<unknown> = new Set(["function", "custom"]);
 
 function notedTools({ tools }: JsonObject, form: NativeForm): readonly NotedTool[] {
   if (!Array.isArray(tools)) return [];
   return (tools as readonly Json[]).flatMap((tool, index) => {
     if (!isObject(tool)) return [];
-    const { type } = tool;
+    const { type, name, server_label: label } = tool;
     const isHosted = isSet(type) && !(typeof type === "string" && form.isClientTool(tool, type));
-    const privileged = form.privilegedInTools.find((name) => isSet(tool[name])) ?? null;
-    const named = typeof type === "string" ? type.slice(0, MAX_TYPE) : null;
-    return isHosted || privileged !== null ? [{ index, type: named, isHosted, privileged }] : [];
+    const privileged = form.privilegedInTools.find((one) => isSet(tool[one])) ?? null;
+    if (privileged === null && (!isSet(type) || PLAIN_TYPES.has(type))) return [];
+    return [{ index, type: nameOf(type), name: nameOf(name) ?? nameOf(label), isHosted, privileged }];
   });
+}
+
+function nameOf(value: Json | undefined): string | null {
+  return typeof value === "string" ? value.slice(0, MAX_NAME) : null;
 }

@@ -10,6 +10,7 @@ import { COUNT_TOKENS } from "../../../src/operations/messages/count-tokens.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { NATIVE_MESSAGE, nativeUpstream } from "./native-answers.ts";
 
@@ -253,4 +254,52 @@ describe("[d3.3 d12.3] a guard on requests", () => {
         expect(textOf(stub.sent[1]!)).toContain('"later":{"of":"[email]"}');
       });
     });
+});
+
+describe("a rule about tools", () => {
+  const HOSTED = ["anthropic", "openai"].map((id) =>
+    providerSettings({ id, credentials: [storedKey("k")], hostedTools: ["*"] }),
+  );
+  const TOOLS: readonly (readonly [rule: string, operation: Operation, body: string])[] = [
+    [
+      'request.tools.exists(type, type.startsWith("web_search"))',
+      MESSAGES,
+      messages(
+        '"x"',
+        ',"tools":[{"name":"a","input_schema":{"type":"object"}},{"type":"web_search_20250305","name":"web_search"}]',
+      ),
+    ],
+    [
+      '"web_search" in request.tool_names',
+      MESSAGES,
+      messages('"x"', ',"tools":[{"type":"web_search_20250305","name":"web_search"}]'),
+    ],
+    [
+      '"bash_20250124" in request.tools',
+      MESSAGES,
+      messages('"x"', ',"tools":[{"type":"bash_20250124","name":"bash"}]'),
+    ],
+    ['"web_search" in request.tools', RESPONSES, responses('"x"', ',"tools":[{"type":"web_search"}]')],
+    [
+      'request.tools == ["mcp"] && request.tool_names == ["drive"]',
+      RESPONSES,
+      responses('"x"', ',"tools":[{"type":"mcp","server_label":"drive","connector_id":"connector_googledrive"}]'),
+    ],
+  ];
+  for (const [length, bodyOf] of [
+    ["short", (body: string) => body],
+    ["long", padded],
+  ] as const)
+    test.each(TOOLS)(
+      `[d3.1, d12.2] %s sees what a native target is sent, in a ${length} body`,
+      async (rule, operation, body) => {
+        const outcome = async (policies: readonly object[]): Promise<readonly unknown[]> => {
+          const stub = gateway(policies, { providers: HOSTED });
+          const response = await stub.call(operation, bodyOf(body));
+          return [response.status, response.headers.get("x-gateway-error-code"), stub.sent.length];
+        };
+        expect(await outcome([{ name: "others", rule: `size(request.tools) == 0` }])).toEqual([200, null, 1]);
+        expect(await outcome([{ name: "tools", rule }])).toEqual([403, "policy_violation", 0]);
+      },
+    );
 });
