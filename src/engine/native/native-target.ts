@@ -38,7 +38,7 @@ export function nativeAt(
   resolved: Resolved,
   { operation, settings, isAnswerGuarded, fit }: NativeCall,
 ): NativeTarget | TranslationReason {
-  const { offered, options } = request;
+  const { offered, options, params } = request;
   const { provider } = resolved;
   if (operation === "unserved") return "not_spoken";
   const found = spokenAt(resolved, operation, settings);
@@ -46,7 +46,8 @@ export function nativeAt(
   const { native, spoken } = found;
   if (offered !== null) return "tool_servers";
   if (isAnswerGuarded && native.counted === undefined) return "output_guard";
-  if (options.hasExtraBody) return "parameter";
+  // a body in the client's form has no place for either
+  if (options.hasExtraBody || params.deployment_id !== undefined) return "parameter";
   const settingEdits = editsOfSettings(request, native, provider, fit);
   if (settingEdits === null) return "parameter";
   return {

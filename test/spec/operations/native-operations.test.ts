@@ -438,6 +438,33 @@ describe("what governs a call", () => {
     },
   );
 
+  test("[d1.7 d12.2] x_gateway.deployment_id is called at Azure, and refused or dropped by name elsewhere", async () => {
+    const own = { x_gateway: { deployment_id: "team-9" } };
+    const azure = gateway(() => COMPLETION);
+    expect((await azure.call(RESPONSES, { model: "azure:gpt-9", input: "Why?", ...own })).status).toBe(200);
+    const { url, body } = azure.sent[0]!;
+    expect(`${url} ${body}`).toContain("team-9");
+    for (const [operation, asked, answer] of [
+      [MESSAGES, ASKED, NATIVE_MESSAGE],
+      [RESPONSES, { model: "openai:gpt-9", input: "Why?" }, COMPLETION],
+    ] as const) {
+      const elsewhere = gateway(() => answer);
+      const refused = await elsewhere.call(operation, { ...asked, ...own });
+      expect([
+        refused.status,
+        refused.headers.get("x-gateway-error-code"),
+        refused.headers.get("x-gateway-error-param"),
+        elsewhere.sent.length,
+      ]).toEqual([400, "unsupported_parameter", "x_gateway.deployment_id", 0]);
+      const x_gateway = { ...own.x_gateway, drop_params: true };
+      const dropped = await elsewhere.call(operation, { ...asked, x_gateway });
+      expect([dropped.status, dropped.headers.get("x-gateway-dropped-params")]).toEqual([
+        200,
+        "x_gateway.deployment_id",
+      ]);
+    }
+  });
+
   test("[d12.3 d2.9] two tenants' calls go out with their own credentials, and neither sees the other's", async () => {
     const of = (key: string): StubOptions => ({
       providers: [
