@@ -1,6 +1,6 @@
 // Endpoints for raw prompts that are no providers of their own: only requests that are raw prompts go there. Each names the
 // provider whose models take them, and the vendor's page that says so.
-import { azureCompletions, azureModel } from "../openai-compatible/rows/azure.ts";
+import { azureCompletions, azureModel, DEPLOYMENT_PLACE } from "../openai-compatible/rows/azure.ts";
 import { openaiForm } from "./openai-form.ts";
 import type { PromptEndpoint, PromptsOf, CompletionForm } from "./row.ts";
 import { mapped, UNSUPPORTED } from "../../core/capability.ts";
@@ -41,6 +41,7 @@ const azure: OtherEndpoint = [
     form: openaiForm,
     address: azureCompletions,
     model: azureModel,
+    cells: { deployment_id: mapped(DEPLOYMENT_PLACE) },
     prompts: { several: true, tokens: true, takes: ["echo", "suffix", "best_of"] },
   },
 ];

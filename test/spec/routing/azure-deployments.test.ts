@@ -1,6 +1,8 @@
 // Promises 1.7 and 1.8 for Azure: which of the two forms of address a call uses, where the deployment's name goes, and
 // that nothing changes the host. https://learn.microsoft.com/en-us/azure/foundry/openai/api-version-lifecycle
 import { describe, expect, test } from "bun:test";
+import { COMPLETIONS } from "../../../src/operations/completions/completions.ts";
+import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
 import { providers } from "../../../src/providers/registry.ts";
 import { CONVERSING } from "../../harness/conversing.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
@@ -150,6 +152,46 @@ describe("attacks", () => {
     }
     for (const model of ["azure:../x", "azure:a?b"])
       expect(await placeOf({ model, api_version: DATED })).toBe("400 invalid_request model");
+  });
+});
+
+describe("deployment_id in x_gateway", () => {
+  const x_gateway = { deployment_id: "team-9" };
+  const VECTOR = { data: [{ index: 0, embedding: [1] }], model: "m", usage: { prompt_tokens: 1, total_tokens: 1 } };
+  const TEXT = {
+    choices: [{ index: 0, text: "Hello", finish_reason: "stop" }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
+  };
+  test("[d1.7 s:param.deployment-id] is called for embeddings and raw prompts as for chats", async () => {
+    for (const [operation, path, model, fields, answer] of [
+      [EMBEDDINGS, "/embeddings", "text-embedding-3-large", { input: "a" }, VECTOR],
+      [COMPLETIONS, "/completions", "gpt-35-turbo-instruct", { prompt: "a" }, TEXT],
+    ] as const)
+      for (const [settings, address, named] of [
+        [{}, `/openai/v1${path}`, "team-9"],
+        [{ api_version: DATED }, `/openai/deployments/team-9${path}?api-version=${DATED}`, model],
+      ] as const) {
+        const own = answeringGateway({
+          upstream: cannedUpstream({ body: JSON.stringify(answer) }),
+          providers: [
+            providerSettings({ id: "azure", baseUrl: OWN, credentials: [storedKey("stored-key")], settings }),
+          ],
+        });
+        const response = await own.call(operation, { model: `azure:${model}`, ...fields, x_gateway });
+        expect([response.status, own.sent.map(({ url }) => url)]).toEqual([200, [OWN + address]]);
+        const sent = JSON.parse(own.sent[0]!.body) as Record<string, unknown>;
+        expect([sent["model"], Object.hasOwn(sent, "deployment_id")]).toEqual([named, false]);
+      }
+  });
+  test("[d1.7 s:param.deployment-id] is refused for embeddings elsewhere", async () => {
+    const all = answeringGateway();
+    const asked = { model: "openai:text-embedding-3-large", input: "a", x_gateway };
+    const refused = await all.call(EMBEDDINGS, asked);
+    expect([refused.status, refused.headers.get("x-gateway-error-code"), all.sent.length]).toEqual([
+      400,
+      "unsupported_parameter",
+      0,
+    ]);
   });
 });
 

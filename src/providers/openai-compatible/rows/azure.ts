@@ -86,8 +86,9 @@ const NATIVE_RESPONSES = {
   refusesOpenReasoning: true,
 } as const;
 
+export const DEPLOYMENT_PLACE = "part of the path if api_version is a date, otherwise sent as model";
 const deployment: ParameterRewrite = {
-  note: "part of the path if api_version is a date, otherwise sent as model",
+  note: DEPLOYMENT_PLACE,
   write: () => ({}),
 };
 
@@ -127,6 +128,7 @@ export const azure: OpenAICompatibleRow = {
     ...LIKE_OPENAI,
     address: (target, request) => azureAddress(target, request, "/embeddings"),
     model: azureModel,
+    deployments: true,
     except: [{ models: /ada-002/, lacks: ["dimensions"] }],
   },
   conversation: likeOpenAI(OPENAI_MEMBERS),

@@ -27,6 +27,8 @@ export interface EmbeddingRow {
   readonly tokens?: true;
   /** Whether `user` is taken. */
   readonly user?: true;
+  /** Whether `deployment_id` is taken, which `address` and `model` then write. */
+  readonly deployments?: true;
   /** What the vendor takes as `encoding_format`. Absent when it is not sent. */
   readonly formats?: readonly ("float" | "base64")[];
   /** What base64 holds in answers, where it is not 32-bit floats. */

@@ -53,6 +53,7 @@ function formOf({ label, row, base, errors }: EmbeddingProvider, own: EmbeddingR
     ...(own.dimensions === undefined ? [] : ["dimensions"]),
     ...(own.inputType === undefined ? [] : ["input_type"]),
     ...(own.user === true ? ["user"] : []),
+    ...(own.deployments === true ? ["deployment_id"] : []),
   ]);
   return {
     docs: row.docs,
