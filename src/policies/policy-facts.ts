@@ -85,7 +85,35 @@ export function memberFacts(members: readonly Json[]): HeldConversation["memberF
   }
 }
 
-function extraOf({ extra, held }: ChatRequest): JsonObject {
+function extraOf(request: ChatRequest): JsonObject {
+  const untranslated = untranslatedMembers(request);
+  return untranslated.length === 0
+    ? passedMembers(request)
+    : { ...Object.fromEntries(untranslated), ...passedMembers(request) };
+}
+
+/** The longest name of a member with which a refusal names it. */
+const MAX_PATH = 64;
+const CONTENT: ReadonlySet<string> = new Set(["messages", "input", "system", "instructions", "tools"]);
+
+/**
+ * The members of a request in another form that its translation lacks; a provider that speaks the form may be sent them.
+ * Throws FactError when another thread holds a long one.
+ */
+function untranslatedMembers({ written }: ChatRequest): readonly (readonly [name: string, value: Json])[] {
+  if (written === undefined || written.untranslated.length === 0) return [];
+  const { held, body } = written;
+  const paths = new Set(written.untranslated.map(({ path }) => path));
+  const values = held === undefined ? body : held.short;
+  const unset = new Set(held?.unset);
+  return (held?.names ?? Object.keys(body)).flatMap((name) => {
+    if (CONTENT.has(name) || unset.has(name) || !paths.has(name.slice(0, MAX_PATH))) return [];
+    if (!Object.hasOwn(values, name)) throw new FactError("a member is too long");
+    return [[name, values[name] ?? null] as const];
+  });
+}
+
+function passedMembers({ extra, held }: ChatRequest): JsonObject {
   const facts = held?.memberFacts ?? null;
   const places = facts === null ? [] : Object.entries(extra).filter(([, value]) => heldPlace(value) !== null);
   if (facts === null || places.length === 0) return extra;

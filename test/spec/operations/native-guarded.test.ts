@@ -303,3 +303,33 @@ describe("a rule about tools", () => {
       },
     );
 });
+
+describe("a rule about fields that are passed through", () => {
+  const LONG = `"${"The quick brown fox jumps over the lazy dog. ".repeat(12_500)}"`;
+  const MEMBERS: readonly (readonly [rule: string, operation: Operation, of: (text: string) => string])[] = [
+    ['"speed" in request.extra', MESSAGES, (text) => messages(text, ',"speed":"fast"')],
+    ["request.extra.later.depth == 1", MESSAGES, (text) => messages(text, ',"later":{"depth":1}')],
+    ['"later" in request.extra', RESPONSES, (text) => responses(text, ',"later":true')],
+  ];
+  for (const [length, text] of [
+    ["short", '"x"'],
+    ["long", LONG],
+  ] as const)
+    test.each(MEMBERS)(
+      `[d3.1, d12.2] %s sees what a native target is sent, in a ${length} body`,
+      async (rule, operation, of) => {
+        const outcome = async (name: string, condition: string): Promise<readonly unknown[]> => {
+          const stub = gateway([{ name, rule: condition }]);
+          const response = await stub.call(operation, of(text));
+          return [response.status, response.headers.get("x-gateway-error-code"), stub.sent.length];
+        };
+        expect(await outcome("others", "size(request.extra) == 0")).toEqual([200, null, 1]);
+        expect(await outcome("members", rule)).toEqual([403, "policy_violation", 0]);
+      },
+    );
+  test("[d3.1] fails, and so denies, where another thread holds a long one", async () => {
+    const stub = gateway([{ name: "members", rule: '"speed" in request.extra' }]);
+    expect((await stub.call(MESSAGES, padded(messages('"x"')))).status).toBe(403);
+    expect(stub.sent).toEqual([]);
+  });
+});
