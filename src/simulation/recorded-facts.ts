@@ -81,7 +81,16 @@ export function recordedRequest(
     options: { route: named, model: modelAsked, metadata, toolServers: [] },
   };
   hide(request, "extra", () => unknown("request.extra"));
+  if (mayLackTools(call)) hide(request, "written", () => unknown("request.tools"));
   return request as unknown as ChatRequest;
+}
+
+/**
+ * Whether the request may have had tools of which the record does not tell: those of another form that its translation
+ * lacks. The record of a call whose target was sent what the client wrote has the names of all members.
+ */
+function mayLackTools({ operation, parameters }: RecordedCall): boolean {
+  return /^(messages|responses)\b/.test(operation) && !parameters.includes("messages") && !parameters.includes("input");
 }
 
 function hide(object: object, name: string, read: () => never): void {

@@ -175,6 +175,24 @@ test("[d3.1] what a policy is said to decide about a recorded call is what it de
     expect(known.get(rule)).toBeGreaterThan(50);
 });
 
+test("[d3.1] tools of a vendor of which the record does not tell leave it unknown what a policy decides", async () => {
+  const policy = {
+    name: "p",
+    tenantId: "default",
+    projectId: null,
+    document: { effect: "deny", rule: "size(request.tools) > 0", mode: "enforce", scope: {} },
+  } as const;
+  const judge = policyVerdicts({
+    tenantId: "default",
+    tokens: { get: () => TOKEN } as unknown as ReadonlyMap<string, RecordedToken>,
+    policy,
+  });
+  const x_gateway = { drop_params: true };
+  const body = { model: "cohere:command-r", input: "Hello", tools: [{ type: "web_search" }], x_gateway };
+  const [record] = await made({ operation: RESPONSES, body }, {});
+  expect([record.attempts.length, judge(recordedCall(record))]).toEqual([1, "unknown"]);
+});
+
 test("[d16.1] a recorded call is simulated at the target at which the route has the call itself, or counted as unjudged", async () => {
   const PLAIN = compileRoute("r", routeSchema.parse({ targets: ["openai:gpt-4o"], retries: 0 }), []);
   const withRoute = (route: Route): StubOptions => ({
