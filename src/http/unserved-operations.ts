@@ -56,9 +56,9 @@ export function errorsAt(name: string): CalledOperation["errors"] {
   return OPERATIONS.get(`/${IN_FORM_OF[name] ?? name}`)?.errors ?? GATEWAY_ERRORS;
 }
 
-/** The form of errors at a path where nothing is: that of the operation beside which it stands. */
+/** The form of errors at a path: that of the operation which it calls, or beside which it stands. */
 export function errorsBeside(path: string): CalledOperation["errors"] {
-  for (const [served, { errors }] of CALL_PATHS) if (path.startsWith(`${served}/`)) return errors;
+  for (const [served, { errors }] of CALL_PATHS) if (`${path}/`.startsWith(`${served}/`)) return errors;
   return errorsAt(nameBelow(baseOf(path), path));
 }
 
