@@ -7,9 +7,12 @@ import type { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import type { ErrorForm } from "./called-operation.ts";
 
-/** Headers of a response that scripts in browsers may read, those of the forms of messages and responses included. */
+/**
+ * Headers of a response that scripts in browsers may read: all, such as those of a form or of a vendor. `*` stands for those
+ * that have no name here. It holds for requests without cookies, and others are not allowed.
+ */
 const EXPOSED =
-  "x-request-id, mcp-session-id, etag, idempotent-replayed, x-gateway-next-cursor, x-gateway-dry-run, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-error-code, x-gateway-error-param, x-gateway-error-message, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing, www-authenticate, request-id, anthropic-version, anthropic-beta, anthropic-ratelimit-requests-limit, anthropic-ratelimit-requests-remaining, anthropic-ratelimit-requests-reset, anthropic-ratelimit-tokens-limit, anthropic-ratelimit-tokens-remaining, anthropic-ratelimit-tokens-reset, openai-version, openai-processing-ms";
+  "x-request-id, mcp-session-id, etag, idempotent-replayed, x-gateway-next-cursor, x-gateway-dry-run, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-error-code, x-gateway-error-param, x-gateway-error-message, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing, www-authenticate, *";
 
 export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };

@@ -76,7 +76,6 @@ export function heldBody(written: WrittenRequest, form: NativeForm): HeldBody {
 
 /** A longer text is not the name of a type or of a tool. */
 const MAX_NAME = 256;
-const PLAIN_TYPES: ReadonlySet<unknown> = new Set(["function", "custom"]);
 
 function notedTools({ tools }: JsonObject, form: NativeForm): readonly NotedTool[] {
   if (!Array.isArray(tools)) return [];
@@ -85,7 +84,7 @@ function notedTools({ tools }: JsonObject, form: NativeForm): readonly NotedTool
     const { type, name, server_label: label } = tool;
     const isHosted = isSet(type) && !(typeof type === "string" && form.isClientTool(tool, type));
     const privileged = form.privilegedInTools.find((one) => isSet(tool[one])) ?? null;
-    if (privileged === null && (!isSet(type) || PLAIN_TYPES.has(type))) return [];
+    if (privileged === null && (!isSet(type) || type === "function")) return [];
     return [{ index, type: nameOf(type), name: nameOf(name) ?? nameOf(label), isHosted, privileged }];
   });
 }
