@@ -100,7 +100,8 @@ class Entries {
   take(start: number, valueStart: number, edits: readonly JsonEdit[] | undefined, depth: number): void {
     const writing = this.#writing;
     const { scan } = writing;
-    if (edits !== undefined && isRemoval(edits, depth)) {
+    const whole = edits === undefined ? undefined : wholeOf(edits, depth);
+    if (whole !== undefined && isRemoving(whole)) {
       const end = endOfValue(scan, valueStart, depth + 1);
       if (!this.#areRemoved) copyTo(writing, this.#areThere ? this.end : start);
       this.#areRemoved = !this.#areThere;
@@ -112,7 +113,9 @@ class Entries {
     this.#areRemoved = false;
     this.#areThere = true;
     this.end =
-      edits === undefined ? endOfValue(scan, valueStart, depth + 1) : writeValue(writing, edits, valueStart, depth);
+      edits === undefined
+        ? endOfValue(scan, valueStart, depth + 1)
+        : writeValue(writing, edits, whole, valueStart, depth);
   }
 
   add(member: string): void {
@@ -127,10 +130,18 @@ function copyTo(writing: Writing, end: number): void {
   writing.copied = end;
 }
 
-/** Returns the position after the value that begins at `start`. `edits` are those of the value, and do not remove it. */
-function writeValue(writing: Writing, edits: readonly JsonEdit[], start: number, depth: number): number {
+/**
+ * Returns the position after the value that begins at `start`. `edits` are those of the value; `whole`, which is one of
+ * them, makes all of it, and does not remove it.
+ */
+function writeValue(
+  writing: Writing,
+  edits: readonly JsonEdit[],
+  whole: JsonEdit | undefined,
+  start: number,
+  depth: number,
+): number {
   const { scan } = writing;
-  const whole = wholeOf(edits, depth);
   const first = scan.text.charCodeAt(start);
   if (whole === undefined && (first === OPEN_BRACE || first === OPEN_BRACKET)) {
     const last = (first === OPEN_BRACE ? writeObject : writeArray)(writing, start, edits, depth + 1);
@@ -164,11 +175,6 @@ function isRemoving({ value }: JsonEdit): boolean {
 /** Returns the edit that makes or removes a value as a whole. The last one counts. */
 function wholeOf(edits: readonly JsonEdit[], depth: number): JsonEdit | undefined {
   return edits.findLast(({ path }) => path.length === depth + 1);
-}
-
-function isRemoval(edits: readonly JsonEdit[], depth: number): boolean {
-  const whole = wholeOf(edits, depth);
-  return whole !== undefined && isRemoving(whole);
 }
 
 /** Returns the edits by member, in their order. */
