@@ -110,7 +110,8 @@ function withPriceWarning(request: ChatRequest, { permissions }: Principal): Cha
 
 /** Throws GatewayError where the target cannot accept the request. */
 export function readyTarget(given: AskedTarget): ReadyTarget {
-  const asked = { ...given, request: withPriceWarning(given.request, given.principal) };
+  const request = withPriceWarning(given.request, given.principal);
+  const asked = request === given.request ? given : { ...given, request };
   const way = wayAt(asked);
   if (way.kind !== "task" && asked.resolved.provider.hasOnlyTasks === true) throw hasNoConversations(asked.resolved);
   const { references, ...made } = preparedBy(way, asked);

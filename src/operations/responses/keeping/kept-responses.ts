@@ -114,17 +114,18 @@ export async function findResponses(
       "previous_response_id",
       `previous_response_id names a response without an answer: its status is ${JSON.stringify(before.response["status"])}.`,
     );
+  const named = new Set(items);
+  const wanted = new Set([...named, ...emptied]);
   const known = new Set<string>();
   const opened = async (found: KeptResponse): Promise<void> => {
     const { owner, response } = found;
     await noteOpened(stores.audit, reader, { owner, id: response["id"] as string, action: "read" });
-    for (const id of itemsById(itemsIn(found)).keys()) known.add(id);
+    if (wanted.size > 0) for (const id of itemsById(itemsIn(found)).keys()) known.add(id);
   };
   if (before !== null) await opened(before);
   const others: KeptResponse[] = [];
-  const named = new Set(items);
   let lookups = 0;
-  for (const id of new Set([...named, ...emptied])) {
+  for (const id of wanted) {
     if (known.has(id)) continue;
     if (++lookups > MAX_LOOKUPS && !named.has(id)) break;
     if (lookups > MAX_LOOKUPS)
