@@ -3,7 +3,7 @@
 // not available to rules: a rule that reads one fails, and therefore denies (promise 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
 import { type ChatParams, BLOCK_TYPES, type ChatRequest, type HeldConversation, MESSAGE_ROLES } from "../core/chat.ts";
-import type { NotedTool } from "../core/request/held-body.ts";
+import { type NotedTool, wordsOfTool } from "../core/request/held-body.ts";
 import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, listIn } from "../core/json.ts";
@@ -328,14 +328,8 @@ function untranslatedTools({ written }: Tools): typeof NO_TOOLS {
   const tools = listIn(body["tools"]);
   return boundedList([...indexes]).flatMap((index) => {
     const tool = tools[index];
-    if (!isObject(tool)) return [];
-    const { type, name, server_label: label } = tool;
-    return [{ type: textOf(type), name: textOf(name) ?? textOf(label) }];
+    return isObject(tool) ? [wordsOfTool(tool)] : [];
   });
-}
-
-function textOf(value: Json | undefined): string | null {
-  return typeof value === "string" ? value : null;
 }
 
 function toolNames(request: Tools): readonly string[] {

@@ -35,6 +35,15 @@ export function shortMember(
   return (held === undefined ? body : held.short)[name];
 }
 
+/** Returns the type of a tool, and its name or the label of its server; null for what it does not have. */
+export function wordsOfTool({ type, name, server_label: label }: JsonObject): Pick<NotedTool, "type" | "name"> {
+  return { type: textIn(type), name: textIn(name) ?? textIn(label) };
+}
+
+function textIn(value: Json | undefined): string | null {
+  return typeof value === "string" ? value : null;
+}
+
 /** A tool of a type of its own, which may need the operator's consent, or one that needs a permission. */
 export interface NotedTool {
   /** The index in the member `tools`. */

@@ -9,6 +9,11 @@ export interface JsonEdit {
   readonly value: Json | undefined;
 }
 
+/** Returns the edits that set members of the outermost object; one whose value is undefined is removed. */
+export function memberEdits(members: JsonObject): readonly JsonEdit[] {
+  return Object.entries(members).map(([name, value]) => ({ path: [name], value }));
+}
+
 /** Returns the value with all edits, as the text would have them. The value itself is not changed. */
 export function withEdits(value: JsonObject, edits: readonly JsonEdit[]): JsonObject {
   let edited = value;

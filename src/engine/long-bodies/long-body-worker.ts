@@ -16,7 +16,7 @@ import type {
 } from "../../core/chat.ts";
 import type { CacheMarks, NumberedPrompt } from "../../core/configured/prompt-cache.ts";
 import { GatewayError } from "../../core/errors.ts";
-import { type JsonEdit, withEdits } from "../../core/request/json-edit.ts";
+import { type JsonEdit, memberEdits, withEdits } from "../../core/request/json-edit.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { OperationName } from "../../core/operation.ts";
 import { withMembers } from "../../core/request/request-source.ts";
@@ -368,7 +368,7 @@ async function signedBytes(
 function withItemsInPlace(written: WrittenRequest): WrittenRequest {
   const { replaced, text, body, ...others } = written;
   if (replaced === undefined) return written;
-  const edits = Object.entries(replaced).map(([name, value]): JsonEdit => ({ path: [name], value }));
+  const edits = memberEdits(replaced);
   return { ...others, text: editedJson(text, edits), body: withEdits(body, edits) };
 }
 

@@ -6,7 +6,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { isSet, listIn } from "../../core/json.ts";
 import { shortMember } from "../../core/request/held-body.ts";
-import type { JsonEdit } from "../../core/request/json-edit.ts";
+import { type JsonEdit, memberEdits } from "../../core/request/json-edit.ts";
 import { mayRunHosted } from "../../core/configured/hosted-tool.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
@@ -51,7 +51,7 @@ export function fitNative(
           ...(written.masks ?? []),
           ...(written.removed ?? []),
           { path: ["x_gateway"], value: undefined },
-          ...Object.entries(written.replaced ?? {}).map(([name, value]): JsonEdit => ({ path: [name], value })),
+          ...memberEdits(written.replaced ?? {}),
           ...(form.storeMember === undefined || entry.vendorStore === true
             ? []
             : [{ path: [form.storeMember], value: false }]),

@@ -1,7 +1,13 @@
 // What has to be known of a body in the form of an operation before a target that speaks the operation may be sent it:
 // which members it has, and which of its tools run at the vendor. The thread that holds a long body works this out for the
 // thread that serves calls.
-import { type HeldBody, type NotedTool, shortMember, shortMembersOf } from "../../core/request/held-body.ts";
+import {
+  type HeldBody,
+  type NotedTool,
+  shortMember,
+  shortMembersOf,
+  wordsOfTool,
+} from "../../core/request/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
@@ -81,14 +87,15 @@ function notedTools({ tools }: JsonObject, form: NativeForm): readonly NotedTool
   if (!Array.isArray(tools)) return [];
   return (tools as readonly Json[]).flatMap((tool, index) => {
     if (!isObject(tool)) return [];
-    const { type, name, server_label: label } = tool;
+    const { type } = tool;
+    const { type: named, name } = wordsOfTool(tool);
     const isHosted = isSet(type) && !(typeof type === "string" && form.isClientTool(tool, type));
     const privileged = form.privilegedInTools.find((one) => isSet(tool[one])) ?? null;
     if (privileged === null && (!isSet(type) || type === "function")) return [];
-    return [{ index, type: nameOf(type), name: nameOf(name) ?? nameOf(label), isHosted, privileged }];
+    return [{ index, type: shortened(named), name: shortened(name), isHosted, privileged }];
   });
 }
 
-function nameOf(value: Json | undefined): string | null {
-  return typeof value === "string" ? value.slice(0, MAX_NAME) : null;
+function shortened(word: string | null): string | null {
+  return word === null ? null : word.slice(0, MAX_NAME);
 }

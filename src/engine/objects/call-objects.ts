@@ -11,7 +11,7 @@ import type { Resolved } from "../plan/resolve-target.ts";
 import { collectHandedOut, type HandedOut } from "./handed-out.ts";
 import type { BoundPlace, ToldId, VendorObjects } from "./vendor-objects.ts";
 import { namesBucket } from "../../providers/conversation/stored-things.ts";
-import { entryReferencesOf, referencesInText, referencesOf, STORED_FILE } from "./vendor-references.ts";
+import { entryReferencesOf, referencesIn, referencesOf, STORED_FILE } from "./vendor-references.ts";
 
 const NOTHING_BOUND: ReadonlyMap<string, readonly VendorObject[]> = new Map();
 
@@ -123,7 +123,7 @@ export class CallObjects {
   #referencesOf({ entryParams, form }: Pick<ChatRequest, "entryParams" | "form">): readonly VendorReference[] {
     if (entryParams === undefined) return this.references;
     const isReplaced = (path: string): boolean => form.counts !== true && Object.hasOwn(entryParams, path);
-    const set = referencesInText(JSON.stringify(entryParams));
+    const set = referencesIn(entryParams);
     const ofEntry = this.#ofEntries.filter((one) => set.some(({ name, id }) => name === one.name && id === one.id));
     return [...this.references.filter(({ path }) => !isReplaced(path)), ...ofEntry];
   }

@@ -89,7 +89,8 @@ function mayNameStored({ extra_content: turn, images, content }: JsonObject): bo
   return turn !== undefined || images !== undefined || (typeof content === "string" && isOfStoredFiles(content));
 }
 
-function referencesIn(body: JsonObject): readonly VendorReference[] {
+/** Returns the references in the value of a body, or in some of its members. */
+export function referencesIn(body: JsonObject): readonly VendorReference[] {
   const found: VendorReference[] = [];
   visit(body, "", found);
   if (found.length <= MAX_REFERENCES) return found;

@@ -22,6 +22,7 @@ import { beyondBound } from "./bounded-body.ts";
 import { relocated } from "../call/located-error.ts";
 import { checkedHeaders } from "../fit/caller-headers.ts";
 import { chatRequestOf, parseChatRequest, parsedBody } from "./parse.ts";
+import { fieldOfGateway } from "./task-body.ts";
 import { orNoted, VENDOR_JUDGED } from "./vendor-judged.ts";
 
 /** What an operation says of its requests. */
@@ -210,9 +211,7 @@ const SCOPES = ["tenant_id", "project_id"] as const;
 
 /** Throws `invalid_request` where a scope stands among the members of the form, which a provider may be sent as they are. */
 function requireScopesInOwnFields(body: JsonObject): void {
-  for (const name of SCOPES)
-    if (isSet(body[name]))
-      throw invalidRequest(name, `${name} is a field of the gateway: send it as ${OWN_FIELDS}.${name}.`);
+  for (const name of SCOPES) if (isSet(body[name])) throw fieldOfGateway(name);
 }
 
 /**
