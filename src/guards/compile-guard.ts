@@ -98,6 +98,6 @@ function foldedPattern(pattern: string): string {
     const read = compatibleForm(character);
     return read === character ? written : read.replaceAll(/[!-/:-@[-`{-~]/g, String.raw`\$&`);
   });
-  // letters and marks of half width become one only now
+  // a half-width letter and its mark are two characters until both are folded
   return folded.normalize("NFC");
 }

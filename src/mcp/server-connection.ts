@@ -167,8 +167,8 @@ function asToolFault(opened: OpenedTransport, thrown: unknown): ToolFault | Gate
 }
 
 /**
- * Removes from an answer, and from what a server says of itself, the credentials with which it was called: its tools could
- * repeat them to a model and its client, and its name to whoever tests it.
+ * Removes the credentials with which a server was called from its answers and from what it says about itself. Answers go
+ * to a model and its client, and the name of the server is shown to users who test it.
  */
 function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
   const keys = opened.secrets().filter(isKey);

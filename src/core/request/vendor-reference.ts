@@ -5,6 +5,9 @@ export interface VendorReference {
   readonly path: string;
   /** The name of its member, or the type of the object whose id it is. */
   readonly name: string;
-  /** Empty where it is no text, or a text that stands for files, which is bound to nobody. */
+  /**
+   * Empty where there is no single id, because the value is not a string or the text stands for files. No project has
+   * received such a thing.
+   */
   readonly id: string;
 }

@@ -360,13 +360,14 @@ export class CallPolicies {
   }
 
   /**
-   * Returns files that the gateway has fetched for a target as that may receive them: the address in the request told guards
-   * nothing of their texts. Throws `policy_violation`.
+   * Returns the files that the gateway has fetched for a target, as the target may receive them. When guards searched the
+   * request, it had only the addresses of these files. Throws `policy_violation`.
    */
   fetched(files: readonly Fetched[], target: PolicyTarget): MaybePromise<readonly Fetched[]> {
     const guards = this.#guards(this.#policies.inputGuards, target);
+    if (guards.length === 0) return files;
     const texts = files.filter((file) => mayBeText(bufferOf(file), isTextType(file.mediaType)));
-    if (guards.length === 0 || texts.length === 0) return files;
+    if (texts.length === 0) return files;
     const walk = (guard: TextGuard): readonly Fetched[] =>
       mappedList(files, (file) => (texts.includes(file) ? guardedFetched(file, guard) : file));
     const characters = texts.reduce((sum, { bytes }) => sum + bytes.length, 0);
