@@ -31,7 +31,7 @@ export interface AdminClient {
   send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
   /** Reads a response that is no JSON, part by part. With a body the request is a POST. Throws like send(). */
   read(path: string, request?: AdminRequest): Promise<ReadableStream<Uint8Array>>;
-  /** Reads all pages, up to `most` entries. A whole list has no pages. */
+  /** Reads all pages, or as many as have `most` entries. A whole list has no pages. */
   list(path: string, query?: AdminRequest["query"], most?: number, isWhole?: boolean): Promise<readonly JsonObject[]>;
 }
 
@@ -55,7 +55,6 @@ export function nullIfAbsent(thrown: unknown): null {
 const BASE = "/api/v1/admin";
 const TIMEOUT_MS = 60_000;
 const PAGE = 500;
-const MOST = 100_000;
 
 /** Throws Error when there is no token. `base` is the path below which it asks. */
 export function openAdminClient(flags: GatewayFlags, environment: Environment, base = BASE): AdminClient {
@@ -115,7 +114,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment, b
       if (response.ok && response.body !== null) return response.body;
       throw refusal(response.status, parsed(await response.text()), url);
     },
-    async list(path, query = {}, most = MOST, isWhole = false) {
+    async list(path, query = {}, most = Number.POSITIVE_INFINITY, isWhole = false) {
       const all: JsonObject[] = [];
       let cursor: string | undefined;
       do {
