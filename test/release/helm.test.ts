@@ -46,6 +46,87 @@ const EVERYTHING = {
   metrics: { serviceMonitor: { enabled: true, tokenSecret: "ops" }, dashboard: { enabled: true } },
 };
 
+/** Each way in which the configuration can hold a secret, as itself and as what stands for it. */
+const SECRETS: readonly {
+  readonly path: string;
+  readonly of: (secret: string) => object;
+  readonly literal: string;
+  readonly reference: string;
+}[] = [
+  {
+    path: "config.providers.openai.api_key",
+    of: (api_key) => ({ providers: { openai: { api_key } } }),
+    literal: "sk-x",
+    reference: "${OPENAI_API_KEY}",
+  },
+  {
+    path: "config.providers.openai.api_key",
+    of: (api_key) => ({ providers: { openai: { api_key } } }),
+    literal: "${OPENAI_API_KEY:-sk-x}",
+    reference: "${OPENAI_API_KEY:-}",
+  },
+  {
+    path: "config.providers.openai.api_keys[1]",
+    of: (key) => ({ providers: { openai: { api_keys: ["${FIRST}", key] } } }),
+    literal: "sk-x",
+    reference: "${SECOND}",
+  },
+  {
+    path: "config.providers.openai.api_keys[0].key",
+    of: (key) => ({ providers: { openai: { api_keys: [{ key, weight: 2 }] } } }),
+    literal: "sk-x",
+    reference: "${file:/run/secrets/openai}",
+  },
+  {
+    path: "config.providers.bedrock.aws.secret_access_key",
+    of: (secret_access_key) => ({ providers: { bedrock: { aws: { access_key_id: "AKIA", secret_access_key } } } }),
+    literal: "wJalr",
+    reference: "${AWS_SECRET}",
+  },
+  {
+    path: "config.server.database_url",
+    of: (database_url) => ({ server: { database_url } }),
+    literal: "postgres://gate:pw@db/gate",
+    reference: "postgres://gate:${DB_PASSWORD}@db/gate",
+  },
+  {
+    path: "config.server.upstream_proxy",
+    of: (upstream_proxy) => ({ server: { upstream_proxy } }),
+    literal: "http://user:pw@proxy.internal:3128",
+    reference: "${PROXY}",
+  },
+  {
+    path: "config.limit_store.url",
+    of: (url) => ({ limit_store: { url } }),
+    literal: "redis://u:p@h",
+    reference: "${COUNTS}",
+  },
+  {
+    path: "config.tool_servers.docs.headers.Authorization",
+    of: (Authorization) => ({ tool_servers: { docs: { headers: { Authorization } } } }),
+    literal: "Bearer abc",
+    reference: "Bearer ${DOCS_TOKEN}",
+  },
+  {
+    path: "config.tool_servers.docs.url",
+    of: (url) => ({ tool_servers: { docs: { url } } }),
+    literal: "https://docs.example.com/mcp?api_key=abc",
+    reference: "https://docs.example.com/mcp?api_key=${DOCS_KEY}",
+  },
+  {
+    path: "config.logins[0].console.client_secret",
+    of: (client_secret) => ({ logins: [{ console: { client_secret } }] }),
+    literal: "abc",
+    reference: "${OIDC_SECRET}",
+  },
+  {
+    path: "config.integrations.hook.secrets[0]",
+    of: (secret) => ({ integrations: { hook: { type: "webhook", secrets: [secret] } } }),
+    literal: "whsec_abc",
+    reference: "${HOOK_SECRET}",
+  },
+];
+
 interface Manifest {
   readonly kind: string;
   readonly metadata: { readonly name: string; readonly annotations?: Readonly<Record<string, string>> };
@@ -242,22 +323,32 @@ describe.skipIf(helm === null)("[d16.5] what the chart renders", () => {
       { ...ALONE, metrics: { serviceMonitor: { enabled: true } } },
       "needs metrics.serviceMonitor.tokenSecret",
     ],
-    [
-      "a key in the configuration",
-      { ...ALONE, config: { providers: { openai: { api_key: "sk-x" } } } },
-      "config.providers.openai.api_key would stand in a ConfigMap",
-    ],
-    [
-      "an address with a password in the configuration",
-      { ...ALONE, config: { limit_store: { url: "redis://u:p@h" } } },
-      "config.limit_store.url would stand in a ConfigMap",
-    ],
     ["a value of another type", { ...ALONE, replicas: "many" }, "replicas"],
     ["a value that does not exist", { ...ALONE, replica: 2 }, "replica"],
   ])("refuses %s", (_, values, told) => {
     const { code, errors } = render(values);
     expect(code).not.toBe(0);
     expect(errors).toContain(told);
+  });
+
+  test.each(SECRETS)("refuses a secret in the configuration: $path", ({ path, of, literal, reference }) => {
+    const { code, errors } = render({ ...ALONE, config: of(literal) });
+    expect([code === 0, errors]).toEqual([false, expect.stringContaining(`${path} would stand in a ConfigMap`)]);
+    expect(errors).not.toContain(literal);
+    const config = only(manifests({ ...ALONE, config: of(reference) }), "ConfigMap");
+    expect(config.data!["dragoman.yaml"]).toContain(reference);
+  });
+
+  test("takes what is no secret as it stands", () => {
+    const config = {
+      server: { drain_s: 30, upstream_proxy: "http://proxy.internal:3128" },
+      limit_store: { url: "redis://counts:6379/0" },
+      providers: { openai: { api_key: "${OPENAI_API_KEY:-}", base_url: "https://models.example.com/v1?version=2" } },
+      tool_servers: { docs: { url: "https://docs.example.com/mcp", headers: { "x-team": "search" } } },
+      policies: { personal: { guard: { classes: ["email", "secret"] } } },
+      routes: { chat: { sticky: { key: "user" } } },
+    };
+    expect(parse(only(manifests({ ...ALONE, config }), "ConfigMap").data!["dragoman.yaml"]!)).toEqual(config);
   });
 
   test.skipIf(kubeconform === null || schemas === undefined).each([

@@ -62,15 +62,29 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.serviceMonitor.tokenSecret) (not $ops.open) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.serviceMonitor.tokenSecret, a token with the permission ops, or `ops: { open: true }` in config." -}}
 {{- end -}}
-{{- $limitStore := default dict .Values.config.limit_store -}}
-{{- if and $limitStore.url (not (hasPrefix "${" $limitStore.url)) -}}
-{{- fail "config.limit_store.url would stand in a ConfigMap, which is no place for a password: use limitStore.secret." -}}
+{{- include "dragoman.checkSecrets" (dict "path" "config" "name" "config" "isSecret" false "value" .Values.config) -}}
 {{- end -}}
-{{- range $id, $provider := default dict .Values.config.providers -}}
-{{- if kindIs "map" $provider -}}
-{{- if and $provider.api_key (not (contains "${" (toString $provider.api_key))) -}}
-{{- fail (printf "config.providers.%s.api_key would stand in a ConfigMap, which is no place for a key: put it into a secret of providerKeys.secrets, and write ${NAME} here." $id) -}}
+
+{{/*
+Refuses a secret that stands in the configuration itself, however deep: a ConfigMap can be read by many. Secrets are the
+members with these names, headers whose names say so, passwords in addresses, and secret parameters of their queries. `${NAME:-text}` is no reference, because its text stands there.
+*/}}
+{{- define "dragoman.checkSecrets" -}}
+{{- $secrets := list "api_key" "api_keys" "secret_access_key" "session_token" "service_account" "client_secret" "secret" "secrets" "previous_secret" "secret_key" "signing_key" -}}
+{{- if kindIs "map" .value -}}
+{{- range $name, $value := .value -}}
+{{- $isSecret := or (has $name $secrets) (and (eq $name "key") (eq $.name "api_keys")) (and (eq $.name "headers") (regexMatch "(?i)key|token|secret|auth|cookie|passw|credential|signature" $name)) -}}
+{{- include "dragoman.checkSecrets" (dict "path" (printf "%s.%s" $.path $name) "name" $name "isSecret" $isSecret "value" $value) -}}
 {{- end -}}
+{{- else if kindIs "slice" .value -}}
+{{- range $index, $value := .value -}}
+{{- include "dragoman.checkSecrets" (dict "path" (printf "%s[%d]" $.path $index) "name" $.name "isSecret" $.isSecret "value" $value) -}}
+{{- end -}}
+{{- else if kindIs "string" .value -}}
+{{- $literal := regexReplaceAll "(^|[^$])[$][{](file:[^}]*|[A-Za-z0-9_]+(:-)?)[}]" .value "${1}" -}}
+{{- $hasPassword := regexMatch "://[^/?#@]*:[^/?#@]+@|(?i)[?&]([a-z_-]*(key|token|signature|secret)|sig|password|code)=[^&#]+" $literal -}}
+{{- if or $hasPassword (and .isSecret .value (eq $literal .value)) -}}
+{{- fail (printf "%s would stand in a ConfigMap, which is no place for a secret: put it into a secret of providerKeys.secrets, and write ${NAME} here." .path) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
