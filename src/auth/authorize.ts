@@ -20,7 +20,7 @@ import { memoizePerObject } from "../core/memoization.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { requireMoreThanOps, roleOfMember, roleOfProjectToken, runsGateway } from "./grants.ts";
 import { membershipsOf } from "./memberships.ts";
-import { restrictionsOf, toolRestrictionOf } from "./tokens/token-restrictions.ts";
+import { restrictionsOf, toolRestrictionOf } from "./permitted-models.ts";
 
 /**
  * What the request names and asks for. Body and headers are merged already, and the body takes precedence. `null` means

@@ -6,7 +6,7 @@
 import { GatewayError } from "../core/errors.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { everyRow, type Reader } from "../store/reader.ts";
-import { requireHeld } from "./authenticate.ts";
+import { requireHeld } from "./identify.ts";
 import { type AdminCaller, adminCaller } from "./grants.ts";
 
 /** Within a change, what it reads holds until the commit. Throws `revoked_token`. */

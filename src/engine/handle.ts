@@ -1,8 +1,7 @@
 // One request of any operation, from top to bottom: authenticate, refuse what the token and its limits forbid whatever
 // the body says, parse, authorize, admit, reply. Each step is a file; errors of all become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
-import { identify } from "../auth/identify.ts";
-import { presentedToken } from "../auth/tokens/presented-token.ts";
+import { identify, presentedToken } from "../auth/identify.ts";
 import type { CallOptions } from "../core/chat.ts";
 import { TURNS_BYTES, yieldToLoop } from "../core/concurrency/event-loop.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";

@@ -123,7 +123,7 @@ export function readyTarget(given: AskedTarget): ReadyTarget {
       references === undefined
         ? made.resolved
         : asked.objects.placedAt(made.resolved, asked.request, references.names, references.isSent),
-    fitted: withheldLogprobs(written.fitted, outputGuards),
+    fitted: outputGuards.length === 0 ? written.fitted : withheldLogprobs(written.fitted, outputGuards),
     outputGuards,
   };
 }

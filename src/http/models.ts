@@ -8,7 +8,7 @@
 import { cataloguedEmbeddings, cataloguedModels, modelKnowledge } from "../accounting/model-catalogue.ts";
 import { rateFor, usdPerToken } from "../accounting/price.ts";
 import { priceAt, type PriceScope } from "../accounting/price-book.ts";
-import { isEnabled } from "../auth/enabled-models.ts";
+import { isEnabled } from "../auth/permitted-models.ts";
 import { effectiveCapability } from "../core/capability.ts";
 import type { BlockType } from "../core/chat.ts";
 import type { Steps } from "../core/concurrency/steps.ts";

@@ -3,8 +3,7 @@
 
 // Decides (the answer): Which operations of model APIs are not served, and what do they answer? By: `HINTS`. Rule: 501
 // `not_implemented` with what is served instead, for files, audio, images, batches and others; 404 for what is unknown.
-import { identify } from "../auth/identify.ts";
-import { presentedToken } from "../auth/tokens/presented-token.ts";
+import { identify, presentedToken } from "../auth/identify.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
 import { ReceivedCall } from "../engine/call/received-call.ts";
 import type { ChatContext } from "../engine/call/context.ts";

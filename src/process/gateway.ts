@@ -25,8 +25,7 @@ import type { ProcessStanding, Standing } from "../http/standing.ts";
 import { openServer, type OpenServer } from "../http/server.ts";
 import { refuseUnservedWith } from "../http/unserved-operations.ts";
 import { type OpenTraffic, openTraffic } from "../http/traffic.ts";
-import { batched } from "../observe/batch.ts";
-import { observers } from "../observe/observer.ts";
+import { batched } from "../observe/observer.ts";
 import { BUILT_IN_MODELS, providers } from "../providers/registry.ts";
 import { openSimulations } from "../simulation/simulations.ts";
 import type { LoadedConfiguration } from "../snapshot/configuration.ts";
@@ -172,10 +171,8 @@ function openObserver(
   const figures = machine?.begin({ standing, metrics: { samples } }, clients.credentials) ?? null;
   closing.add(() => figures?.end());
   const observer = batched(
-    observers(
-      [log, metrics, budgets, records.contentLog, events.observer, ...(integrations === null ? [] : [integrations])],
-      onFault,
-    ),
+    [log, metrics, budgets, records.contentLog, events.observer, ...(integrations === null ? [] : [integrations])],
+    onFault,
   );
   closing.add(() => observer.flush());
   return { observer, figures };

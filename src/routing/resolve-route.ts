@@ -3,7 +3,7 @@
 
 // Decides (targets and attempts): Which route and which targets serve a request? By: `resolveRoute`. Also:
 // `engine/plan/stages.ts` (`prepare`).
-import { noSuchRoute, permittedTargets } from "../auth/tokens/token-restrictions.ts";
+import { noSuchRoute, permittedTargets } from "../auth/permitted-models.ts";
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Principal, TokenRestrictions } from "../core/identity.ts";

@@ -2,7 +2,7 @@
 // refused.
 import { describe, expect, test } from "bun:test";
 import { newAccessToken, newTokenText, secretSha256 } from "../../src/auth/tokens/access-token.ts";
-import { authenticate } from "../../src/auth/authenticate.ts";
+import { authenticate } from "../../src/auth/identify.ts";
 import { GatewayError } from "../../src/core/errors.ts";
 import type { AccessToken, Membership } from "../../src/core/identity.ts";
 import { thrownBy } from "./identities.ts";

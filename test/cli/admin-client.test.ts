@@ -1,5 +1,6 @@
 // The client of the command line for the admin API: its lists are complete, however many pages they have.
 import { afterAll, describe, expect, test } from "bun:test";
+import { readEnvironment } from "../../src/config/environment.ts";
 import { openAdminClient } from "../../src/cli/admin/client.ts";
 
 /** More than any bound that a list once had. */
@@ -20,7 +21,7 @@ const server = Bun.serve({
 afterAll(async () => await server.stop(true));
 
 describe("the lists of the command line [d9.3]", () => {
-  const client = openAdminClient({ url: server.url.origin, token: "t" }, { get: () => undefined });
+  const client = openAdminClient({ url: server.url.origin, token: "t" }, readEnvironment({}));
   test("have every entry, also beyond a hundred thousand", async () => {
     const users = await client.list("/users");
     expect([users.length, new Set(users.map(({ id }) => id)).size]).toEqual([USERS, USERS]);

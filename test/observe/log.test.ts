@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import type { CallRecord } from "../../src/core/record/record.ts";
 import { callLine, openLog } from "../../src/observe/log.ts";
-import { observers } from "../../src/observe/observer.ts";
+import { batched } from "../../src/observe/observer.ts";
 import { parseJson } from "../../src/wire/json/json.ts";
 import { attemptOf, bareRecord } from "../contract/store/call-records.ts";
 
@@ -131,9 +131,10 @@ test("[d11.4] an observer that throws affects neither the other observers nor th
       throw new Error("broken");
     },
   };
-  const all = observers([failing, { publish: ({ traceId }) => told.push(traceId) }], (fault) => faults.push(fault));
+  const all = batched([failing, { publish: ({ traceId }) => told.push(traceId) }], (fault) => faults.push(fault));
   all.publish(bareRecord({ traceId: "a" }));
   all.publish(bareRecord({ traceId: "b" }));
+  all.flush();
   expect(told).toEqual(["a", "b"]);
   expect(faults).toHaveLength(2);
 });

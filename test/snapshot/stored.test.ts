@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openSecretCipher } from "../../src/config/secret-cipher.ts";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { isEnabled } from "../../src/auth/enabled-models.ts";
+import { isEnabled } from "../../src/auth/permitted-models.ts";
 import type { JsonObject } from "../../src/core/json.ts";
 import { type Snapshot, snapshotSeenBy } from "../../src/core/snapshot.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";

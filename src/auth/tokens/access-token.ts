@@ -5,7 +5,7 @@
 // https://github.blog/engineering/platform-security/behind-githubs-new-authentication-token-formats/
 
 // Decides (who may call, and with what): What is a valid access token? By: `parseTokenText`. Also:
-// `auth/authenticate.ts` (`authenticate`). Rule: Length, shape and checksum are in the text; then the id is looked up
+// `auth/identify.ts` (`authenticate`). Rule: Length, shape and checksum are in the text; then the id is looked up
 // in the snapshot and the hash compared. A text of another form may be an imported key of another gateway, which is
 // found by its hash. The database is not asked.
 import { timingSafeEqual } from "node:crypto";

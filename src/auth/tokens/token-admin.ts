@@ -19,7 +19,7 @@ import { StoreError } from "../../store/store-error.ts";
 import type { Writer } from "../../store/writer.ts";
 import { isIpRange } from "../../wire/ip-range.ts";
 import { DEFAULT_LIFETIME_MS, newAccessToken, newTokenText, parseTokenText, type TokenKind } from "./access-token.ts";
-import { MOST_RESTRICTIONS, RESTRICTIONS } from "./token-restrictions.ts";
+import { MOST_RESTRICTIONS, RESTRICTIONS } from "../permitted-models.ts";
 import { FIRST_USER } from "../first-identities.ts";
 import { hasRole } from "../memberships.ts";
 

@@ -6,7 +6,7 @@ import { type Target, targetName } from "../../core/target.ts";
 import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
-import { choiceCount, leastChoices } from "../fit/raw-prompts.ts";
+import { choiceCount, leastChoices } from "../../core/request/choice-counts.ts";
 import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
 import type { AnswerFrame } from "./non-streaming-answer.ts";
 

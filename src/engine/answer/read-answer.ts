@@ -8,7 +8,7 @@ import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { parseSentObject } from "../../providers/answers/sent-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { OpenAnswer } from "../attempt/upstream-requests.ts";
-import { choiceCount, promptCount } from "../fit/raw-prompts.ts";
+import { choiceCount, promptCount } from "../../core/request/choice-counts.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { valueInTurns } from "../long-bodies/read-in-turns.ts";
 import type { Resolved } from "../plan/resolve-target.ts";

@@ -145,6 +145,7 @@ function withFetchedParts(
     return held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(held.addressed)
       ? request
       : fetchedWhereHeld(request, provider, model, candidate, call);
+  if (request.blocks.size === 0) return request;
   const places = placesHere(request, provider, model);
   return places.length === 0 ? request : fetchedInPlace(request, places, candidate, call);
 }

@@ -8,12 +8,10 @@ import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 
-export type PromptWatch = NonNullable<ReturnType<typeof watchPrompt>>;
+export type PromptWatch = ReturnType<typeof watchPrompt>;
 
-/** Returns null for a call whose conversation is not kept together for the cache. */
-export function watchPrompt(candidate: RouteCandidate, { target }: Resolved, call: Call) {
-  const key = candidate.cachedConversation();
-  if (key === null) return null;
+/** `key` is what the calls of the conversation have in common. */
+export function watchPrompt(key: string, candidate: RouteCandidate, { target }: Resolved, call: Call) {
   const { tenantId, projectId } = call.record;
   const { clock, credentials, routing } = call.context;
   // a key may hold text of the conversation

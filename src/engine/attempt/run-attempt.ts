@@ -232,7 +232,8 @@ export class AttemptRun<T> {
     const resolving = resolveCredential(withoutCredential, candidate, call, this.#chosen.tried);
     const resolved = isPending(resolving) ? await resolving : resolving;
     const fitted = fittedAt(ready.ready, resolved, call);
-    const prompt = watchPrompt(candidate, resolved, call);
+    const conversation = candidate.cachedConversation();
+    const prompt = conversation === null ? null : watchPrompt(conversation, candidate, resolved, call);
 
     // 5. the signal that ends it, also while it waits for others
     const lifetime = new AttemptLifetime(call, route.timeouts, requests, this.#chosen.isAnotherLeft);
@@ -245,7 +246,8 @@ export class AttemptRun<T> {
     const sends = cached === null || cached.sends;
 
     // 7. a slot among the attempts in flight at the target, for an attempt that sends something
-    const entering = sends ? enterSlot(candidate, call, lifetime.signal) : null;
+    const entering =
+      sends && candidate.target.maxConcurrency !== null ? enterSlot(candidate, call, lifetime.signal) : null;
     const slot = isPending(entering) ? await entering : entering;
     if (slot instanceof GatewayError) return { kind: "refused", reason: slot };
     this.#leaveSlot = slot;
@@ -345,7 +347,10 @@ export class AttemptRun<T> {
   /** Whether calls that come now go to another account or another server at this target. */
   get #isReplaced(): boolean {
     const { snapshot, context, record } = this.#call;
-    return isReplacedSince(snapshot, context.snapshot(), this.#candidate.target.providerId, record);
+    const now = context.snapshot();
+    return (
+      now.version !== snapshot.version && isReplacedSince(snapshot, now, this.#candidate.target.providerId, record)
+    );
   }
 
   /** An answer or the first content of a stream has come, for an attempt that began at `startedMs` of the call. */

@@ -8,19 +8,18 @@ import type { Call } from "../call/call.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 
 /**
- * Returns a function that releases the slot; `null` when the target has no bound. Returns an error when its queue is
- * full or the wait was too long. `signal` ends the wait; rejects with its reason.
+ * Returns a function that releases the slot of a target with `max_concurrency`. Returns an error when its queue is full or
+ * the wait was too long. `signal` ends the wait; rejects with its reason.
  */
 export function enterSlot(
   candidate: RouteCandidate,
   call: Call,
   signal: CancelSignal,
-): MaybePromise<(() => void) | null | GatewayError> {
+): MaybePromise<(() => void) | GatewayError> {
   const { slotKey: key, target, route } = candidate;
-  const { maxConcurrency: max } = target;
-  if (max === null) return null;
   const tenant = call.record.tenantId ?? "";
-  const turn = takeTurn(call.context.routing.concurrency, { key, tenant, max, queueMax: route.queue.max });
+  const slot = { key, tenant, max: target.maxConcurrency!, queueMax: route.queue.max };
+  const turn = takeTurn(call.context.routing.concurrency, slot);
   const { came } = turn;
   if (isPending(came)) return call.clock.waiting(waitedFor(turn, came, candidate, signal));
   return came ? () => turn.leave() : refusal(candidate, FULL);

@@ -62,12 +62,8 @@ function isMarkName(name: string): boolean {
   return (OWN_MARKS as readonly string[]).includes(name);
 }
 
-/** Sets the marks in a translated request that gets some. Returns the same request where none is set. */
-export function withCacheMarks(request: ChatRequest): ChatRequest {
-  return request.cacheMarks === undefined ? request : marked(request, request.cacheMarks);
-}
-
-function marked(request: ChatRequest, { most, inTools, inAnswers }: CacheMarks): ChatRequest {
+/** Sets the marks in a translated request. Returns the same request where none is set. */
+export function withCacheMarks(request: ChatRequest, { most, inTools, inAnswers }: CacheMarks): ChatRequest {
   const { messages, params } = request;
   const { tools = [] } = params;
   const tool = inTools ? tools.findLastIndex(mayMarkTool) : -1;

@@ -66,7 +66,7 @@ function withModel(request: ChatRequest, model: string | null, route: string | n
 export function requestForTarget(request: ChatRequest, target: RouteTarget, route: Route): ChatRequest {
   const { brought } = target;
   if (brought !== undefined) return requestForEntry(request, entryOf(brought));
-  if (endpointFields(request).length === 0 && Object.keys(target.params).length === 0) return request;
+  if (request.options.needs.size === 0 && Object.keys(target.params).length === 0) return request;
   return targetRequests(request)(route)(target);
 }
 

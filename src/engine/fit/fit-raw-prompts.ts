@@ -9,7 +9,7 @@ import { type Target, targetName } from "../../core/target.ts";
 import type { Provider, RawPrompts } from "../../providers/interface/provider.ts";
 import { taskMemoOf } from "../../providers/tasks/task.ts";
 import { fitRequest, type FitSettings, type FittedRequest, lackingParameters } from "./fit.ts";
-import { promptCount } from "./raw-prompts.ts";
+import { promptCount } from "../../core/request/choice-counts.ts";
 
 /** Throws what `fitRequest` throws, and refuses prompts and members that the endpoint does not take. */
 export function fitRawPrompts(

@@ -1,6 +1,5 @@
 // Raw prompts: each message of the request is one, and goes out without roles and templates. A target takes them where the
 // row of its provider says so, at an endpoint of its own.
-import type { ChatRequest } from "../../core/chat.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { PLAIN_DIALECT } from "../../providers/interface/dialect.ts";
@@ -55,26 +54,4 @@ const NOTHING: ReadonlySet<never> = new Set();
 export function answeringPrompts(provider: Provider, model: string): Provider {
   const raw = provider.rawPrompts?.(model, true) ?? null;
   return raw === null ? provider : rawPromptProvider(provider)(raw);
-}
-
-/** Returns how many prompts a request has; 1 for a conversation. */
-export function promptCount({ form, messages, held }: Pick<ChatRequest, "form" | "messages" | "held">): number {
-  return form.rawPrompts === undefined ? 1 : (held?.count ?? messages.length);
-}
-
-/** Returns how many choices the answer has: as many as requested for each prompt. */
-export function choiceCount(request: Pick<ChatRequest, "form" | "messages" | "held" | "params">): number {
-  return (request.params.n ?? 1) * promptCount(request);
-}
-
-/** Returns how many choices a whole answer has at least: those of every prompt, where there are several, and else one. */
-export function leastChoices(request: Parameters<typeof choiceCount>[0]): number {
-  return promptCount(request) > 1 ? choiceCount(request) : 1;
-}
-
-/** Returns how many answers are generated for each prompt, of which some may not be shown. */
-export function generatedCount({ form, params, extra }: ChatRequest): number {
-  const { n = 1 } = params;
-  const best = form.rawPrompts === undefined ? undefined : extra["best_of"];
-  return typeof best === "number" ? Math.max(n, best) : n;
 }

@@ -72,7 +72,13 @@ export function encodedRequest(
   part: TaskPart | null,
 ): EncodedRequest {
   const { task } = request.form;
-  if (task === undefined) return provider.encodeRequest(withCacheMarks(withoutSilentTurns(request)), target);
+  if (task === undefined) {
+    const spoken = withoutSilentTurns(request);
+    return provider.encodeRequest(
+      spoken.cacheMarks === undefined ? spoken : withCacheMarks(spoken, spoken.cacheMarks),
+      target,
+    );
+  }
   return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
 }
 

@@ -4,7 +4,7 @@
 // Decides (targets and attempts): Which provider does a guard's service use? By: `providerEndpoint`. Also:
 // `guards/outside/outside-settings.ts` (`placeOf`). Rule: The one that is configured where the policy is; a tenant's own
 // policy uses services of the tenant's own providers, and enabled models.
-import { isEnabled } from "../../auth/enabled-models.ts";
+import { isEnabled } from "../../auth/permitted-models.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { type CredentialProvider, NONE_TRIED } from "../../core/configured/credential.ts";
 import type { GuardService, GuardServicePlace, ProviderServiceType } from "../../core/configured/outside-guard.ts";

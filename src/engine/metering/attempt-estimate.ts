@@ -14,7 +14,7 @@ import { memoizePerObject } from "../../core/memoization.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { callsFor } from "../fit/fit.ts";
 import { searchUnitsOf } from "../fit/task-parts.ts";
-import { generatedCount, promptCount } from "../fit/raw-prompts.ts";
+import { generatedCount, promptCount } from "../../core/request/choice-counts.ts";
 import type { CallPrices, PricedTarget } from "./call-prices.ts";
 
 /** What an attempt uses that is free. */

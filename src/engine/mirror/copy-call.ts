@@ -7,7 +7,7 @@
 // for which `when` and `share` are true, of which something is sent, and against which there is no reason, while the mirror
 // has room. A copy has one attempt, and nothing of what the client asks for its own call.
 import { isDeepStrictEqual } from "node:util";
-import { isEnabled } from "../../auth/enabled-models.ts";
+import { isEnabled } from "../../auth/permitted-models.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";

@@ -5,8 +5,10 @@
 // `routing/health/target-key.ts` (`accountInKey`), `health.ts` (`breakerOf`). Rule: Latency, queue and rest after a 429.
 // Each attempt counts at the breakers of all routes, which open by the settings of their route; routes with equal settings
 // share one. An address, a credential, settings or headers that a caller brings have a health of their own.
-import { requireEnabled } from "../../auth/enabled-models.ts";
-import { requireTarget } from "../../auth/tokens/token-restrictions.ts";
+// Decides (targets and attempts): Which calls stay together? By: `stickyKeyOf`. Also: the headers of agents:
+// `providers/agent-sessions.ts`. Rule: Those of the same sticky key; without one, and with `prompt_cache: auto`, those
+// of the same session of a coding agent.
+import { requireEnabled, requireTarget } from "../../auth/permitted-models.ts";
 import type { ChatRequest } from "../../core/chat.ts";
 import { type Drain, drainOf } from "../../core/configured/drain.ts";
 import { digestOf } from "../../core/text/digest.ts";
@@ -14,10 +16,11 @@ import { GatewayError, retryLater } from "../../core/errors.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import type { Principal } from "../../core/identity.ts";
-import { type Route, type RouteTarget } from "../../core/configured/route.ts";
+import type { Route, RouteTarget, Sticky } from "../../core/configured/route.ts";
 import { cachesPrompts, type ProviderSettings } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { accountInKey, type CallersAccount } from "../../routing/health/target-key.ts";
+import { agentSession } from "../../providers/agent-sessions.ts";
 import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-lifetime.ts";
@@ -30,11 +33,11 @@ import { requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
 import { type FitSettings, refuseOverwrittenGuards } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
+import { openingOf } from "../long-bodies/held-conversation.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
 import { type AskedTarget, type ReadyTarget, readyTarget, wayAt } from "../ready-target.ts";
 import type { Verdict } from "./eligibility.ts";
 import { targetFor } from "./resolve-target.ts";
-import { stickyKeyOf } from "./sticky-key.ts";
 
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies" | "eligibilityOf"> & {
@@ -141,7 +144,7 @@ export class RouteCandidate implements Candidate {
     const sent = target.brought === undefined ? request : requestForTarget(request, target, route);
     this.#callers = broughtAccount(sent, this.#deployment, principal);
     const owner = call.snapshot.providers.get(target.providerId)?.owner;
-    const account = accountInKey(owner, this.#callers);
+    const account = owner === undefined && this.#callers === null ? "" : accountInKey(owner, this.#callers);
     this.key = `${target.name}${account}`;
     this.slotKey = this.#callers?.brought === "settings" ? `${target.name}${accountInKey(owner, null)}` : this.key;
     // a target that was refused when it was requested may run when a budget redirects the call to it
@@ -369,4 +372,23 @@ function costOf(candidate: RouteCandidate, prices: CallPrices): number | null {
     if (thrown instanceof GatewayError) return null;
     throw thrown;
   }
+}
+
+/**
+ * Returns what the calls of one conversation have in common, by which they stay at one target (promises 7.5 and 16.2); null
+ * for a call that the strategy alone sends to one.
+ */
+export function stickyKeyOf(
+  { sticky }: Pick<Route, "sticky">,
+  request: ChatRequest,
+  http: Headers,
+  isCached: boolean,
+): string | null {
+  const key = sticky === null ? null : stickyKey(sticky, request, http);
+  return key === null && isCached ? agentSession(http) : key;
+}
+
+function stickyKey(sticky: Sticky, { params, messages, held }: ChatRequest, http: Headers): string | null {
+  if (sticky.by === "user") return params.user ?? params.safety_identifier ?? null;
+  return sticky.by === "header" ? http.get(sticky.name) : (held?.opening ?? openingOf(messages));
 }

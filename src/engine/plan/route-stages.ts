@@ -11,7 +11,7 @@ import {
   DEFAULT_RETRIES,
   type EntryCondition,
 } from "../../core/configured/route.ts";
-import { type Origin, type RouteStage, type Serving, type Caller, RouteCandidate } from "./candidate.ts";
+import { type Origin, type RouteStage, type Serving, stickyKeyOf, type Caller, RouteCandidate } from "./candidate.ts";
 import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -20,7 +20,6 @@ import { cachesPrompts } from "../../core/snapshot.ts";
 import { compileFallback } from "../../routing/compile-routes.ts";
 import { resolveRoute, contextWindowFallback, splitModel } from "../../routing/resolve-route.ts";
 import { atEntry, type Entry, requestForEntry } from "../fit/entry-request.ts";
-import { stickyKeyOf } from "./sticky-key.ts";
 
 /**
  * A target that was requested in addition to the route is attempted first, and the others only as its fallbacks

@@ -99,8 +99,9 @@ export function parseMessages(value: Json | undefined, legacyParams: boolean, re
     const path = `messages[${index}]`;
     if (!isObject(message)) throw invalid(path, "an object", message);
     checkMessage(message, path, found);
-    if (isLegacyMessage(message)) legacy = true;
-    if (isSet(message["function_call"])) hasFunctionCalls = true;
+    const hasFunctionCall = isSet(message["function_call"]);
+    if (hasFunctionCall) hasFunctionCalls = true;
+    if ((hasFunctionCall || message["role"] === "function") && isLegacyMessage(message)) legacy = true;
     if (message[ROUNDS_FIELD] !== undefined) brought = true;
   }
   const sent = value as readonly Message[];

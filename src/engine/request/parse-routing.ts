@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../../core/json.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { normalizedName } from "../../core/target.ts";
 
-export type RoutingOptions = Pick<CallOptions, "numRetries" | "fallbacks" | "contextWindowFallbacks" | "modelList">;
+type RoutingOptions = Pick<CallOptions, "numRetries" | "fallbacks" | "contextWindowFallbacks" | "modelList">;
 
 const MAX_FALLBACKS = 32;
 const MAX_LIST = 128;
@@ -34,6 +34,17 @@ const LIST_KEYS: ReadonlySet<string> = new Set(["model_name", "params", "weight"
 const ROUTE_PREFIX = "route:";
 const NO_FALLBACKS: readonly RequestFallback[] = [];
 const NO_MODELS: ReadonlyMap<string, string> = new Map();
+
+/** The fields that `parseRouting` reads. */
+export const ROUTING_FIELDS = ["num_retries", "fallbacks", "context_window_fallback_dict", "model_list"] as const;
+
+/** For a request with none of the fields. */
+export const AS_CONFIGURED: RoutingOptions = {
+  numRetries: null,
+  fallbacks: NO_FALLBACKS,
+  contextWindowFallbacks: NO_MODELS,
+  modelList: null,
+};
 
 /** Throws `invalid_request` with the path of the entry. */
 export function parseRouting(gateway: Readonly<Record<string, Json>>): RoutingOptions {

@@ -16,15 +16,14 @@ import { COMMON, FIELDS, GATEWAY } from "../../core/params.ts";
 import { parseJsonObject } from "../../wire/json/json.ts";
 import { JsonError } from "../../wire/json/json-error.ts";
 import { jsonBounds, requireShortNames, unreadableBody } from "./bounded-body.ts";
-import { parseCallerCredentials, parseCallerSettings } from "./caller-credentials.ts";
-import { parseCallerHeaders } from "../fit/caller-headers.ts";
+import { NOTHING_BROUGHT, parseBrought } from "./caller-endpoint.ts";
 import { BYO_FIELDS, BYO_PREFIX } from "../fit/endpoint-fields.ts";
 import { withNestedTools } from "./flat-tools.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { isToolServer, parseToolServers } from "../tools/parse-mcp.ts";
 import { type Conversation, parseMessages } from "./parse-messages.ts";
-import { parseRouting } from "./parse-routing.ts";
+import { AS_CONFIGURED, parseRouting, ROUTING_FIELDS } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
 
 /** The two names of one bound. */
@@ -60,14 +59,18 @@ export function chatRequestOf(
   unchecked: ReadonlySet<string> = NO_MEMBERS,
 ): ChatRequest {
   const fields = classify(body, unchecked);
-  const legacy = withToolsForFunctions(fields.common, fields.gateway);
-  const toolServers = parseToolServers((legacy.params["tools"] as readonly Json[] | undefined) ?? []);
-  const nested = withNestedTools(legacy.params);
+  const usesFunctions = fields.gateway["functions"] !== undefined || fields.gateway["function_call"] !== undefined;
+  const legacy = usesFunctions
+    ? withToolsForFunctions(fields.common, fields.gateway)
+    : { params: fields.common, active: false, rewritten: NO_NAMES };
+  const { tools, tool_choice: choice } = legacy.params;
+  const toolServers = tools === undefined ? NO_TOOL_SERVERS : parseToolServers(tools as readonly Json[]);
+  const nested = tools === undefined && choice === undefined ? legacy.params : withNestedTools(legacy.params);
   const params = checkParams(nested, toolServers);
   const conversation = parseMessages(fields.gateway["messages"], legacy.active, toolServers.length > 0);
   const forms = [...conversation.vendorForms];
   // the errors name positions in the text, so that tool servers are not removed here but skipped
-  if (legacy.params["tools"] !== undefined) parseTools(legacy.params["tools"] as readonly JsonObject[], forms);
+  if (tools !== undefined) parseTools(tools as readonly JsonObject[], forms);
   if (params.tool_choice !== undefined) parseToolChoice(params.tool_choice, toolServers, forms);
   if (params.response_format !== undefined) parseResponseFormat(params.response_format, forms);
   const extra = mergeExtraBody(fields.extra, fields.gateway["extra_body"], body);
@@ -114,6 +117,8 @@ function rewrittenMembers(
   return names.length === 0 ? NO_MEMBERS : new Set(names);
 }
 const NO_MEMBERS: ReadonlySet<string> = new Set();
+const NO_NAMES: readonly string[] = [];
+const NO_TOOL_SERVERS: readonly RequestedToolServer[] = [];
 
 /** Returns the body, which is within the bounds, and where its members stand. Throws `invalid_json` and the like. */
 export function parsedBody(text: string, bounds: BodyBounds | null): ReturnType<typeof parseJsonObject> {
@@ -189,13 +194,6 @@ function readOptions(
   legacyFunctions: boolean,
 ): CallOptions {
   const text = (name: string): string | null => (gateway[name] as string | undefined) ?? null;
-  const baseUrl = text("base_url");
-  const apiBase = text("api_base");
-  if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
-    throw invalidRequest(
-      "base_url",
-      "base_url and api_base have different values but the same meaning; send one of them.",
-    );
   const timeout = gateway["timeout"] as number | undefined;
   return {
     tenantId: text("tenant_id"),
@@ -205,17 +203,10 @@ function readOptions(
     timeoutMs: timeout === undefined ? null : timeout * 1000,
     metadata: (gateway["metadata"] as JsonObject | undefined) ?? null,
     dropParams: (gateway["drop_params"] as boolean | undefined) ?? null,
-    headers: parseCallerHeaders(
-      gateway["headers"] as JsonObject | undefined,
-      gateway["extra_headers"] as JsonObject | undefined,
-    ),
-    baseUrl: baseUrl ?? apiBase,
-    baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
-    credentials: parseCallerCredentials(gateway),
-    settings: parseCallerSettings(gateway),
+    ...(BYO_FIELDS.some((name) => gateway[name] !== undefined) ? parseBrought(gateway) : NOTHING_BROUGHT),
     ownPrice: parseOwnPrice(gateway),
     cache: parseCacheRequest(gateway["cache"]),
-    ...parseRouting(gateway),
+    ...(ROUTING_FIELDS.some((name) => gateway[name] !== undefined) ? parseRouting(gateway) : AS_CONFIGURED),
     hasExtraBody: Object.keys((gateway["extra_body"] as JsonObject | undefined) ?? {}).length > 0,
     legacyFunctions,
     toolServers,

@@ -2,7 +2,7 @@
 // text of a key is in it, only hashes. https://docs.litellm.ai/docs/proxy/virtual_keys
 import type { JsonObject } from "../../core/json.ts";
 import { secretSha256 } from "../../auth/tokens/access-token.ts";
-import { RESTRICTIONS } from "../../auth/tokens/token-restrictions.ts";
+import { RESTRICTIONS } from "../../auth/permitted-models.ts";
 import { nameOf, namePart } from "../draft.ts";
 import { budgetWindow, decimalOf, secondsOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignFile, ForeignNode } from "../foreign-file.ts";

@@ -2,7 +2,7 @@
 // https://platform.openai.com/docs/api-reference/completions/create
 import type { ChatRequest } from "../../core/chat.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
-import { choiceCount } from "../../engine/fit/raw-prompts.ts";
+import { choiceCount } from "../../core/request/choice-counts.ts";
 import { type InputRules, listedInputs } from "../../engine/request/listed-inputs.ts";
 import { translatedForm, type Translation } from "../../engine/request/translated-form.ts";
 import { isSet, isWholeNumber, type JsonObject } from "../../core/json.ts";

@@ -45,7 +45,6 @@ export function isReplacedSince(
   providerId: string,
   { tenantId, projectId }: { readonly tenantId: string | null; readonly projectId: string | null },
 ): boolean {
-  if (before.version === now.version) return false;
   const former = before.providers.get(providerId);
   const seen = former?.owner === undefined ? now : snapshotSeenBy(now, { tenantId: tenantId ?? "", projectId });
   return !isSame(former, seen.providers.get(providerId));

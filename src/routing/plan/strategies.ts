@@ -3,7 +3,7 @@
 // reservoir sample, in which each new target replaces the current one with the probability of its share.
 
 // Decides (targets and attempts): Which target does a strategy choose, and which one a sticky session? By:
-// `CHOOSERS`, `chooseSticky`. Also: the session: `engine/plan/sticky-key.ts` (`stickyKeyOf`). Rule: One of the lowest
+// `CHOOSERS`, `chooseSticky`. Also: the session: `engine/plan/candidate.ts` (`stickyKeyOf`). Rule: One of the lowest
 // order. `priority` takes the greatest weight, then the first of the list.
 import type { StrategyType } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";

@@ -6,7 +6,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken, newTokenText } from "../../../src/auth/tokens/access-token.ts";
-import { authenticate } from "../../../src/auth/authenticate.ts";
+import { authenticate } from "../../../src/auth/identify.ts";
 import { authorize, type RequestedScope } from "../../../src/auth/authorize.ts";
 import { givenFirstToken } from "../../../src/auth/tokens/given-token.ts";
 import { bootstrap, makeOwner } from "../../../src/auth/first-identities.ts";

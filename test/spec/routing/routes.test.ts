@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { restrictionsOf } from "../../../src/auth/tokens/token-restrictions.ts";
+import { restrictionsOf } from "../../../src/auth/permitted-models.ts";
 import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { AccessToken } from "../../../src/core/identity.ts";

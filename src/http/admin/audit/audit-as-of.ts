@@ -1,6 +1,6 @@
 // Who could call what at a time in the past: the users with their roles and the access tokens that were valid then.
 import { z } from "zod";
-import { restrictionsOf } from "../../../auth/tokens/token-restrictions.ts";
+import { restrictionsOf } from "../../../auth/permitted-models.ts";
 import { type AccessToken, PERMISSIONS, ROLES, roleAtLeast } from "../../../core/identity.ts";
 import { isText, type Json, type JsonObject, listIn, textOrEmpty } from "../../../core/json.ts";
 import { conflict, invalidRequest } from "../../../core/refusals.ts";

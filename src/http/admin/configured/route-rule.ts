@@ -8,7 +8,7 @@
 // transaction, and again where something else was changed meanwhile.
 import { referencesInText } from "../../../engine/objects/vendor-references.ts";
 import { parseChatRequest } from "../../../engine/request/parse.ts";
-import { isEnabled } from "../../../auth/enabled-models.ts";
+import { isEnabled } from "../../../auth/permitted-models.ts";
 import type { TenantOrProject } from "../../../auth/grants.ts";
 import type { GatewayError } from "../../../core/errors.ts";
 import { roleAtLeast } from "../../../core/identity.ts";

@@ -2,7 +2,7 @@
 // answers. A fault of the server is part of the result and not an error of the operation; the server is called outside
 // of any transaction.
 import { z } from "zod";
-import { toolRestrictionOf } from "../../../auth/tokens/token-restrictions.ts";
+import { toolRestrictionOf } from "../../../auth/permitted-models.ts";
 import type { Cancellation } from "../../../core/concurrency/cancellation.ts";
 import { withCancellation } from "../../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../../core/errors.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { parseTokenText } from "../../../auth/tokens/access-token.ts";
 import { LONGEST_DAYS, SHORTEST_OVERLAP_MS, stateOfToken } from "../../../auth/tokens/token-admin.ts";
-import { MOST_RESTRICTIONS, RESTRICTIONS } from "../../../auth/tokens/token-restrictions.ts";
+import { MOST_RESTRICTIONS, RESTRICTIONS } from "../../../auth/permitted-models.ts";
 import { OPS, PERMISSIONS, ROLES } from "../../../core/identity.ts";
 import type { JsonObject } from "../../../core/json.ts";
 import { isIpRange } from "../../../wire/ip-range.ts";

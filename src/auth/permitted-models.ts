@@ -1,17 +1,18 @@
-// The restrictions of a token to models, routes and tools, compiled once for each token (promises 2.4 and 3.4). A token that
-// is restricted to models may call those that match. A token that is restricted to routes may name those that match,
-// and what the configuration names in them is permitted with the route. A token with both may call what either permits.
+// What a caller may call. Where the settings of the tenant or the project list models, every other model is unknown there
+// (promise 1.4). The restrictions of a token to models, routes and tools are compiled once for each token (promises 2.4 and
+// 3.4): one that is restricted to models may call those that match. One that is restricted to routes may name those that
+// match, and what the configuration names in them is permitted with the route. One with both may call what either permits.
 
 // Decides (who may call, and with what): May this caller use this model or route? By: `requireTarget`,
-// `permittedTargets`. Also: `auth/enabled-models.ts` (`isEnabled`). Rule: Asked for each candidate in
-// `engine/plan/candidate.ts`.
-import { GatewayError } from "../../core/errors.ts";
-import { modelNotFound } from "../../core/refusals.ts";
-import { compileGlob, type Glob } from "../../core/text/glob.ts";
-import type { AccessToken, TokenRestrictions } from "../../core/identity.ts";
-import { memoizePerObject } from "../../core/memoization.ts";
-import { DIRECT_ROUTE } from "../../core/configured/route.ts";
-import { normalizedPattern } from "../../core/target.ts";
+// `permittedTargets`, `isEnabled`. Rule: Asked for each candidate in `engine/plan/candidate.ts`.
+import { GatewayError } from "../core/errors.ts";
+import { modelNotFound } from "../core/refusals.ts";
+import { compileGlob, type Glob } from "../core/text/glob.ts";
+import type { AccessToken, TokenRestrictions } from "../core/identity.ts";
+import { memoizePerObject } from "../core/memoization.ts";
+import type { ScopeSettings, Snapshot } from "../core/snapshot.ts";
+import { DIRECT_ROUTE } from "../core/configured/route.ts";
+import { normalizedPattern } from "../core/target.ts";
 
 /** The most models, routes, tools or addresses to which one token can be restricted. */
 export const MOST_RESTRICTIONS = 100;
@@ -101,4 +102,45 @@ const compiled = memoizePerObject(({ models, routes }: AccessToken): TokenRestri
 function matches(globs: readonly Glob[], text: string): boolean {
   for (const glob of globs) if (glob(text)) return true;
   return false;
+}
+
+type Settings = Pick<Snapshot, "tenantSettings" | "projectSettings">;
+
+interface Place {
+  readonly tenantId: string | null;
+  readonly projectId: string | null;
+}
+
+const globsOf = memoizePerObject((models: readonly string[]) =>
+  models.map((pattern) => compileGlob(normalizedPattern(pattern))),
+);
+
+/** `name` is `provider:model`. */
+export function isEnabled(
+  { tenantSettings, projectSettings }: Settings,
+  { tenantId, projectId }: Place,
+  name: string,
+): boolean {
+  return (
+    lists(tenantId === null ? undefined : tenantSettings.get(tenantId), name) &&
+    lists(projectId === null ? undefined : projectSettings.get(projectId), name)
+  );
+}
+
+/**
+ * Throws `model_not_found`. `via` is the route by which the caller got to the model; `null` for one that the caller
+ * named, which alone is named in the error.
+ */
+export function requireEnabled(settings: Settings, place: Place, name: string, via: string | null): void {
+  if (!isEnabled(settings, place, name))
+    throw modelNotFound(
+      "model",
+      via === null
+        ? `The model ${JSON.stringify(name.slice(0, 300))} is not enabled here. GET /api/v1/models lists the enabled models.`
+        : `The route ${JSON.stringify(via)} leads to a model that is not enabled here. GET /api/v1/models lists the enabled models.`,
+    );
+}
+
+function lists(settings: ScopeSettings | undefined, name: string): boolean {
+  return settings?.models === undefined || matches(globsOf(settings.models), name);
 }

@@ -1,9 +1,9 @@
 // Which of two presented tokens counts (promise 12.1).
 import { expect, test } from "bun:test";
-import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
-import { presentedToken } from "../../../src/auth/tokens/presented-token.ts";
-import { GatewayError } from "../../../src/core/errors.ts";
-import type { LoginIssuer } from "../../../src/core/configured/login.ts";
+import { newAccessToken } from "../../src/auth/tokens/access-token.ts";
+import { presentedToken } from "../../src/auth/identify.ts";
+import { GatewayError } from "../../src/core/errors.ts";
+import type { LoginIssuer } from "../../src/core/configured/login.ts";
 
 const one = newAccessToken("project").text;
 const other = newAccessToken("personal").text;

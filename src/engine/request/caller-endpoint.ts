@@ -1,11 +1,13 @@
-// Credentials and provider settings that a request contains (they require `byo_endpoint`): `api_key`, `aws_*`,
-// `vertex_*`, `api_version`. `engine/attempt/resolve-credential.ts` decides which of them the target's provider accepts.
-import type { CallerSettings } from "../../core/chat.ts";
+// The endpoint that a request brings (it requires `byo_endpoint`): its address, headers, credentials and provider settings
+// (`base_url`, `api_key`, `aws_*`, `vertex_*`, `api_version`). `engine/attempt/resolve-credential.ts` decides which of the
+// credentials the target's provider accepts.
+import type { CallerSettings, CallOptions } from "../../core/chat.ts";
 import { type CredentialForm, googleServiceAccount, type StoredCredential } from "../../core/configured/credential.ts";
-import { isObject, type Json, jsonIn } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import { invalid, invalidRequest } from "../../core/refusals.ts";
 import { ADDRESS_WORD } from "../../core/target.ts";
 import { API_KEY } from "../../providers/credentials/credential-settings.ts";
+import { parseCallerHeaders } from "../fit/caller-headers.ts";
 
 const SETTING_FIELDS = ["api_version", "aws_region_name", "vertex_project", "vertex_location"] as const;
 const FROM_CALLER = { weight: 1, fromCaller: true } as const;
@@ -20,8 +22,39 @@ export interface CallerCredential {
 
 type Fields = Readonly<Record<string, Json>>;
 
+type Brought = Pick<CallOptions, "headers" | "baseUrl" | "baseUrlField" | "credentials" | "settings">;
+
+export const NOTHING_BROUGHT: Brought = {
+  headers: Object.freeze({}),
+  baseUrl: null,
+  baseUrlField: "base_url",
+  credentials: NONE,
+  settings: NO_SETTINGS,
+};
+
+/** Throws `invalid_request` or `header_not_allowed` with the field. */
+export function parseBrought(fields: Fields): Brought {
+  const baseUrl = (fields["base_url"] as string | undefined) ?? null;
+  const apiBase = (fields["api_base"] as string | undefined) ?? null;
+  if (baseUrl !== null && apiBase !== null && baseUrl !== apiBase)
+    throw invalidRequest(
+      "base_url",
+      "base_url and api_base have different values but the same meaning; send one of them.",
+    );
+  return {
+    headers: parseCallerHeaders(
+      fields["headers"] as JsonObject | undefined,
+      fields["extra_headers"] as JsonObject | undefined,
+    ),
+    baseUrl: baseUrl ?? apiBase,
+    baseUrlField: baseUrl === null && apiBase !== null ? "api_base" : "base_url",
+    credentials: callerCredentials(fields),
+    settings: callerSettings(fields),
+  };
+}
+
 /** Returns at most one credential of each form. Throws `invalid_request` with the field. */
-export function parseCallerCredentials(fields: Fields): ReadonlyMap<CredentialForm, CallerCredential> {
+function callerCredentials(fields: Fields): ReadonlyMap<CredentialForm, CallerCredential> {
   const [key, aws, google] = [callerKey(fields), awsPair(fields), googleAccess(fields)];
   if (key === null && aws === null && google === null) return NONE;
   const found = new Map<CredentialForm, CallerCredential>();
@@ -35,7 +68,7 @@ export function parseCallerCredentials(fields: Fields): ReadonlyMap<CredentialFo
  * Checks the settings, so that a request cannot change an address through them (promise 1.8). Throws `invalid_request`
  * with the field.
  */
-export function parseCallerSettings(fields: Fields): CallerSettings {
+function callerSettings(fields: Fields): CallerSettings {
   let settings: Record<string, string> | null = null;
   for (const name of SETTING_FIELDS) {
     const value = fields[name];
