@@ -126,6 +126,8 @@ export const FAMILIES: readonly Family[] = [
   { models: /gpt-oss/, facts: { ...WITH_TOOLS, documents: false, stop: false, reasoning: "gpt_oss" } },
   // "This model doesn't support the temperature field": https://github.com/run-llama/llama_index/issues/23211
   { models: /openai\.gpt-\d/, facts: { ...UNKNOWN_FAMILY, sampling: false, reasoning: "openai" } },
+  // https://github.com/langchain-ai/langchain-aws/issues/883
+  { models: /nvidia\.nemotron-nano/, facts: { ...UNKNOWN_FAMILY, jsonSchema: true } },
   { models: /palmyra/, facts: WITH_TOOLS },
 ];
 

@@ -508,6 +508,13 @@ describe("JSON output", () => {
     });
     expect(toolConfig).toBeUndefined();
   });
+  test.each(["nvidia.nemotron-nano-12b-v2", "zai.glm-4.7-flash"])(
+    "[d6.8] %s is one of the models that have it",
+    (model) => {
+      expect(sent(asked, model)).toMatchObject({ outputConfig: { textFormat: { type: "json_schema" } } });
+      expect(sent(asked, model).toolConfig).toBeUndefined();
+    },
+  );
   test.each([NOVA, "us.anthropic.claude-opus-4-1-20250805-v1:0", PROFILE])(
     "%s is forced to call a tool whose input is the answer",
     (model) => {
