@@ -9,15 +9,13 @@ import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-deco
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { requireNoChunk, requireSentObject, valueOfEvent } from "../answers/sent-json.ts";
 import { carriedItems } from "./carried-items.ts";
-import { matchedItems, placeOf } from "./item-places.ts";
+import { ContentPlaces, matchedItems, MAX_ITEMS, placeOf } from "./item-places.ts";
 import { besideChoices, finishOf, frameOf, requireEnded, toolUses } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
 import type { ResponsesRules } from "./rules.ts";
 import { ANNOTATION_ADDED, formOfEvent, ITEM_ADDED, ITEM_DONE, type PartForm } from "./stream-grammar.ts";
 import { ItemChunks, isLate, newItem, requireMended, type StreamItem } from "./stream-items.ts";
 
-/** The most items of one answer. */
-const MAX_ITEMS = 4_096;
 /** An event that comes twice is recognized among this many latest ones. */
 const LATEST = 64;
 
@@ -42,6 +40,7 @@ class ResponseStream implements StreamDecoder {
   readonly #items: StreamItem[] = [];
   /** By output index, or by id where an event has no index. */
   readonly #places = new Map<number | string, StreamItem>();
+  readonly #contents = new ContentPlaces();
   readonly #latest = new Map<number, string>();
   #isFramed = false;
   #wholeCharacters = 0;
@@ -63,7 +62,7 @@ class ResponseStream implements StreamDecoder {
     requireNoChunk(event);
     if (this.#isRepeated(event["sequence_number"], data)) return NO_CHUNKS;
     const { response } = event;
-    if (!isObject(response)) return this.#onItemEvent(type, event, data.length);
+    if (!isObject(response)) return this.#onItemEvent(type, this.#placed(event), data.length);
     const frame = this.#frame(response);
     return Object.hasOwn(TERMINAL, type) ? [...frame, ...this.#onEnd(response, TERMINAL[type]!, data)] : frame;
   }
@@ -92,6 +91,11 @@ class ResponseStream implements StreamDecoder {
     this.#latest.set(number, data);
     if (this.#latest.size > LATEST) this.#latest.delete(this.#latest.keys().next().value!);
     return false;
+  }
+
+  #placed(event: JsonObject): JsonObject {
+    const at = this.#contents.within(event);
+    return (event["content_index"] ?? 0) === at ? event : { ...event, content_index: at };
   }
 
   #frame(response: JsonObject): readonly ChatChunk[] {

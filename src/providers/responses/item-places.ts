@@ -7,6 +7,29 @@ export function placeOf({ output_index: index }: JsonObject, id: Json | undefine
   return typeof id === "string" && id !== "" ? id : null;
 }
 
+/** The most items of one answer. */
+export const MAX_ITEMS = 4_096;
+
+/**
+ * The places of parts within the content of their items. Some servers count on from one item to the next, so that an
+ * item begins with the number after the highest: https://github.com/vllm-project/vllm/issues/45742
+ */
+export class ContentPlaces {
+  readonly #first = new Map<number | string | null, number>();
+  #highest = -1;
+
+  /** Returns the index of the part that an event speaks of, within its item. */
+  within(event: JsonObject): number {
+    const { content_index: at } = event;
+    if (typeof at !== "number") return 0;
+    const place = placeOf(event, event["item_id"]);
+    const first = this.#first.get(place) ?? (at > 0 && at === this.#highest + 1 ? at : 0);
+    if (this.#first.size < MAX_ITEMS) this.#first.set(place, first);
+    this.#highest = Math.max(this.#highest, at);
+    return Math.max(0, at - first);
+  }
+}
+
 /** Returns what tells whether an item of the stream is one of the whole answer. */
 type Match<Item> = (whole: JsonObject) => (item: Item) => boolean;
 

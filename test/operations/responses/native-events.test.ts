@@ -323,6 +323,40 @@ describe("streams of servers that speak Responses", () => {
     expect(events.at(-1)!["response"].output.map(({ id }: { id: string }) => id)).toEqual(["item_0", "item_1"]);
   });
 
+  test("[d12.5] a server that counts the parts of all items together is told to the client item by item", async () => {
+    const part = (kind: "raw" | "text", text: string): JsonObject => partOf(kind, text)!;
+    const items = [
+      { id: "rs_1", type: "reasoning", summary: [], content: [part("raw", "Think.")] },
+      { id: "msg_1", type: "message", status: "completed", role: "assistant", content: [part("text", "Say.")] },
+    ];
+    const at = (index: number): JsonObject => ({
+      output_index: index,
+      item_id: items[index]!.id,
+      content_index: index,
+    });
+    const response = (output: readonly JsonObject[]): JsonObject => ({ id: "resp_1", object: "response", output });
+    const read = await ask(
+      (
+        [
+          { type: "response.created", response: response([]) },
+          { type: "response.output_item.added", output_index: 0, item: { ...items[0], content: [] } },
+          { type: "response.reasoning_part.added", ...at(0), part: part("raw", "") },
+          { type: "response.reasoning_text.delta", ...at(0), delta: "Think." },
+          { type: "response.reasoning_text.done", ...at(0), text: "Think." },
+          { type: "response.output_item.done", output_index: 0, item: items[0] },
+          { type: "response.output_item.added", output_index: 1, item: { ...items[1], content: [] } },
+          { type: "response.content_part.added", ...at(1), part: part("text", "") },
+          { type: "response.output_text.delta", ...at(1), delta: "Say.", logprobs: [] },
+          { type: "response.output_text.done", ...at(1), text: "Say.", logprobs: [] },
+          { type: "response.content_part.done", ...at(1), part: part("text", "Say.") },
+          { type: "response.output_item.done", output_index: 1, item: items[1] },
+          { type: "response.completed", response: { ...response(items), status: "completed" } },
+        ] as Event[]
+      ).map((event, sequence_number) => ({ ...event, sequence_number })),
+    );
+    expect(read.at(-1)).toMatchObject({ type: "response.completed", response: { output: items } });
+    expect(new Set(read.map((event) => (event as JsonObject)["content_index"]))).toEqual(new Set([undefined, 0]));
+  });
   test("[d12.5] an item of an unknown type gets the id that it lacks, whatever its type is called", async () => {
     for (const type of ["hologram_call", "constructor"]) {
       const item = { type, status: "completed" };

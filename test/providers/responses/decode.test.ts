@@ -292,6 +292,20 @@ describe("a stream", () => {
     });
     expect(withArguments(streamed(flat).read)).toEqual(plain(response));
   });
+  test("a server that counts the parts of all items together", () => {
+    const counted = responseOf([
+      { id: "rs_1", type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "First of all." }] },
+      message("msg_1", "The answer."),
+      { id: "rs_2", type: "reasoning", summary: [], content: [{ type: "reasoning_text", text: "And then." }] },
+      message("msg_2", "The rest."),
+    ]);
+    const events = eventsOf(counted).map(({ event, data }) => {
+      const said = JSON.parse(data) as Record<string, any>;
+      const at = "content_index" in said ? { content_index: said["output_index"] } : {};
+      return { event, data: JSON.stringify({ ...said, ...at }) };
+    });
+    expect(streamed(events)).toEqual({ ...streamed(eventsOf(counted)), isComplete: true });
+  });
   test("unknown events and pings are ignored", () => {
     const response = ANSWERS["text"]!;
     const events = eventsOf(response).flatMap((event) => [

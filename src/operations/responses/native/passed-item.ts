@@ -1,6 +1,7 @@
 // One item of a stream that a provider speaks itself, and the changes that its events and the whole answer need.
 import { isObject, isText, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
+import type { ContentPlaces } from "../../../providers/responses/item-places.ts";
 import { formOfCall, type PartForm } from "../../../providers/responses/stream-grammar.ts";
 import { partJson, partPlace } from "../part-members.ts";
 import { type PassedPart, wholeTexts } from "./passed-parts.ts";
@@ -24,7 +25,8 @@ export function isNamed({ type, name }: JsonObject): boolean {
   return formOfCall(type) === null || isText(name);
 }
 
-export function indexIn(event: JsonObject, form: PartForm): number {
+export function indexIn(event: JsonObject, form: PartForm, contents: ContentPlaces): number {
+  if (form.at === "content_index") return contents.within(event);
   const at = form.at === null ? 0 : event[form.at];
   return typeof at === "number" ? at : 0;
 }

@@ -8,7 +8,7 @@ import { isObject, isText, type Json, type JsonObject, textOrEmpty } from "../..
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
 import { requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
-import { matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
+import { ContentPlaces, matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
 import {
   ANNOTATION_ADDED,
   formOfCall,
@@ -55,6 +55,7 @@ export class PassedItems {
   readonly #items: PassedItem[] = [];
   /** By the provider's index, or by id where an event has no index. */
   readonly #places = new Map<number | string, PassedItem>();
+  readonly #contents = new ContentPlaces();
   #opened = 0;
   #characters = 0;
   /** The part that the last piece has lengthened. */
@@ -147,7 +148,7 @@ export class PassedItems {
   piece(form: PartForm, type: string, event: JsonObject, data: string): void {
     const item = this.#itemAt(event, form.item, event["item_id"], false);
     if (item.isDone) return;
-    const at = indexIn(event, form);
+    const at = indexIn(event, form, this.#contents);
     this.#open(item, null);
     const part = this.#begun(item, form, at);
     if (part.hasText) return;
@@ -168,7 +169,7 @@ export class PassedItems {
     const form = PARTS.message.output_text;
     const item = this.#itemAt(event, form.item, event["item_id"], false);
     if (item.isDone) return;
-    const at = indexIn(event, form);
+    const at = indexIn(event, form, this.#contents);
     this.#open(item, null);
     const part = this.#begun(item, form, at);
     const { annotation, annotation_index: number } = event;
@@ -191,6 +192,8 @@ export class PassedItems {
     const edits = [...(event["output_index"] === undefined ? [] : indexEdit(event, item))];
     if (typeof event["item_id"] === "string" && event["item_id"] !== item.id)
       edits.push({ path: ["item_id"], value: item.id });
+    const at = this.#contents.within(event);
+    if ((event["content_index"] ?? at) !== at) edits.push({ path: ["content_index"], value: at });
     this.#events.passed(type, data, edits);
   }
 
@@ -382,7 +385,12 @@ export class PassedItems {
     const there = place === null ? undefined : this.#places.get(place);
     const form = formOfPart(there?.type ?? null, part["type"]);
     if (form !== undefined)
-      return { item: this.#itemAt(event, form.item, event["item_id"], false), form, at: indexIn(event, form), part };
+      return {
+        item: this.#itemAt(event, form.item, event["item_id"], false),
+        form,
+        at: indexIn(event, form, this.#contents),
+        part,
+      };
     this.other(type, event, data);
     return null;
   }
