@@ -11,7 +11,7 @@ import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
-import { createSseParser } from "../../wire/sse.ts";
+import { createSseOrJsonParser } from "../../wire/sse-or-json.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
@@ -43,7 +43,7 @@ import { StreamNormalizer } from "./stream-normalizer.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
 const PARSERS = {
-  sse: createSseParser,
+  sse: createSseOrJsonParser,
   ndjson: createNdjsonParser,
   "aws-event-stream": createAwsEventStreamParser,
 } as const;
