@@ -128,6 +128,13 @@ export const TEXT_RULES: readonly ErrorRule[] = [
   },
   { class: "rate_limit", statuses: [...REFUSALS, 500, 503], text: /rate[ _-]?limit|too many requests/i },
   { class: "overloaded", statuses: [200, 500, 502], text: /overloaded|at capacity|high demand/i },
+  // An error inside an answer has no status of its own, so that only its type tells whose fault it is:
+  // https://platform.openai.com/docs/guides/error-codes, https://docs.vllm.ai/en/latest/serving/openai_compatible_server
+  {
+    class: "invalid_request",
+    statuses: [200],
+    codes: ["invalid_request_error", "badrequesterror", "invalid_argument", "invalid_parameter_error"],
+  },
 ];
 
 /** Statuses beside those that mean the same at every vendor. */

@@ -315,6 +315,16 @@ describe("a conversation that is too long, in each vendor's wording", () => {
       expect(classify(status, body, id).class).toBe("context_length"));
 });
 
+test("[s:errors.5xx] an error inside an answer is the request's fault where its type says so and its text says nothing more", () => {
+  const classOf = (message: string, type: string, status = 200) => classify(status, { error: { message, type } }).class;
+  for (const type of ["invalid_request_error", "BadRequestError", "INVALID_ARGUMENT", "invalid_parameter_error"])
+    expect(classOf("No such tool", type)).toBe("invalid_request");
+  expect(classOf("maximum context length is 9 tokens", "invalid_request_error")).toBe("context_length");
+  expect(classOf("Something broke", "server_error")).toBe("server");
+  // a status of its own says more
+  expect(classOf("Something broke", "invalid_request_error", 500)).toBe("server");
+});
+
 test("a row's own rules come before the common ones, codes before texts", () => {
   const row = providerOf({
     errors: [
