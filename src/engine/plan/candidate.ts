@@ -106,6 +106,7 @@ export class RouteCandidate implements Candidate {
   /** Under which the attempts in flight are counted: also those that only bring settings go to the account as configured. */
   readonly slotKey: string;
   readonly variant: string;
+  readonly rules: string;
   readonly upstream: string;
   /** A tenant has set time limits for the target, which is not its own. */
   readonly hasLimitsOfTenant: boolean;
@@ -152,6 +153,7 @@ export class RouteCandidate implements Candidate {
     this.passedOver = origin.passedOver ?? verdict?.passedOver ?? null;
     // the same target may stand elsewhere without the condition
     if (this.passedOver !== null) this.variant = `passed over ${this.variant}`;
+    this.rules = `${route.name}${covered ? " covered" : ""}`;
     this.share = verdict?.share ?? null;
     this.upstream = `${target.providerId}${account}`;
     this.hasLimitsOfTenant = owner === undefined && route.hasLimitsOfTenant === true;

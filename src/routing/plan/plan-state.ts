@@ -67,8 +67,13 @@ export function blockedReason<T extends Candidate>(
   return input.health.blockedReason(key, breaker, nowMs);
 }
 
-export function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant }: T): Tally<T> | null {
-  for (const tally of tallies) if (tally.candidate.key === key && tally.candidate.variant === variant) return tally;
+/** A target that was refused and never called counts as attempted only under the rules that refused it. */
+export function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant, rules }: T): Tally<T> | null {
+  for (const tally of tallies) {
+    const { candidate, attempts } = tally;
+    if (candidate.key === key && candidate.variant === variant && (attempts > 0 || candidate.rules === rules))
+      return tally;
+  }
   return null;
 }
 

@@ -12,6 +12,11 @@ export interface Candidate {
    */
   readonly variant: string;
   /**
+   * Names the rules under which the target would be called: a refusal under those of one route says nothing about the
+   * same target under those of another.
+   */
+  readonly rules: string;
+  /**
    * The key of its retry budget: the provider's id and whose account it is, because the targets of one account tend to
    * fail together.
    */
@@ -57,7 +62,7 @@ export interface Failure {
    * attempted and no further target of the same route. `content_policy`: the same, but a list of its own comes first.
    * `context_length`: the call may succeed at any other target; a map of its own comes first. `final`: the call has
    * ended. `refused`: a policy or a limit forbids the target, so that it was not called. The next target is attempted,
-   * this one never again, and the attempt is not counted. `blocked`: the target has become unable since it was chosen,
+   * this one under the same rules never again, and the attempt is not counted. `blocked`: the target has become unable since it was chosen,
    * so that it was not called; it may be chosen later.
    */
   readonly kind:

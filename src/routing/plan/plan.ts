@@ -245,7 +245,7 @@ function beside<T extends Candidate>(
     if (isTaken && !mayGo(choice.candidate)) return null;
     const step = begin(state, stage, choice.candidate, { waitMs: 0, why, isLastResort: false });
     state.last!.failedAtMs = nowMs;
-    state.last!.isSpent = !isTaken;
+    if (!isTaken) takeBack(state, state.last!, true);
     state.last = last;
     if (isTaken) return step;
   }

@@ -13,6 +13,7 @@ export function candidate(key: string, more: Partial<Candidate> = {}): Candidate
   return {
     key,
     variant: "",
+    rules: "",
     upstream: `up-${key}`,
     weight: 1,
     order: 0,

@@ -275,6 +275,23 @@ describe("stages", () => {
   });
 });
 
+describe("a target that stands in two routes", () => {
+  const [here, there] = ["one", "other"].map((rules) => candidate("a", { rules }));
+
+  test("[d3.4] is attempted under the rules of the second where only those of the first refuse it", () => {
+    expect(stepsOf(planOf([stage([here!, "b"]), stage([there!])]), [failed("refused"), failed("elsewhere")])).toEqual([
+      "a",
+      "b",
+      "a",
+      "exhausted",
+    ]);
+    expect(stepsOf(planOf([stage([here!, here!])]), [failed("refused")])).toEqual(["a", "final"]);
+  });
+  test("[d7.3] is not attempted again once it was called", () => {
+    expect(stepsOf(planOf([stage([here!]), stage([there!])]), [failed("elsewhere")])).toEqual(["a", "exhausted"]);
+  });
+});
+
 describe("fallbacks for one kind of failure", () => {
   const big = stage(["big"], { label: "big:model" });
   const policyLegs = [

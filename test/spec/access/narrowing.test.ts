@@ -236,6 +236,14 @@ describe("a token restricted to routes", () => {
     });
   });
 
+  test("[d3.4] may call a target by a permitted route although it may not call it directly", async () => {
+    const gateway = narrowed({ routes: ["slow"] });
+    expect(await call(gateway, { model: "up2:m", fallbacks: ["route:slow"] })).toMatchObject({
+      outcome: "200",
+      called: ["up2"],
+    });
+  });
+
   test("[d3.4] may call no target that the request adds to a permitted route", async () => {
     const dead = { up0: [DEAD], up1: [DEAD], up2: [DEAD] };
     expect(
