@@ -18,12 +18,12 @@ import type { Outcome } from "../../routing/health/health.ts";
 import { isReplacedSince } from "../../routing/health/replaced-accounts.ts";
 import type { TryStep } from "../../routing/plan/plan-steps.ts";
 import { type AttemptEnd, outcomeAfter } from "../../routing/plan/verdict.ts";
-import { bypassedCall } from "../../core/configured/cache.ts";
+import { bypassedCall, type CachedCall } from "../../core/configured/cache.ts";
 import { AttemptLifetime } from "./attempt-lifetime.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import { enterSlot } from "./target-slot.ts";
 import type { CachedAttempt } from "../cache/cached-attempt.ts";
-import { type CacheBypassed, type CacheUse, cacheUseAt } from "../cache/cache-use.ts";
+import { type CacheUse, cacheUseAt } from "../cache/cache-use.ts";
 import { lookUp } from "../cache/cache-address.ts";
 import type { Call } from "../call/call.ts";
 import { encodedFor } from "./encode-attempt.ts";
@@ -59,6 +59,8 @@ export interface OpenAttempt {
   readonly lifetime: AttemptLifetime;
   /** `null` when the attempt does not use the response cache. */
   readonly cached: CachedAttempt | null;
+  /** Why it goes past the response cache, which is on for it; `null` where it is off, or used. */
+  readonly bypassed: CachedCall | null;
   /** What was reserved for the attempt, and what it uses. */
   readonly meter: AttemptMeter;
   /** Reads what the answer hands out; `null` where it hands out nothing that lives at the vendor. */
@@ -241,8 +243,12 @@ export class AttemptRun<T> {
     if (this.#endReason !== null) lifetime.end(this.#endReason);
 
     // 6. where the response cache is on, an answer that was kept, or the request that equal calls share
+    const bypassed = asked?.kind === "bypassed" ? bypassedCall(asked.why) : null;
+    if (asked?.kind !== "used") call.recorder.cached(bypassed);
     const cached =
-      asked === null ? null : await this.#lookUp(asked, fitted, resolved, meter, lifetime.signal, prompt !== null);
+      asked?.kind === "used"
+        ? await this.#lookUp(asked, fitted, resolved, meter, lifetime.signal, prompt !== null)
+        : null;
     const sends = cached === null || cached.sends;
 
     // 7. a slot among the attempts in flight at the target, for an attempt that sends something
@@ -277,6 +283,7 @@ export class AttemptRun<T> {
       requests,
       bodies: [],
       cached,
+      bypassed,
       failing: null,
       lifetime,
       meter,
@@ -288,20 +295,16 @@ export class AttemptRun<T> {
     return { kind: "open", attempt: this.#open };
   }
 
-  /** Returns `null` when the attempt does not use the response cache. Throws UnfitForTarget. */
+  /** Throws UnfitForTarget. */
   async #lookUp(
-    use: CacheUse | CacheBypassed,
+    use: CacheUse,
     fitted: FittedRequest,
     resolved: Resolved,
     meter: AttemptMeter,
     signal: CancelSignal,
     tellsPrompt: boolean,
-  ): Promise<CachedAttempt | null> {
+  ): Promise<CachedAttempt> {
     const call = this.#call;
-    if (use.kind === "bypassed") {
-      call.recorder.cached(bypassedCall(use.why));
-      return null;
-    }
     const encoded = await encodedFor(fitted.request, { resolved, candidate: this.#candidate }, call, null, tellsPrompt);
     const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call, signal);
     this.#cached = cached;

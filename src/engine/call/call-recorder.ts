@@ -252,10 +252,13 @@ export class CallRecorder {
     this.#record.callerCost = cost;
   }
 
-  /** Records what became of the call in the response cache. */
-  cached(cache: CachedCall): void {
+  /**
+   * Records what became of an attempt in the response cache, at last of the one that answers; `null` where the cache is off
+   * for it.
+   */
+  cached(cache: CachedCall | null): void {
     const savedNanoUsd = this.#record.cache?.savedNanoUsd ?? null;
-    this.#record.cache = savedNanoUsd === null ? cache : { ...cache, savedNanoUsd };
+    this.#record.cache = cache === null || savedNanoUsd === null ? cache : { ...cache, savedNanoUsd };
   }
 
   /** Records what an answer from the response cache would have cost; `null` when that is not known. */

@@ -224,14 +224,16 @@ export class Call {
     fitted,
     requests,
     cached,
+    bypassed,
   }: {
     readonly resolved: { readonly target: Target };
     readonly route: string;
     readonly fitted: FittedRequest;
     readonly requests: readonly AttemptRecorder[];
     readonly cached: { readonly recorded: CachedCall } | null;
+    readonly bypassed: CachedCall | null;
   }): void {
-    if (cached !== null) this.recorder.cached(cached.recorded);
+    this.recorder.cached(cached?.recorded ?? bypassed);
     this.recorder.targeted(resolved.target, route);
     this.recorder.fitted(fitted);
     this.recorder.answeredBy(requests.at(-1)?.row);

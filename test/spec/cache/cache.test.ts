@@ -698,6 +698,38 @@ describe("one flight", () => {
     expect(gateway.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
   });
 
+  test.each([
+    ["off", "off", "route:other", null],
+    ["gone past", { ttlMs: 60_000, scope: "token" }, { route: "other", cache: false }, "bypass"],
+  ] as const)(
+    "[d13.4] [d11.1] what is told of a call is told of the target that answered: the cache is %s there",
+    async (_, cache, fallback, told) => {
+      const routes = new Map([
+        ["kept", routeOf("kept", ["one:m"], { cache: { ttlMs: 60_000, scope: "token" } })],
+        ["other", routeOf("other", ["two:m"], { cache })],
+      ]);
+      const answering = cannedUpstream(WHOLE);
+      const asked: string[] = [];
+      const upstream: UpstreamClient = {
+        async send(request, upstreamCall) {
+          const { host } = new URL(request.url);
+          asked.push(host);
+          if (host === "one.test") throw new UpstreamFault("connection", "reset");
+          return answering.send(request, upstreamCall);
+        },
+      };
+      const gateway = cachedGateway({ setting: null, upstream, snapshot: { routes } });
+      const heard = await ask(gateway, { model: undefined, route: "kept", num_retries: 0, fallbacks: [fallback] });
+      expect([heard.status, heard.cache, heard.body.route, asked]).toEqual([
+        200,
+        told,
+        "other",
+        ["one.test", "two.test"],
+      ]);
+      expect(gateway.records[0]!.cache?.outcome ?? null).toBe(told);
+    },
+  );
+
   test("[d13.5] each call passes its own limits first", async () => {
     const limitRules = limitSet({ limits: { calls: { metric: "requests", window: "minute", limit: 2 } } });
     const { gateway, call, upstream } = flying({ snapshot: { limitRules } });
