@@ -43,7 +43,9 @@ export class Eligibility {
 
   constructor(source: EligibilitySource) {
     this.#source = source;
-    this.#facts = new CallFacts({ ...source, listedHeaders: () => listedHeaders(source) });
+    // conditions see what policies see: the client's own tools, and none that the gateway offers
+    const sent = source.sent.offered?.requested ?? source.sent;
+    this.#facts = new CallFacts({ ...source, sent, listedHeaders: () => listedHeaders(source) });
   }
 
   /** `place` names the list, so that the shares of different lists take different calls. */

@@ -111,11 +111,14 @@ describe("[d16.1] conditions and rounds of tools", () => {
     expect(gateway.sent.map(hostOf)).toEqual(["up1", "up1", "up1"]);
   });
 
-  test("see the tools that the client sent", async () => {
-    const gateway = withTools([{ name: "up0:m", when: '"mcp" in request.tools' }, "up1:m"]);
-    await asked(gateway, MCP);
-    expect(gateway.sent.map(hostOf)).toEqual(["up0", "up0", "up0"]);
-  });
+  test.each(['"mcp" in request.tools', 'request.tools == ["mcp"]', 'request.tool_names == ["sky"]'])(
+    "see the tools that the client sent, and none that the gateway offers: %s",
+    async (when) => {
+      const gateway = withTools([{ name: "up0:m", when }, "up1:m"]);
+      await asked(gateway, MCP);
+      expect(gateway.sent.map(hostOf)).toEqual(["up0", "up0", "up0"]);
+    },
+  );
 
   test("keep a later round from a target that was passed over, also when the one of the first round fails", async () => {
     const gateway = withTools([{ name: "up1:m", when: GOLD }, "up0:m", "up2:m"], ["up0"]);
