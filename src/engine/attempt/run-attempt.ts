@@ -213,7 +213,7 @@ export class AttemptRun<T> {
     const ready = readyAt(candidate, call);
     if (ready.kind === "refused") return ready;
     const { resolved: withoutCredential, outputGuards } = ready.ready;
-    const use = cacheUseAt(route, ready.ready.fitted, withoutCredential, call);
+    const { use } = ready;
     const asked = use?.kind === "used" && this.#chosen.isBeside === true ? { ...use, reads: false } : use;
 
     // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
@@ -452,16 +452,21 @@ export function endOf(thrown: unknown, call: Call, last: Readonly<Attempt> | und
   return { code, isCallOver: call.signal.aborted, isOfRequest, last };
 }
 
+/** How the candidate would be called; `use` is that of the response cache. */
+interface Ready {
+  readonly kind: "ready";
+  readonly ready: ReadyTarget;
+  readonly use: ReturnType<typeof cacheUseAt>;
+}
+
 /** Returns the request as the candidate accepts it, or why it may not go there. */
-export function readyAt(
-  candidate: RouteCandidate,
-  call: Call,
-): { readonly kind: "ready"; readonly ready: ReadyTarget } | Refused {
+export function readyAt(candidate: RouteCandidate, call: Call): Ready | Refused {
   // the target to which a budget redirects is only for calls that the budget redirects
   if (!candidate.isOffered) return { kind: "refused", reason: null };
   try {
     candidate.permit();
-    return { kind: "ready", ready: candidate.ready() };
+    const ready = candidate.ready();
+    return { kind: "ready", ready, use: cacheUseAt(candidate.route, ready.fitted, ready.resolved, call) };
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
     // where a budget redirects a call and the caller or the request is refused, the budget's own error is returned

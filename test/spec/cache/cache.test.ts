@@ -137,6 +137,32 @@ describe("when it is on", () => {
     expect([status, body.error.param]).toEqual([400, param]);
   });
 
+  test("[d13.4] [d3.4] a target whose route forbids the scope is skipped like any other that is refused", async () => {
+    const cache = (scope: "token" | "project") => ({ cache: { ttlMs: 60_000, scope } });
+    const routes = new Map(
+      [
+        routeOf("wide", ["one:m"], cache("project")),
+        routeOf("narrow", ["one:m", "two:m"], cache("token")),
+        routeOf("last", ["two:m"], cache("project")),
+      ].map((route) => [route.name, route]),
+    );
+    const answering = cannedUpstream(WHOLE);
+    const upstream: UpstreamClient = {
+      async send(request, upstreamCall) {
+        if (new URL(request.url).host === "one.test") throw new UpstreamFault("connection", "reset");
+        return answering.send(request, upstreamCall);
+      },
+    };
+    const asked = async (fallbacks: readonly string[]) => {
+      const gateway = cachedGateway({ setting: null, upstream, snapshot: { routes } });
+      const fields = { model: undefined, route: "wide", cache: { scope: "project" }, num_retries: 0, fallbacks };
+      const { status, body } = await ask(gateway, fields);
+      return [status, body.route ?? body.error.code];
+    };
+    expect(await asked(["route:narrow", "route:last"])).toEqual([200, "last"]);
+    expect(await asked(["route:narrow"])).toEqual([502, "upstream_connection"]);
+  });
+
   test("[d13.4] no-store goes past the cache, no-cache keeps a new answer, max-age bounds the age", async () => {
     let nowMs = 1_767_225_600_000;
     const clock = { now: () => nowMs, monotonic: () => performance.now() };
@@ -699,14 +725,14 @@ describe("one flight", () => {
   });
 
   test.each([
-    ["off", "off", "route:other", null],
-    ["gone past", { ttlMs: 60_000, scope: "token" }, { route: "other", cache: false }, "bypass"],
+    ["off", "route:other", "other", null],
+    ["gone past", { model: "two:m", api_key: "own" }, "kept", "bypass"],
   ] as const)(
     "[d13.4] [d11.1] what is told of a call is told of the target that answered: the cache is %s there",
-    async (_, cache, fallback, told) => {
+    async (_, fallback, route, told) => {
       const routes = new Map([
         ["kept", routeOf("kept", ["one:m"], { cache: { ttlMs: 60_000, scope: "token" } })],
-        ["other", routeOf("other", ["two:m"], { cache })],
+        ["other", routeOf("other", ["two:m"], { cache: "off" })],
       ]);
       const answering = cannedUpstream(WHOLE);
       const asked: string[] = [];
@@ -718,12 +744,13 @@ describe("one flight", () => {
           return answering.send(request, upstreamCall);
         },
       };
-      const gateway = cachedGateway({ setting: null, upstream, snapshot: { routes } });
+      const permissions = ["byo_endpoint" as const];
+      const gateway = cachedGateway({ setting: null, permissions, upstream, snapshot: { routes } });
       const heard = await ask(gateway, { model: undefined, route: "kept", num_retries: 0, fallbacks: [fallback] });
       expect([heard.status, heard.cache, heard.body.route, asked]).toEqual([
         200,
         told,
-        "other",
+        route,
         ["one.test", "two.test"],
       ]);
       expect(gateway.records[0]!.cache?.outcome ?? null).toBe(told);
