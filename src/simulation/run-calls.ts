@@ -102,6 +102,8 @@ interface Running extends World {
   readonly live: Set<Live>;
   /** The failure of the attempt that the plan's last step made: `next` receives it when the hedge has failed too. */
   failure: Failure | null;
+  /** The same of the hedge beside it; `null` while there is none. */
+  hedgeFailure: Failure | null;
   readonly failures: Failures<ErrorCode>;
   winner: Live | null;
   isOver: boolean;
@@ -143,6 +145,7 @@ function startCall(world: World, call: SimulatedCall, random: () => number, done
     attempts: [],
     live: new Set(),
     failure: null,
+    hedgeFailure: null,
     serving: null,
     failures: new Failures(),
     winner: null,
@@ -273,8 +276,19 @@ function blocked(running: Running, one: Live): void {
   live.delete(one);
   attempts.splice(attempts.indexOf(one.trace), 1);
   if (target.maxConcurrency !== null) concurrency.leave(key);
-  if (!one.trace.isHedge) running.failure = { kind: "blocked", retryAfterMs: null };
-  if (live.size === 0 && !running.isOver) goOn(running, running.failure);
+  const failure: Failure = { kind: "blocked", retryAfterMs: null };
+  if (one.trace.isHedge) running.hedgeFailure = failure;
+  else running.failure = failure;
+  goOnWhenOver(running, running.failure);
+}
+
+/** Goes on once no attempt is in flight any more. */
+function goOnWhenOver(running: Running, failure: Failure | null): void {
+  if (running.live.size > 0 || running.isOver) return;
+  const { plan, queue, hedgeFailure } = running;
+  running.hedgeFailure = null;
+  if (hedgeFailure !== null) plan.secondFailed(hedgeFailure, queue.nowMs());
+  goOn(running, failure);
 }
 
 function send(running: Running, one: Live, { resolved }: ReadyTarget): void {
@@ -383,11 +397,10 @@ function endOf({ trace }: Live, { code, status, retryAfterMs }: CourseFailure, i
 /** An attempt failed before any content: another one may still be in flight beside it, else the plan continues. */
 function over(running: Running, one: Live, failure: Failure, code: ErrorCode): void {
   running.live.delete(one);
-  if (!one.trace.isHedge) {
-    running.failure = failure;
-    running.failures.add(code, code, failure.kind !== "refused");
-  }
-  if (running.live.size === 0 && !running.isOver) goOn(running, running.failure ?? failure);
+  if (one.trace.isHedge) running.hedgeFailure = failure;
+  else running.failure = failure;
+  running.failures.add(code, code, failure.kind !== "refused");
+  goOnWhenOver(running, running.failure ?? failure);
 }
 
 function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | null): void {

@@ -48,6 +48,29 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     call.recorder.mayGoTo(prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
   let noted = NOTHING_NOTED;
   const refusedCredentials = new Map<string, RefusedCredentials>();
+  /** Notes why an attempt has failed, and returns what that means for the plan. */
+  const failureOf = (run: AttemptRun<T>, { candidate, route }: FailedAt, thrown: unknown): Failure => {
+    const hasOther = run.hasOtherCredential;
+    const reported = refusedOf(run, hasOther, thrown, refusedAt(candidate, refusedCredentials));
+    failures.add(reported, asGatewayError(reported).code, true, hasOther || undefined);
+    if (hasOther) return { kind: "other_credential", retryAfterMs: null };
+    if (isForClient(thrown, run.native, route)) return { kind: "final", retryAfterMs: null };
+    return failureAfter(endOf(thrown, call, run.endingRequest));
+  };
+  /** Tells the plan how the second attempt has ended, where the first one has no answer either. */
+  const secondEnded = async (second: AttemptRun<T>, at: FailedAt): Promise<void> => {
+    let ended: Failure;
+    try {
+      const result = await second.result;
+      if (result.kind === "answered") return;
+      if (result.reason !== null) failures.add(result.reason, result.reason.code, false);
+      ended = { kind: result.isBlocked === true ? "blocked" : "refused", retryAfterMs: null };
+    } catch (thrown) {
+      if (call.signal.aborted) return;
+      ended = failureOf(second, at, thrown);
+    }
+    plan.secondFailed(ended, clock.monotonic());
+  };
   for (;;) {
     const step = plan.next(failure, clock.monotonic(), call.deadline.leftMs());
     if (prepared.passedOver.length > noted.size)
@@ -66,13 +89,12 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     const { candidate } = step;
     serving = served(candidate, serving, prepared.route, call);
     const { hedge } = serving;
-    const refused = refusedAt(candidate, refusedCredentials);
-    const { tried } = refused;
+    const { tried } = refusedAt(candidate, refusedCredentials);
     const run = new AttemptRun({ ...step, isAnotherLeft, tried }, call, work);
     try {
       const result = await (hedge === null
         ? run.result
-        : hedged(run, { candidate, isAnotherLeft }, hedge, plan, call, work));
+        : hedged(run, { candidate, isAnotherLeft }, hedge, { plan, secondEnded }, call, work));
       if (result.kind === "refused") {
         // after a wait for a slot, the call may be over
         call.signal.throwIfAborted();
@@ -92,14 +114,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
       empty = null;
       // the reason that ended the whole call is what its client receives
       if (call.signal.aborted) throw withAttempts(thrown, call);
-      const hasOther = run.hasOtherCredential;
-      const reported = refusedOf(run, hasOther, thrown, refused);
-      failures.add(reported, asGatewayError(reported).code, true, hasOther || undefined);
-      failure = hasOther
-        ? { kind: "other_credential", retryAfterMs: null }
-        : isForClient(thrown, run.native, serving)
-          ? { kind: "final", retryAfterMs: null }
-          : failureAfter(endOf(thrown, call, run.endingRequest));
+      failure = failureOf(run, { candidate, route: serving }, thrown);
     }
   }
 }
@@ -121,6 +136,19 @@ export async function completeReply<T>(
     answered.attempt.settle("cancelled");
     throw thrown;
   }
+}
+
+/** Where an attempt has failed. */
+interface FailedAt {
+  readonly candidate: RouteCandidate;
+  /** The route that served it. */
+  readonly route: Route;
+}
+
+/** What a second attempt is chosen by, and whom its end is told. */
+interface Hedging<T> {
+  readonly plan: Plan<RouteCandidate>;
+  readonly secondEnded: (second: AttemptRun<T>, at: FailedAt) => Promise<void>;
 }
 
 /** The credentials of one target that were refused in the call. */
@@ -229,7 +257,7 @@ async function hedged<T>(
   first: AttemptRun<T>,
   { candidate, isAnotherLeft }: Pick<ChosenAttempt, "candidate" | "isAnotherLeft">,
   hedge: Hedge,
-  plan: Plan<RouteCandidate>,
+  { plan, secondEnded }: Hedging<T>,
   call: Call,
   work: AttemptWork<T>,
 ): Promise<Answered<T> | Refused> {
@@ -261,6 +289,8 @@ async function hedged<T>(
   const [firstEmpty, secondEmpty] = [empty.get(first), empty.get(second)];
   if (winner === null) {
     if (firstEmpty !== undefined && secondEmpty !== undefined) dropEmpty(secondEmpty, work);
+    if (secondEmpty === undefined)
+      await secondEnded(second, { candidate: step.candidate, route: step.candidate.route });
     return firstEmpty ?? secondEmpty ?? first.result;
   }
   const lost = firstEmpty ?? secondEmpty;

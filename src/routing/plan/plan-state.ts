@@ -29,6 +29,8 @@ export interface State<T extends Candidate> {
   readonly input: PlanInput<T>;
   readonly tallies: Tally<T>[];
   last: Tally<T> | null;
+  /** The target of the second attempt beside the last one; `null` where there is none. */
+  beside: Tally<T> | null;
   attempts: number;
   /** The number of targets that have refused the request itself. */
   requestFaults: number;

@@ -32,13 +32,15 @@ export interface Plan<T extends Candidate> {
    * attempted, or else the same target, once more than its retries. A target that `takes` rejects, because it may not be
    * called, is passed over and not chosen later. Returns `null` when none is healthy, or when `mayGo` rejects the chosen
    * one, which then does not count as attempted. The last step remains the last step: when both have failed, `next`
-   * receives the failure of the first.
+   * receives the failure of the first, after `secondFailed` has received that of the second.
    */
   second(
     nowMs: number,
     mayGo?: (candidate: T) => boolean,
     takes?: (candidate: T, why: string) => boolean,
   ): TryStep<T> | null;
+  /** Called with the failure of the second attempt where the first one has no answer either. */
+  secondFailed(failure: Failure, nowMs: number): void;
   /** Whether another target, which was not attempted yet, could be called now. */
   isAnotherLeft(nowMs: number): boolean;
 }
@@ -58,6 +60,7 @@ export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
     input,
     tallies: [],
     last: null,
+    beside: null,
     attempts: 0,
     requestFaults: 0,
     current: null,
@@ -74,6 +77,7 @@ export function createPlan<T extends Candidate>(input: PlanInput<T>): Plan<T> {
         : after(state, state.last, failure, nowMs, leftMs)),
     second: (nowMs, mayGo = () => true, takes = () => true) =>
       state.end !== null || state.last === null ? null : beside(state, state.last, { nowMs, mayGo, takes }),
+    secondFailed: (failure, nowMs) => secondFailed(state, failure, nowMs),
     isAnotherLeft: (nowMs) => isAnotherLeft(state, nowMs),
   };
 }
@@ -95,25 +99,12 @@ function after<T extends Candidate>(
     takeBack(state, failed, failure.kind === "refused");
     return leftMs <= 0 ? giveUp(state, "deadline") : goOn(state, nowMs, leftMs);
   }
-  failed.failedAtMs = nowMs;
-  failed.retryAfterMs = Math.max(0, failure.retryAfterMs ?? 0);
-  failed.backoffMs = null;
-  failed.isTooSlow = failure.kind === "timed_out" && !failed.stage.retryTimeouts;
-  if (!KEEPS_TARGET.has(failure.kind)) failed.isSpent = true;
+  noteFailure(failed, failure, nowMs);
   if (failure.kind === "final") return giveUp(state, "final");
   if (leftMs <= 0) return giveUp(state, "deadline");
-  if (REQUEST_FAULTS.has(failure.kind) && ++state.requestFaults >= MAX_REQUEST_FAULTS) return giveUp(state, "final");
+  noteRequestFault(state, failed, failure);
+  if (state.requestFaults >= MAX_REQUEST_FAULTS) return giveUp(state, "final");
   switch (failure.kind) {
-    case "context_length":
-      planContextWindowStage(state, failed);
-      break;
-    case "content_policy":
-      leaveGroup(state, failed.stage.group);
-      planContentPolicyStages(state, failed);
-      break;
-    case "request_fault":
-      leaveGroup(state, failed.stage.group);
-      break;
     case "other_credential": {
       // the breaker may have been opened by other calls
       const isBlocked = blockedReason(state, failed.stage, failed.candidate, nowMs) !== null;
@@ -124,9 +115,38 @@ function after<T extends Candidate>(
     case "timed_out":
       if (isRepeatedAtOnce(state, failed, nowMs)) return repeat(state, failed, 0, nowMs);
       break;
-    case "elsewhere":
+    default:
   }
   return goOn(state, nowMs, leftMs);
+}
+
+/** What the second attempt has found of its target and of the request. Which step follows is decided with the first. */
+function secondFailed<T extends Candidate>(state: State<T>, failure: Failure, nowMs: number): void {
+  const { beside: failed } = state;
+  state.beside = null;
+  if (failed === null || state.end !== null) return;
+  if (failure.kind !== "refused" && failure.kind !== "blocked") {
+    noteFailure(failed, failure, nowMs);
+    noteRequestFault(state, failed, failure);
+  } else if (failed !== state.last) takeBack(state, failed, failure.kind === "refused");
+}
+
+function noteFailure<T extends Candidate>(failed: Tally<T>, failure: Failure, nowMs: number): void {
+  failed.failedAtMs = nowMs;
+  failed.retryAfterMs = Math.max(0, failure.retryAfterMs ?? 0);
+  failed.backoffMs = null;
+  failed.isTooSlow = failure.kind === "timed_out" && !failed.stage.retryTimeouts;
+  if (!KEEPS_TARGET.has(failure.kind)) failed.isSpent = true;
+}
+
+/** Plans what follows a fault of the request itself. */
+function noteRequestFault<T extends Candidate>(state: State<T>, failed: Tally<T>, { kind }: Failure): void {
+  if (!REQUEST_FAULTS.has(kind)) return;
+  state.requestFaults += 1;
+  if (state.requestFaults >= MAX_REQUEST_FAULTS) return;
+  if (kind === "context_length") return planContextWindowStage(state, failed);
+  leaveGroup(state, failed.stage.group);
+  if (kind === "content_policy") planContentPolicyStages(state, failed);
 }
 
 function goOn<T extends Candidate>(state: State<T>, nowMs: number, leftMs: number): Step<T> {
@@ -174,6 +194,7 @@ function leaveGroup<T extends Candidate>(state: State<T>, group: object): void {
 function isRepeatedAtOnce<T extends Candidate>(state: State<T>, failed: Tally<T>, nowMs: number): boolean {
   const { health } = state.input;
   return (
+    !failed.isSpent &&
     !failed.isTooSlow &&
     failed.attempts <= failed.stage.retries &&
     failed.retryAfterMs === 0 &&
@@ -245,12 +266,14 @@ function beside<T extends Candidate>(
     if (isTaken && !mayGo(choice.candidate)) return null;
     const step = begin(state, stage, choice.candidate, { waitMs: 0, why, isLastResort: false });
     state.last!.failedAtMs = nowMs;
-    if (!isTaken) takeBack(state, state.last!, true);
+    if (isTaken) state.beside = state.last;
+    else takeBack(state, state.last!, true);
     state.last = last;
     if (isTaken) return step;
   }
   if (blockedReason(state, stage, last.candidate, nowMs) !== null || !mayGo(last.candidate)) return null;
   state.attempts += 1;
+  state.beside = last;
   const why = "hedge at the same target";
   return { kind: "try", candidate: last.candidate, stage: last.stage, waitMs: 0, why, isLastResort: false };
 }

@@ -430,6 +430,20 @@ describe("a hedge", () => {
     expect(shown(plan.next(failed("retryable", 5_000), T0, HOUR_MS))).toBe("b after 125");
     expect(shown(plan.next(failed(), T0, HOUR_MS))).toBe("a after 5000");
   });
+  test.each([
+    ["elsewhere", ["a", "c", "exhausted"]],
+    ["refused", ["a", "c", "exhausted"]],
+    ["request_fault", ["c", "exhausted"]],
+    ["retryable", ["a", "c", "b after 125", "exhausted"]],
+  ] as const)("[d7.1] [d7.3] that ends as %s is followed as any attempt that does", (kind, steps) => {
+    const plan = planOf([stage(["a", "b"]), stage(["c"], { retries: 0 })]);
+    plan.next(null, T0, HOUR_MS);
+    expect(shown(plan.second(T0)!)).toBe("b");
+    plan.secondFailed(failed(kind), T0);
+    const seen: string[] = [];
+    while (seen.at(-1) !== "exhausted") seen.push(shown(plan.next(failed(), T0, HOUR_MS)));
+    expect(seen).toEqual([...steps]);
+  });
   test("goes to the same target where there is no other, once more than its retries", () => {
     const plan = planOf([stage(["a"])]);
     plan.next(null, T0, HOUR_MS);

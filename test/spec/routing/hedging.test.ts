@@ -162,6 +162,18 @@ describe.each([...HOW])("a late first content, %s", (_, how) => {
     ]);
   });
 
+  test.each([401, 400])(
+    "[d7.1] both fail, the second with %i: it is not repeated, and the client is told of it",
+    async (code) => {
+      const gateway = hedgedGateway([{ kind: "status", status: 500, delayMs: 60 }], [status(code)], { retries: 1 });
+      await contentOf(gateway, how);
+      const targets = gateway.upstream.targets();
+      expect(targets.slice(0, 2)).toEqual(["up0", "up1"]);
+      expect(targets.filter((target) => target === "up1")).toHaveLength(1);
+      expect(gateway.records[0]!.code).toBe(code === 401 ? "upstream_authentication" : "upstream_invalid_request");
+    },
+  );
+
   test("[d7.10] a second attempt that stays silent is given up for a target that is left", async () => {
     const gateway = routedGateway(
       [routeOf("r", ["up0:m", "up1:m", "up2:m"], HEDGED)],
