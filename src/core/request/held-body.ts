@@ -1,7 +1,7 @@
 // What the thread that serves calls knows of a body that another thread holds, in the form of an operation other than
 // chat completions (promise 5.8). It suffices to judge whether a target that speaks the operation may be sent the body.
 
-import { type Json, type JsonObject, leastJsonLength } from "../json.ts";
+import { isSet, type Json, type JsonObject, leastJsonLength } from "../json.ts";
 
 export interface HeldBody {
   /** The names of all members. */
@@ -33,6 +33,15 @@ export function shortMember(
   name: string,
 ): Json | undefined {
   return (held === undefined ? body : held.short)[name];
+}
+
+/** Whether a body sets the member, wherever the body is held. */
+export function setsMember(
+  { body, held }: { readonly body: JsonObject; readonly held?: HeldBody },
+  name: string,
+): boolean {
+  if (held !== undefined) return held.names.includes(name) && !held.unset.includes(name);
+  return Object.hasOwn(body, name) && isSet(body[name]);
 }
 
 /** Returns the type of a tool, and its name or the label of its server; null for what it does not have. */

@@ -8,6 +8,7 @@ import type { JsonObject } from "../../core/json.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { Route, RouteTarget } from "../../core/configured/route.ts";
+import { setsMember } from "../../core/request/held-body.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { splitName } from "../../routing/compile-routes.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
@@ -190,8 +191,12 @@ function providerOf(model: string | null): string | null {
   return model === null ? null : (splitName(model)?.providerId ?? null);
 }
 
-function isSet({ params, extra, options }: ChatRequest, name: string): boolean {
+/** A body in another form may set a member that its translation has under another name, or not at all. */
+function isSet({ params, extra, options, written }: ChatRequest, name: string): boolean {
   return (
-    Object.hasOwn(params, name) || Object.hasOwn(extra, name) || (name === "tools" && options.toolServers.length > 0)
+    Object.hasOwn(params, name) ||
+    Object.hasOwn(extra, name) ||
+    (name === "tools" && options.toolServers.length > 0) ||
+    (written !== undefined && setsMember(written, name))
   );
 }

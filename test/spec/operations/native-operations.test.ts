@@ -253,6 +253,33 @@ describe("what governs a call", () => {
   });
 
   test.each([
+    [MESSAGES, ASKED, "anthropic:claude", { thinking: { type: "disabled" } }, { thinking: { type: "adaptive" } }],
+    [
+      RESPONSES,
+      { input: "Why?" },
+      "openai:gpt-5",
+      { reasoning: { effort: "high" } },
+      { reasoning: { summary: "auto" } },
+    ],
+    [RESPONSES, { input: "Why?" }, "openai:gpt-5", { truncation: "disabled" }, { truncation: "auto" }],
+  ] as const)(
+    "[d12.3] the parameters of a route's target replace no member of the client's own form: %#",
+    async (operation, asked, name, own, params) => {
+      const target = { name, params: params as JsonObject };
+      const native = gateway(({ url }) => (url.endsWith("/messages") ? NATIVE_MESSAGE : NATIVE_RESPONSE), {
+        snapshot: { routes: new Map([["r", routeOf("r", [target])]]) },
+      });
+      for (const members of [own, {}]) {
+        const answer = await native.call(operation, { ...asked, ...members, model: "r" });
+        expect(answer.status).toBe(200);
+      }
+      expect(bodyOf(native.sent[0]!)).toMatchObject(own);
+      expect(Object.keys(bodyOf(native.sent[0]!)["reasoning"] ?? {})).toEqual("reasoning" in own ? ["effort"] : []);
+      expect(bodyOf(native.sent[1]!)).toMatchObject(params);
+    },
+  );
+
+  test.each([
     [MESSAGES, ASKED, "anthropic:claude"],
     [RESPONSES, { input: "Why?" }, "openai:gpt-5"],
   ] as const)(
