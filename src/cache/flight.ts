@@ -4,7 +4,7 @@
 
 // Decides (the response cache): When do equal calls share one request? By: `Flight`. Also: `cache/response-cache.ts`
 // (`lookUp`). Rule: Where the response cache is on, within one process and tenant, while the request is unfinished and
-// young enough. Where the first call leaves, the request goes on for the others.
+// young enough, and where its answer can hand out nothing that lives at the vendor. Where the first call leaves, the request goes on for the others.
 // Decides (the response cache): Who pays for a request that calls share? By: `decidePayment`. Also:
 // `engine/metering/attempt-meter.ts` (`Payment`). Rule: The call that sent it, or one that is left when that call
 // leaves.

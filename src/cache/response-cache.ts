@@ -35,6 +35,8 @@ export interface CacheQuestion extends CacheAddress {
   readonly ttlMs: number;
   /** False when the provider has to be asked anew; the answer is kept all the same. */
   readonly reads: boolean;
+  /** Set for a call that shares no request with equal calls. */
+  readonly isAlone?: true;
 }
 
 /** An answer that was kept. */
@@ -143,9 +145,10 @@ export class ResponseCache {
       if (isAskedBefore(flight, atMs, nowMs) && isAt(flight, place)) flight.spoil();
   }
 
-  #underWay({ tenantId, key, maxAgeMs }: CacheQuestion, signal: CancelSignal): FlightReader | null {
+  #underWay({ tenantId, key, maxAgeMs, isAlone }: CacheQuestion, signal: CancelSignal): FlightReader | null {
     const flight = this.#flights.get(key);
-    if (flight?.tenantId !== tenantId || this.#options.clock.now() - flight.askedAtMs > maxAgeMs) return null;
+    if (isAlone === true || flight?.tenantId !== tenantId || this.#options.clock.now() - flight.askedAtMs > maxAgeMs)
+      return null;
     return flight.join(signal);
   }
 

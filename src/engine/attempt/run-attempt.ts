@@ -245,9 +245,12 @@ export class AttemptRun<T> {
     // 6. where the response cache is on, an answer that was kept, or the request that equal calls share
     const bypassed = asked?.kind === "bypassed" ? bypassedCall(asked.why) : null;
     if (asked?.kind !== "used") call.recorder.cached(bypassed);
+    // what an answer hands out at the vendor is for one conversation alone
+    const objects = watchOf(fitted, resolved, call);
+    const alone = objects === null ? {} : { isAlone: true as const };
     const cached =
       asked?.kind === "used"
-        ? await this.#lookUp(asked, fitted, resolved, meter, lifetime.signal, prompt !== null)
+        ? await this.#lookUp({ ...asked, ...alone }, fitted, resolved, meter, lifetime.signal, prompt !== null)
         : null;
     const sends = cached === null || cached.sends;
 
@@ -287,7 +290,7 @@ export class AttemptRun<T> {
       failing: null,
       lifetime,
       meter,
-      objects: watchOf(fitted, resolved, call),
+      objects,
       prompt,
       passedHeaders: {},
       settle,

@@ -471,6 +471,47 @@ describe("never kept", () => {
     expect(await answered({ id: "container_1", expires_at: "2099-01-01T00:00:00Z" })).toEqual(["miss", "miss"]);
   });
 
+  test("[d12.15] equal calls at once whose answers may hand out a container send a request each", async () => {
+    const objects: VendorObjects = { find: () => Promise.resolve(new Map()), bind: () => Promise.resolve() };
+    let requests = 0;
+    const upstream: UpstreamClient = {
+      async send(request, upstreamCall) {
+        const container = { id: `container_${++requests}`, expires_at: "2099-01-01T00:00:00Z" };
+        await until(() => requests === 2);
+        const content = [{ type: "text", text: "Good day." }];
+        const usage = { input_tokens: 9, output_tokens: 3 };
+        const head = { id: "msg_1", type: "message", role: "assistant", model: "m", stop_sequence: null };
+        const body = JSON.stringify({ ...head, content, stop_reason: "end_turn", container, usage });
+        const answer = cannedUpstream({ headers: { "content-type": "application/json" }, body });
+        return answer.send(request, upstreamCall);
+      },
+    };
+    const gateway = cachedGateway({
+      objects,
+      upstream,
+      providers: [
+        providerSettings({
+          id: "anthropic",
+          family: "anthropic",
+          baseUrl: "https://api.anthropic.com",
+          credentials: [storedKey("key")],
+          hostedTools: ["code_execution*"],
+        }),
+      ],
+    });
+    const asked = {
+      model: "anthropic:m",
+      max_tokens: 9,
+      messages: [{ role: "user", content: "Hello" }],
+      tools: [{ type: "code_execution_20250825", name: "code_execution" }],
+    };
+    const answers = await Promise.all([1, 2].map(() => gateway.call(MESSAGES, asked)));
+    const bodies = await Promise.all(
+      answers.map(async (answer) => (await answer.json()) as { container: { id: string } }),
+    );
+    expect(bodies.map(({ container }) => container.id).toSorted()).toEqual(["container_1", "container_2"]);
+  });
+
   test("answers longer than max_answer_bytes, which are delivered whole", async () => {
     for (const [answer, fields] of [
       [{ ...WHOLE, chunk: 20 }, {}],
