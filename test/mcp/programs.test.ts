@@ -63,7 +63,8 @@ function program({
     tenantId: null,
     label: "program",
     transport,
-    timeoutMs: 5000,
+    // far above what a start takes on a busy machine: tests about the timeout set their own
+    timeoutMs: 60_000,
     maxResultBytes: 64 * 1024,
     maxConcurrent: 8,
     allowedTools: null,

@@ -6,7 +6,7 @@ import { openTraffic } from "../../../src/http/traffic.ts";
 import { type GatewayProcess, startGateway } from "../../harness/processes/gateway-process.ts";
 import { HELLO, readError } from "../chat-calls.ts";
 import { type RawAnswer, rawCall } from "../raw-calls.ts";
-import { untilFound } from "../../harness/time/until.ts";
+import { until, untilFound } from "../../harness/time/until.ts";
 
 const ECHO = { model: "sandbox:echo", messages: HELLO };
 const ENDLESS = { "content-length": "30000000" };
@@ -116,6 +116,10 @@ describe("places for calls", () => {
   test("[d5.8] are held by one tenant in no greater number than the configuration gives it", async () => {
     const stalled = await stalledCall(gateway.firstToken!);
     try {
+      // a call that came before it would take its place
+      await until(async () =>
+        /^dragoman_calls_in_flight 1$/m.test(await (await fetch(`${gateway.url}/metrics`)).text()),
+      );
       const refused = await untilAnswered(gateway.firstToken!, "503 gateway_overloaded");
       expect(refused.headers.get("retry-after")).toBe("1");
       expect(await refused.text()).toContain("calls of the tenant in flight (limit 1)");
