@@ -35,7 +35,7 @@ function spoken(
   provider: Provider,
   operation: (typeof BY_OPERATION)[number][0],
 ): { readonly model: string; readonly native: NativeOperation } | null {
-  for (const model of ["m", "claude-m", "anthropic.claude-m-v1:0", "anthropic.claude-m"]) {
+  for (const model of ["m", "claude-m", "anthropic.claude-m-v1:0", "anthropic.claude-m", "openai.gpt-oss-m"]) {
     const native = provider.native?.(operation, model, "row") ?? null;
     if (native !== null) return { model, native };
   }
@@ -80,6 +80,7 @@ const RESPONSES: Readonly<Record<string, string>> = {
   vllm: "http://localhost:8000/v1/responses",
   lmstudio: "http://localhost:1234/v1/responses",
   llamacpp: "http://localhost:8080/v1/responses",
+  "bedrock-mantle": "https://bedrock-mantle.region.api.aws/v1/responses",
 };
 const BY_OPERATION = [
   ["messages", MESSAGES],
@@ -120,6 +121,18 @@ test("[d12.3] a row says nothing of another address, and the operator may say it
   expect(set.encodeRequest(request(BODY), targetFor(openai, { baseUrl: "https://own.test/v1" })).request.url).toBe(
     "https://own.test/v1/messages",
   );
+});
+
+test("[d12.3] models of Bedrock without open weights are asked for responses at another path than those with them", () => {
+  const provider = providers.get("bedrock-mantle")!;
+  const urlOf = (model: string, baseUrl: string): string =>
+    provider.native!("responses", model, "row")!.encodeRequest(request(BODY), targetFor(provider, { model, baseUrl }))
+      .request.url;
+  for (const base of ["https://own.test/v1", "https://own.test/openai/v1"]) {
+    expect(urlOf("openai.gpt-5.5", base)).toBe("https://own.test/openai/v1/responses");
+    expect(urlOf("openai.gpt-oss-20b", base)).toBe("https://own.test/v1/responses");
+  }
+  expect(provider.native!("responses", "deepseek.v3.1", "row")).toBeNull();
 });
 
 test("[d12.3] an operation is below the same base address as chat completions", () => {

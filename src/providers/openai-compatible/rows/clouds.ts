@@ -13,6 +13,7 @@ import { watsonxEmbeddings } from "../tasks/watsonx-embeddings.ts";
 import type { OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
 import { azure, azureAi } from "./azure.ts";
 import { databricks } from "./databricks.ts";
+import { OPENAI_SEAL } from "./model-makers.ts";
 import { BEYOND_IMAGES, BEYOND_TEXT, FILES, LOGPROBS, OPENAI_ONLY, PENALTIES, TOOLS, without } from "../features.ts";
 
 /**
@@ -289,6 +290,11 @@ const watsonx: OpenAICompatibleRow = {
   hooks: { address: watsonxAddress, model: watsonxModel },
 };
 
+/** The models with open weights have another path: https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html */
+function mantleResponses({ baseUrl, model }: Target): string {
+  return `${baseUrl.replace(/(\/openai)?\/v1$/, model.startsWith("openai.gpt-oss") ? "/v1" : "/openai/v1")}/responses`;
+}
+
 const bedrockMantle: OpenAICompatibleRow = {
   id: "bedrock-mantle",
   vendor: "aws.bedrock",
@@ -302,6 +308,12 @@ const bedrockMantle: OpenAICompatibleRow = {
       models: /^anthropic\./,
       foreignSeal: FOREIGN_TO_CLAUDE,
       lacksFeatures: true,
+    },
+    responses: {
+      path: mantleResponses,
+      source: "https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html",
+      models: /^openai\.gpt-/,
+      foreignSeal: OPENAI_SEAL,
     },
   },
   keyVariables: ["AWS_BEARER_TOKEN_BEDROCK", "BEDROCK_MANTLE_API_KEY"],
@@ -327,7 +339,7 @@ const bedrockMantle: OpenAICompatibleRow = {
     only: /^openai\.gpt-(?!oss)/,
     source: "https://docs.aws.amazon.com/bedrock/latest/userguide/models-api-compatibility.html",
     reasoningFormat: "bedrock-mantle-responses-v1",
-    address: ({ baseUrl }) => `${baseUrl.replace(/(\/openai)?\/v1$/, "/openai/v1")}/responses`,
+    address: mantleResponses,
   },
   // The model belongs to another path, or only to the Responses API:
   // https://docs.aws.amazon.com/bedrock/latest/userguide/inference-responses-api.html

@@ -106,7 +106,7 @@ export const OPENAI_RESPONSES: ResponsesModels = {
 };
 
 /** Fernet tokens, which begin with their version and the time: https://github.com/fernet/spec/blob/master/Spec.md */
-const OPENAI_SEAL = /^gAAA/;
+export const OPENAI_SEAL = /^gAAA/;
 /** Bytes in base64 that are no Fernet token, and ids. */
 export const FOREIGN_TO_OPENAI = /^(?!gAAA)[A-Za-z0-9+/]+={0,2}$|^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /**
