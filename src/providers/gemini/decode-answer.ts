@@ -6,15 +6,46 @@ import { classifyError, statusOfError } from "./errors.ts";
 import type { RenamedFunctions } from "./encode-tools.ts";
 
 /**
- * Reads one response object. Throws StreamError for an error, also when it comes in a list of one, and MalformedAnswer
- * for JSON that is not a response. `value` is what the text is as JSON.
+ * Reads one response, which may come as a list of its pieces. Throws StreamError for an error, also in such a list, and
+ * MalformedAnswer for JSON that is not a response. `value` is what the text is as JSON.
  */
 export function readFrame(text: string, value: Json): JsonObject {
-  const frame = Array.isArray(value) && value.length === 1 ? (value[0] as Json) : value;
-  if (!isObject(frame)) throw new MalformedAnswer("The provider sent JSON that is not a generateContent response.");
-  if (frame["error"] !== undefined && frame["error"] !== null)
-    throw new StreamError(classifyError({ status: statusOfError(frame) ?? 200, body: text }));
-  return frame;
+  const frames: readonly Json[] = Array.isArray(value) ? (value as readonly Json[]) : [value];
+  if (frames.length === 0 || !frames.every(isObject))
+    throw new MalformedAnswer("The provider sent JSON that is not a generateContent response.");
+  const failed = frames.find(({ error }) => error !== undefined && error !== null);
+  if (failed !== undefined)
+    throw new StreamError(
+      classifyError({
+        status: statusOfError(failed) ?? 200,
+        body: frames.length === 1 ? text : JSON.stringify(failed),
+      }),
+    );
+  return frames.length === 1 ? frames[0]! : joined(frames);
+}
+
+/**
+ * A stream that was not asked for as events, or whose server does not know `alt=sse`, is one list of responses:
+ * https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent
+ */
+function joined(frames: readonly JsonObject[]): JsonObject {
+  const all: Record<string, Json> = {};
+  const candidates = new Map<Json, { members: JsonObject; readonly parts: Json[] }>();
+  for (const frame of frames) {
+    for (const name of ["promptFeedback", "usageMetadata", "modelVersion", "responseId", "createTime"])
+      if (frame[name] !== undefined) all[name] = frame[name];
+    candidatesOf(frame).forEach((candidate, position) => {
+      const index = candidate["index"] ?? position;
+      const known = candidates.get(index) ?? { members: {}, parts: [] };
+      candidates.set(index, known);
+      known.members = { ...known.members, ...candidate };
+      known.parts.push(...partsOf(candidate));
+    });
+  }
+  return {
+    ...all,
+    candidates: [...candidates.values()].map(({ members, parts }) => ({ ...members, content: { parts } })),
+  };
 }
 
 export function candidatesOf(frame: JsonObject): readonly JsonObject[] {

@@ -314,6 +314,41 @@ describe("the members around the parts", () => {
         },
       ]);
   });
+  test("[d8.8] a list of the pieces of an answer is that answer", () => {
+    const piece = (parts: Json, more: JsonObject = {}, index = 0): JsonObject => ({
+      candidates: [{ content: { role: "model", parts }, index, ...more }],
+      usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 2, totalTokenCount: 6 },
+      responseId: "r",
+    });
+    const list = [
+      piece([{ text: "Let me see.", thought: true }]),
+      piece([{ text: "Two" }]),
+      piece([{ text: "Zwei" }], { finishReason: "MAX_TOKENS" }, 1),
+      piece([{ text: " calls." }, { functionCall: { name: "f", args: {} } }]),
+      {
+        ...piece([{ functionCall: { name: "g", args: { a: 1 } } }], { finishReason: "STOP" }),
+        usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 9, totalTokenCount: 13 },
+      },
+    ];
+    const { id, choices, usage } = decode(list);
+    expect([id, usage?.completion_tokens]).toEqual(["r", 9]);
+    expect(choices).toMatchObject([
+      {
+        index: 0,
+        message: {
+          content: "Two calls.",
+          reasoning_content: "Let me see.",
+          tool_calls: [{ function: { name: "f", arguments: "{}" } }, { function: { name: "g", arguments: '{"a":1}' } }],
+        },
+        finish_reason: "tool_calls",
+      },
+      { index: 1, message: { content: "Zwei" }, finish_reason: "length" },
+    ]);
+    expect(() => decode([...list, { error: { code: 503, message: "Busy", status: "UNAVAILABLE" } }])).toThrow(
+      StreamError,
+    );
+    for (const wrong of [[], [list[0]!, 1]]) expect(() => decode(wrong)).toThrow(MalformedAnswer);
+  });
   test("an error inside a 200 answer is an error, also in a list", () => {
     const error = { error: { code: 503, message: "The model is overloaded.", status: "UNAVAILABLE" } };
     for (const frame of [error, [error]]) {
