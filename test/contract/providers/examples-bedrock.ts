@@ -49,6 +49,7 @@ export const BEDROCK_MODELS: readonly string[] = [
   "minimax.minimax-m2",
   "moonshot.kimi-k2-thinking",
   "zai.glm-4.7",
+  "nvidia.nemotron-nano-12b-v2",
   "qwen.qwen3-32b-v1:0",
   "openai.gpt-oss-120b-1:0",
   "us.openai.gpt-5.6-sol",
