@@ -268,10 +268,7 @@ export class AttemptRun<T> {
 
     // 9. the breaker of the target, whose probe this attempt may be, unless only a count is asked for: counts have rate
     // limits of their own and take a fraction of the time (https://platform.claude.com/docs/en/build-with-claude/token-counting)
-    if (sends) {
-      if (fitted.request.form.counts !== true) this.#enterBreaker();
-      call.sendsTo(resolved.target);
-    }
+    if (sends && fitted.request.form.counts !== true) this.#enterBreaker();
 
     call.recorder.targeted(resolved.target, route.name);
     call.recorder.fitted(fitted);

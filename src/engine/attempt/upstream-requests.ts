@@ -83,6 +83,7 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
   } = attempt;
   attempt.fitted = withLeftThere(attempt.fitted, encoded);
   attempt.meter.sending();
+  if (cached?.sends !== false) call.sendsTo(target);
   attempt.prompt?.sending(encoded.prompt ?? null);
   const recorder = call.beginAttempt(target);
   attempt.requests.push(recorder);

@@ -253,6 +253,22 @@ describe("[d16.1] a mirror", () => {
     expect(gateway.upstream.targets()).toEqual(["up0"]);
   });
 
+  test("gets no copy of a call that is refused when its request is written, so that nothing of it is sent", async () => {
+    const own = (id: string, family: string) =>
+      providerSettings({ id, family, baseUrl: `http://${id}.test/v1`, credentials: [storedKey(`key-of-${id}`)] });
+    const gateway = gatewayOf(
+      {},
+      {},
+      {},
+      { providers: [own("up0", "ollama"), own("up1", "custom"), own("up2", "ollama")] },
+    );
+    // the model takes images as bytes alone, and the gateway fetches none from this address
+    const image = { type: "image_url", image_url: { url: "http://127.0.0.1/picture.png" } };
+    const { status: code, text, traceId } = await asked(gateway, { messages: [{ role: "user", content: [image] }] });
+    expect([code, JSON.parse(text).error.code]).toEqual([400, "address_not_allowed"]);
+    expect([recordOf(gateway, traceId).mirror, gateway.upstream.served.length]).toEqual([null, 0]);
+  });
+
   test("gets no copy of a call whose token may not call its target", async () => {
     for (const [restrictions, isCopied] of [
       [{ models: ["up0:*", "up2:*"] }, false],
