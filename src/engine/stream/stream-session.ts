@@ -128,7 +128,8 @@ export class StreamSession {
    * failed.
    */
   async holdHead(): Promise<Sending | null> {
-    const sending = await within(this.#begun, this.#call.snapshot.limits.headHoldMs);
+    const { lifetime, snapshot } = this.#call;
+    const sending = await within(this.#begun, lifetime.headHoldMs(snapshot.limits.headHoldMs));
     // a stream that begins once the call is over is released where the call was settled
     if (this.#isOver) throw withAttempts(this.#call.signal.reason, this.#call);
     const { aborted, reason } = this.#call.signal;

@@ -7,6 +7,7 @@ import { scopeSettings, toScopeSettings } from "../../../src/auth/settings/scope
 import { reportedStore } from "../../../src/engine/keeping/reported-store.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import { providers } from "../../../src/providers/registry.ts";
+import type { UpstreamClient } from "../../../src/wire/upstream.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/upstream.ts";
 import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
@@ -406,6 +407,26 @@ forShortAndLongRequests(() => {
     expect(await warned()).toBe("response_not_kept");
     await back.promise;
     expect(await warned()).toBeNull();
+  });
+
+  test("[d12.8] a stream in the background begins with the id of its response, before the provider answers", async () => {
+    const answers = Promise.withResolvers<void>();
+    const { send } = cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body: eventStream(openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")),
+    });
+    const upstream: UpstreamClient = { send: (request, call) => answers.promise.then(() => send(request, call)) };
+    const stub = keeping({ upstream, limits: { headHoldMs: 3_600_000 } });
+    const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });
+    const events = (response.body as ReadableStream<string>).getReader();
+    const [created] = eventsOf((await events.read()).value!);
+    const { id } = created!["response"];
+    expect([created!["type"], id]).toEqual(["response.created", expect.stringMatching(/^resp_/)]);
+    answers.resolve();
+    await events.cancel();
+    await stub.context.background!.get(id)?.ended;
+    const kept = await stub.context.kept!.find("default", id);
+    expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed" });
   });
 
   test("[d12.8] a response in the background that is deleted leaves none of its events", async () => {
