@@ -7,7 +7,7 @@ import { z } from "zod";
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { GatewayError } from "../core/errors.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
-import { isKey, keyRemover } from "../core/text/quoted-key.ts";
+import { keyRemover } from "../core/text/quoted-key.ts";
 import { withoutSecrets } from "../core/text/redaction.ts";
 import type { ToolServer } from "../core/configured/tool.ts";
 import type { TraceHeaders } from "../core/record/trace.ts";
@@ -171,7 +171,7 @@ function asToolFault(opened: OpenedTransport, thrown: unknown): ToolFault | Gate
  * to a model and its client, and the name of the server is shown to users who test it.
  */
 function withoutKeysIn<T>(answer: T, opened: OpenedTransport): T {
-  const keys = opened.secrets().filter(isKey);
+  const keys = opened.keys();
   if (keys.length === 0) return answer;
   const text = JSON.stringify(answer);
   const clean = keyRemover(keys)(text);

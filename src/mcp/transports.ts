@@ -6,6 +6,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../core/clock.ts";
 import { Cancellation } from "../core/concurrency/cancellation.ts";
 import type { ToolServer, ToolTransport } from "../core/configured/tool.ts";
+import { isKey } from "../core/text/quoted-key.ts";
 import { secretRemover } from "../core/text/redaction.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
@@ -91,7 +92,10 @@ async function openHttp(
           to.oauth,
           (address) => check?.(address, "oauth.token_url") ?? Promise.resolve(undefined),
         );
-  const secrets = (): readonly string[] => [...secretsOf(to), ...(tokens === null ? [] : tokens.given())];
+  const secrets = (): readonly NamedSecret[] => [
+    ...secretsOf(to),
+    ...(tokens?.given() ?? []).map((token) => ["token", token] as const),
+  ];
   const authProvider =
     tokens === null
       ? undefined
@@ -111,7 +115,7 @@ async function openHttp(
   return opened({
     transport,
     hasSession: () => transport.sessionId !== undefined,
-    secrets: () => [...secrets(), transport.sessionId ?? ""],
+    secrets: () => [...secrets(), ["session", transport.sessionId ?? ""]],
     endSession: () => transport.terminateSession(),
   });
 }
@@ -121,12 +125,19 @@ interface Opened {
   /** Whether the server keeps a session, which it may have lost. */
   hasSession(): boolean;
   /** The secrets that a server could reveal by quoting its requests: configured ones and the current token. */
-  secrets(): readonly string[];
+  secrets(): readonly NamedSecret[];
   /** Ends the server's session; `null` when there is none to end. */
   readonly endSession: (() => Promise<void>) | null;
 }
 
-function opened({ endSession, ...given }: Opened) {
+type NamedSecret = readonly [name: string, value: string];
+
+/** A name that says that its value is a credential, whatever that looks like. */
+const CREDENTIAL_NAME = /authorization|api[-_]?key|token|secret|passw|cookie|credential|signature/i;
+/** A shorter text may stand anywhere by chance. */
+const LEAST_CREDENTIAL = 8;
+
+function opened({ endSession, secrets, ...given }: Opened) {
   let fault: unknown;
   let ending: Promise<void> | null = null;
   const close = (): Promise<void> => given.transport.close().catch(() => undefined);
@@ -140,6 +151,13 @@ function opened({ endSession, ...given }: Opened) {
   };
   return {
     ...given,
+    /** For errors, which are searched for parts of them too. */
+    secrets: () => secrets().map(([, value]) => value),
+    /** Those that an answer must not have: what looks like a key, or is one by its name. */
+    keys: () =>
+      secrets().flatMap(([name, value]) =>
+        isKey(value) || (value.length >= LEAST_CREDENTIAL && CREDENTIAL_NAME.test(name)) ? [value] : [],
+      ),
     /** The fault that ended the transport, when it is known more precisely than the client reports it. */
     fault: () => fault,
     /** Ends the transport at once, for this reason. */
@@ -153,12 +171,12 @@ function opened({ endSession, ...given }: Opened) {
 }
 
 /** A header is `Bearer` and a token, and a server may quote the token alone. */
-function secretsOf({ url, headers, oauth }: HttpTransport): readonly string[] {
-  const values = [...Object.values(headers), ...new URL(url).searchParams.values()];
+function secretsOf({ url, headers, oauth }: HttpTransport): readonly NamedSecret[] {
   return [
-    ...values,
-    ...values.flatMap((value) => value.split(" ").slice(1)),
-    ...(oauth === null ? [] : [oauth.clientSecret]),
+    ...[...Object.entries(headers), ...new URL(url).searchParams].flatMap(([name, value]) =>
+      [value, ...value.split(" ").slice(1)].map((text) => [name, text] as const),
+    ),
+    ...(oauth === null ? [] : [["client_secret", oauth.clientSecret] as const]),
   ];
 }
 
@@ -176,12 +194,11 @@ async function openProgram(
     maxBufferSize: Math.max(MAX_MESSAGE_BYTES, server.maxResultBytes) + 64 * 1024,
     ...(to.folder !== null && { cwd: to.folder }),
   });
-  const secrets = Object.values(to.environment);
-  reportText(transport.stderr as NodeJS.ReadableStream | null, secrets, dependencies);
+  reportText(transport.stderr as NodeJS.ReadableStream | null, Object.values(to.environment), dependencies);
   const program = opened({
     transport,
     hasSession: () => false,
-    secrets: () => secrets,
+    secrets: () => Object.entries(to.environment),
     endSession: null,
   });
   boundValues(transport, (fault) => program.cut(fault));

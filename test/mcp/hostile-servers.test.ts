@@ -120,6 +120,32 @@ test("[d2.9] a tool that repeats what its server was called with shows neither m
   expect(await call("plain")).toBe("nothing of the kind");
 });
 
+test("[d16.3] a tool that repeats its credential shows none that is short or has no digit, and leaves other settings", async () => {
+  const { call } = openFaultyTools(
+    {
+      tools: [
+        tool("says", ({ server: { sent } }) => said(JSON.stringify(Object.fromEntries(sent.at(-1)!.headers)))),
+        tool("plain", () => said("The basic secret of a production token is its length.")),
+      ],
+    },
+    {},
+    {
+      kind: "streamable_http",
+      headers: {
+        authorization: "Bearer CRED-ONE-SECRET",
+        "x-api-key": "hunter-two",
+        "x-team": "production",
+        "x-token": "basic",
+      },
+    },
+  );
+  const words = await call("says");
+  expect(words.match(/\[credential\]/g)).toHaveLength(2);
+  for (const credential of ["CRED-ONE-SECRET", "hunter-two"]) expect(words).not.toContain(credential);
+  expect(words).toContain("production");
+  expect(await call("plain")).toBe("The basic secret of a production token is its length.");
+});
+
 test("[d2.9] a server that names itself after what it was called with shows no key to whoever tests it", async () => {
   const { servers, server } = openFaultyTools(
     { named: ({ headers }) => `I got ${headers.get("authorization")!}` },
