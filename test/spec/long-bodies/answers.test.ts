@@ -206,7 +206,7 @@ describe("a long answer", () => {
   });
 
   test("[d5.8] an error in an answer that says success is the error that a short one is", async () => {
-    const answer = `{"error":{"message":"Too much. ${TEXT}","type":"invalid_request_error","code":"odd"}}`;
+    const answer = `{"error":{"message":"Too much. ${TEXT}","type":"server_error","code":"odd"}}`;
     const [short, long] = [await seenAnswer(ASK, [answer]), await seenAnswer(ASK, [lengthened(answer)])];
     const codeOf = ({ record }: SeenAnswer) => (record as { readonly code: string }).code;
     expect([long.status, codeOf(long)]).toEqual([short.status, codeOf(short)]);
