@@ -137,7 +137,7 @@ const CREDENTIAL_NAME = /authorization|api[-_]?key|token|secret|passw|cookie|cre
 /** A shorter text may stand anywhere by chance. */
 const LEAST_CREDENTIAL = 8;
 
-function opened({ endSession, secrets, ...given }: Opened) {
+function opened({ endSession, ...given }: Opened) {
   let fault: unknown;
   let ending: Promise<void> | null = null;
   const close = (): Promise<void> => given.transport.close().catch(() => undefined);
@@ -152,12 +152,14 @@ function opened({ endSession, secrets, ...given }: Opened) {
   return {
     ...given,
     /** For errors, which are searched for parts of them too. */
-    secrets: () => secrets().map(([, value]) => value),
+    secrets: () => given.secrets().map(([, value]) => value),
     /** Those that an answer must not have: what looks like a key, or is one by its name. */
     keys: () =>
-      secrets().flatMap(([name, value]) =>
-        isKey(value) || (value.length >= LEAST_CREDENTIAL && CREDENTIAL_NAME.test(name)) ? [value] : [],
-      ),
+      given
+        .secrets()
+        .flatMap(([name, value]) =>
+          isKey(value) || (value.length >= LEAST_CREDENTIAL && CREDENTIAL_NAME.test(name)) ? [value] : [],
+        ),
     /** The fault that ended the transport, when it is known more precisely than the client reports it. */
     fault: () => fault,
     /** Ends the transport at once, for this reason. */

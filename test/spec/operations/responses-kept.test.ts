@@ -411,11 +411,13 @@ forShortAndLongRequests(() => {
 
   test("[d12.8] a stream in the background begins with the id of its response, before the provider answers", async () => {
     const answers = Promise.withResolvers<void>();
-    const { send } = cannedUpstream({
+    const canned = cannedUpstream({
       headers: { "content-type": "text/event-stream" },
       body: eventStream(openaiChunk({ content: "Hello" }), openaiChunk({}, "stop")),
     });
-    const upstream: UpstreamClient = { send: (request, call) => answers.promise.then(() => send(request, call)) };
+    const upstream: UpstreamClient = {
+      send: (request, call) => answers.promise.then(() => canned.send(request, call)),
+    };
     const stub = keeping({ upstream, limits: { headHoldMs: 3_600_000 } });
     const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });
     const events = (response.body as ReadableStream<string>).getReader();
