@@ -11,11 +11,22 @@ import type { Sealing } from "./carriers/vendor-reasoning.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";
 
+/** Which target one of several rounds of tools has answered, and how much of the joined answer is its own. */
+export interface RoundOrigin {
+  /** `<provider>:<model_name>`. */
+  readonly model: string;
+  /** The number of its reasoning details. */
+  readonly details: number;
+}
+
 export interface AnswerForm {
   /** Whether the body is the engine's own, which the thread of long bodies may have written. */
   readonly isEngines: boolean;
-  /** Makes the body of a non-streaming answer, in steps that are short however long the answer is. */
-  body(answer: JsonObject): Steps<JsonObject>;
+  /**
+   * Makes the body of a non-streaming answer, in steps that are short however long the answer is. `rounds` says of what
+   * an answer is joined; absent for an answer of one target.
+   */
+  body(answer: JsonObject, rounds?: readonly RoundOrigin[]): Steps<JsonObject>;
   readonly stream: StreamForm;
   /** Absent in a form that no provider is asked in. */
   readonly native?: NativeAnswers;

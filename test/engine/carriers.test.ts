@@ -59,7 +59,7 @@ describe("[d12.9] a carrier", () => {
             tool_calls: [{ ...call, ...(ofCall !== undefined && { extra_content: ofCall }) }],
           } as unknown as Message;
           const sealed = [
-            ...sealedDetails(own, seal),
+            ...sealedDetails(own, () => seal),
             ...sealedExtras(extrasOf(message["extra_content"], message["tool_calls"]), seal),
           ];
           const sent = { role: "assistant", content: "Hello", reasoning_details: sealed, tool_calls: [call] };

@@ -10,15 +10,19 @@ export type Seal = (carried: JsonObject) => string | null;
 
 /**
  * The details with a carrier in the place of each signature and encrypted part. Summaries go along with the encrypted
- * part that follows them. What is too long to be carried is left out, and so the vendor will not get it back.
+ * part that follows them. What is too long to be carried is left out, and so the vendor will not get it back. `sealAt`
+ * returns what seals the detail with this index.
  */
-export function sealedDetails(details: readonly ReasoningDetail[], seal: Seal): readonly ReasoningDetail[] {
+export function sealedDetails(
+  details: readonly ReasoningDetail[],
+  sealAt: (index: number) => Seal,
+): readonly ReasoningDetail[] {
   const sealed: ReasoningDetail[] = [];
   let group: ReasoningDetail[] = [];
-  for (const detail of details) {
+  for (const [index, detail] of details.entries()) {
     group.push(detail);
     if (detail.type === "reasoning.summary") continue;
-    const carrier = seal({ details: group });
+    const carrier = sealAt(index)({ details: group });
     group = [];
     if (carrier !== null) sealed.push(shown(detail, carrier, sealed.length));
   }

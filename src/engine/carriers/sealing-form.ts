@@ -8,7 +8,7 @@ import type { CarrierPlace, ChatChunk, ChunkChoice, Message, ReasoningDetail, Us
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
-import type { AnswerForm } from "../answer-form.ts";
+import type { AnswerForm, RoundOrigin } from "../answer-form.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 import { replayedTurns, ROUNDS_FIELD } from "../tools/replayed-conversation.ts";
 import type { ReasoningCarriers } from "./reasoning-carrier.ts";
@@ -18,14 +18,11 @@ import { extrasOf, type Seal, sealedDetails, sealedExtras } from "./sealed-reaso
 type Owner = Pick<CarrierPlace, "tenantId" | "projectId">;
 
 export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner: Owner): AnswerForm {
-  const sealFor =
-    (model: string): Seal =>
-    (carried) =>
-      carriers.seal(carried, { ...owner, ...placeOf(model) });
+  const sealFor: SealFor = (model) => (carried) => carriers.seal(carried, { ...owner, ...placeOf(model) });
   const { stream, native } = form;
   return {
     isEngines: form.isEngines,
-    body: (answer) => form.body(sealedAnswer(answer, sealFor(answer["model"] as string))),
+    body: (answer, rounds) => form.body(sealedAnswer(answer, rounds ?? [ofOneTarget(answer)], sealFor)),
     stream: {
       hasBlocks: stream.hasBlocks,
       opening: () => stream.opening(),
@@ -47,22 +44,37 @@ function placeOf(model: string): Pick<CarrierPlace, "provider" | "model"> {
   return { provider: model.slice(0, colon), model: model.slice(colon + 1) };
 }
 
-function sealedAnswer(answer: JsonObject, seal: Seal): JsonObject {
+function ofOneTarget({ model }: JsonObject): RoundOrigin {
+  return { model: model as string, details: Number.POSITIVE_INFINITY };
+}
+
+type SealFor = (model: string) => Seal;
+
+function sealedAnswer(answer: JsonObject, rounds: readonly RoundOrigin[], sealFor: SealFor): JsonObject {
   const { choices } = answer;
   return {
     ...answer,
     choices: (choices as readonly JsonObject[]).map((choice) => {
       const message = choice["message"] as JsonObject;
-      return { ...choice, message: { ...sealedMessage(message, seal), ...sealedRounds(message, seal) } };
+      return {
+        ...choice,
+        message: { ...sealedMessage(message, rounds, sealFor), ...sealedRounds(message, rounds, sealFor) },
+      };
     }),
   };
 }
 
-function sealedMessage(whole: JsonObject, seal: Seal): JsonObject {
+/** The vendor's data beside a message and its calls are those of its last round. */
+function sealedMessage(whole: JsonObject, rounds: readonly RoundOrigin[], sealFor: SealFor): JsonObject {
   const { reasoning_details: details, extra_content: extra, ...message } = whole;
+  const seals = rounds.map(({ model }) => sealFor(model));
+  const sealAt = (index: number): Seal => {
+    let end = 0;
+    return seals[rounds.findIndex(({ details: own }) => index < (end += own))] ?? seals.at(-1)!;
+  };
   const sealed = [
-    ...sealedDetails(Array.isArray(details) ? details : [], seal),
-    ...sealedExtras(extrasOf(extra, message["tool_calls"]), seal),
+    ...sealedDetails(Array.isArray(details) ? details : [], sealAt),
+    ...sealedExtras(extrasOf(extra, message["tool_calls"]), seals.at(-1)!),
   ];
   return { ...message, ...(sealed.length > 0 && { reasoning_details: sealed }) };
 }
@@ -70,11 +82,14 @@ function sealedMessage(whole: JsonObject, seal: Seal): JsonObject {
 /** The member of `x_gateway_mcp` with the messages of all rounds, one after another, of which the form makes its answer. */
 export const SEALED_TURNS = "turns";
 
-function sealedRounds(message: JsonObject, seal: Seal): JsonObject {
+function sealedRounds(message: JsonObject, rounds: readonly RoundOrigin[], sealFor: SealFor): JsonObject {
   const report = message[ROUNDS_FIELD];
   if (!isObject(report) || !Array.isArray(report["replay"])) return {};
-  const turns = replayedTurns(message as unknown as Message, report["replay"]);
-  const sealed = turns.map((turn) => sealedMessage(turn as unknown as JsonObject, seal));
+  let round = 0;
+  const sealed = replayedTurns(message as unknown as Message, report["replay"]).map((turn) => {
+    const origin = rounds[turn.role === "assistant" ? round++ : round] ?? rounds.at(-1)!;
+    return sealedMessage(turn as unknown as JsonObject, [origin], sealFor);
+  });
   return { [ROUNDS_FIELD]: { ...report, [SEALED_TURNS]: sealed } };
 }
 
@@ -84,7 +99,7 @@ function sealedRounds(message: JsonObject, seal: Seal): JsonObject {
  */
 class SealingWriter implements StreamWriter {
   readonly #inner: StreamWriter;
-  readonly #sealFor: (model: string) => Seal;
+  readonly #sealFor: SealFor;
   readonly #seal: Seal;
   /** The pieces of blocks that came since the last other content. */
   #held: ReasoningDetail[] = [];
@@ -93,7 +108,7 @@ class SealingWriter implements StreamWriter {
   /** The ids of the calls by their index, because later data of a call comes without its id. */
   readonly #ids: string[] = [];
 
-  constructor(inner: StreamWriter, frame: Pick<AnswerFrame, "model">, sealFor: (model: string) => Seal) {
+  constructor(inner: StreamWriter, frame: Pick<AnswerFrame, "model">, sealFor: SealFor) {
     this.#inner = inner;
     this.#sealFor = sealFor;
     this.#seal = sealFor(frame.model);
@@ -199,7 +214,7 @@ class SealingWriter implements StreamWriter {
     if (this.#held.length === 0) return "";
     const held = this.#held;
     this.#held = [];
-    return this.#written(sealedDetails(held, this.#seal));
+    return this.#written(sealedDetails(held, () => this.#seal));
   }
 
   #written(details: readonly ReasoningDetail[]): string {

@@ -6,7 +6,7 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
-import type { AnswerForm } from "../answer-form.ts";
+import type { AnswerForm, RoundOrigin } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
 import { complete, withAttempts } from "../plan/complete.ts";
 import type { Prepared } from "../plan/stages.ts";
@@ -80,9 +80,9 @@ class NonStreamingRounds implements RoundSink {
   }
 
   async reply(form: AnswerForm): Promise<Response> {
-    return this.#joined.isLong
-      ? sendLong(this.#body, this.#first!, this.#call, form)
-      : sendNonStreaming(this.#body, this.#first!, this.#call, form);
+    const { isLong, origins } = this.#joined;
+    const ofRounds: AnswerForm = { ...form, body: (answer) => form.body(answer, origins) };
+    return (isLong ? sendLong : sendNonStreaming)(this.#body, this.#first!, this.#call, ofRounds);
   }
 }
 
@@ -103,6 +103,8 @@ class JoinedBody {
   readonly #images: Json[] = [];
   readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
   finish: FinishReason = "stop";
+  /** Rounds may have been answered by different targets, each of which takes only its own reasoning back. */
+  readonly origins: RoundOrigin[] = [];
   /** True if any of the rounds has a long answer. */
   isLong = false;
 
@@ -124,6 +126,7 @@ class JoinedBody {
       ...rest
     } = message;
     let calls = 0;
+    const detailsBefore = this.#details.length;
     const add = (name: "reasoning_content" | "content" | "refusal", text: unknown): void => {
       if (typeof text === "string")
         this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
@@ -135,6 +138,7 @@ class JoinedBody {
       add("refusal", piece.refusal);
       for (const call of piece.tool_calls ?? []) addCall(call, calls++, round);
     }
+    this.origins.push({ model: body["model"] as string, details: this.#details.length - detailsBefore });
     if (Array.isArray(annotations)) this.#annotations.push(...round.annotations(annotations as readonly Json[]));
     if (Array.isArray(images)) this.#images.push(...(images as readonly Json[]));
     round.addExtraContent(message["extra_content"]);

@@ -17,6 +17,7 @@ import {
   type StubOptions,
 } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
+import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { claudeAnswer, claudeEvents } from "../../operations/bridges/claude-turns.ts";
 import { geminiAnswer } from "../../operations/bridges/gemini-turns.ts";
 import { type Said, sseText } from "../../operations/bridges/said.ts";
@@ -405,6 +406,60 @@ test("[d12.9] a carrier is the same in both forms: what one client got, a client
     }
   }
 });
+describe("[d12.9 d10.4] reasoning of rounds that different targets have answered goes back to its own target alone:", () => {
+  const MODEL = "claude-sonnet-4-6";
+  const rounds: readonly (readonly Said[])[] = [
+    [
+      { thinking: THOUGHT, signature: SIGNATURE },
+      { ...CALLED, name: "sky__weather" },
+    ],
+    [{ thinking: SECOND.thinking, signature: SECOND.signature }, ...WARM],
+  ];
+  const provider = (id: string) =>
+    providerSettings({
+      id,
+      family: "anthropic",
+      baseUrl: `https://${id}.test/v1`,
+      credentials: [storedKey("key")],
+      native: [],
+    });
+  /** The first target fails from the second round on. */
+  const upstream = ({ url, body }: UpstreamRequest): CannedAnswer => {
+    const isSecond = body.includes("tool_result");
+    if (isSecond && url.startsWith("https://one.test/") && !body.includes("And now?")) return { status: 503, body: "" };
+    const answer = claudeAnswer(rounds[isSecond ? 1 : 0]!);
+    return body.includes('"stream":true')
+      ? { headers: { "content-type": "text/event-stream" }, body: sseText(claudeEvents(answer)) }
+      : { headers: { "content-type": "application/json" }, body: JSON.stringify(answer) };
+  };
+  const next = { role: "user", content: "And now?" };
+  for (const [name, front] of Object.entries(FRONTS))
+    for (const stream of [false, true])
+      test(`${name}, ${stream ? "streamed" : "plain"}`, async () => {
+        const stub = stubGateway({
+          upstream: cannedUpstream(upstream),
+          providers: ["one", "two"].map(provider),
+          tools: fakeToolServers({ sky: { weather: { run: () => says("warm") } } }),
+        });
+        const tools = [{ type: "mcp", server_label: "sky", require_approval: "never" }];
+        const body = { ...front.first, model: `one:${MODEL}`, tools, x_gateway: { fallbacks: [`two:${MODEL}`] } };
+        const { answer } = await ask(stub, front, body, stream);
+        const again =
+          name === "Messages"
+            ? { messages: [ASKED, { role: "assistant", content: answer }, next] }
+            : { input: [ASKED, ...answer, next] };
+        for (const id of ["one", "two"]) {
+          await ask(stub, front, { ...body, ...again, model: `${id}:${MODEL}`, x_gateway: {} }, stream);
+          const sent = lastBody(stub);
+          expect([id, sent.includes(SIGNATURE), sent.includes(SECOND.signature)]).toEqual([
+            id,
+            id === "one",
+            id === "two",
+          ]);
+        }
+      });
+});
+
 for (const [name, family] of [
   ["Messages", "anthropic"],
   ["Responses", "openai"],
