@@ -233,9 +233,11 @@ const asksMore = memoizePerObject(({ targets, fallbacks, contentPolicyFallbacks 
   }),
 );
 
-/** Headers are not recorded. */
+const MADE_UP: NonNullable<SimulatedFacts["madeUp"]> = new Set(["prompt"]);
+
+/** Headers and prompts are not recorded. */
 function factsOf({ traceId, timeMs }: RecordedCall): SimulatedFacts {
-  return { traceId, headers: new Headers(), timeMs };
+  return { traceId, headers: new Headers(), timeMs, madeUp: MADE_UP };
 }
 
 /** The call with what conditions and shares may ask of it beside its kind, as far as it is recorded. */

@@ -15,6 +15,7 @@ import {
   type PreparedCall,
   pricesFor,
   type SimulatedCall,
+  type SimulatedFacts,
   simulatedPrincipal,
   withMetadata,
 } from "./simulated-call.ts";
@@ -40,6 +41,8 @@ const DRAWS = 10;
 const DIVIDED_DRAWS = 200;
 const OPERATION = "chat.completions";
 const USUAL_PROMPT = 100;
+/** Users and prompts of tests stand for those of all clients; their headers are meant as they are. */
+const MADE_UP: NonNullable<SimulatedFacts["madeUp"]> = new Set(["user", "prompt"]);
 const NO_PROJECT = "";
 
 export function testResults(tests: readonly RouteTest[], route: TestedRoute): readonly RouteTestResult[] {
@@ -62,9 +65,10 @@ function faultOf(test: RouteTest, route: TestedRoute): string | null {
   if (first instanceof GatewayError)
     return wrongCopies(expect, false) ?? wrongEnd(expect, { ...NOWHERE, code: first.code, message: first.message });
   const isDivided = first.isDividedByTrace;
+  const isAnew = isDivided || first.keepsToTrace;
   let isCopied = false;
   for (let draw = 1; draw <= (isDivided ? DIVIDED_DRAWS : DRAWS); draw++) {
-    const call = isDivided && draw > 1 ? (callOf(test, route, draw) as typeof first) : first;
+    const call = isAnew && draw > 1 ? (callOf(test, route, draw) as typeof first) : first;
     const end = endOf(call, test, route, draw);
     isCopied ||= end.sentTo !== null && call.isCopiedFrom(end.sentTo);
     const fault = (draw === 1 || isDivided ? wrongReach(call, expect) : null) ?? wrongEnd(expect, end);
@@ -148,7 +152,7 @@ function callOf(
       principal,
       prices: pricesFor(seen, principal),
       policies,
-      facts: { traceId: `draw-${draw}`, headers: new Headers(when.headers), timeMs },
+      facts: { traceId: `draw-${draw}`, headers: new Headers(when.headers), timeMs, madeUp: MADE_UP },
     } as const;
     return { atMs: 0, asked: name, tenant: tenantId, isStream: stream, ...preparedCall(request, place) };
   } catch (thrown) {

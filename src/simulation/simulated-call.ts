@@ -10,6 +10,7 @@ import { Eligibility, type EligibilitySource } from "../engine/plan/eligibility.
 import { everyStage, prepare, type Prepared } from "../engine/plan/stages.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
+import type { Sticky } from "../core/configured/route.ts";
 import type { Principal } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { RecordedOperation } from "../core/operation.ts";
@@ -45,6 +46,8 @@ export interface SimulatedFacts {
   readonly traceId: string;
   readonly headers: Headers;
   readonly timeMs: number;
+  /** The sticky keys that are made up, so that the trace id stands in their place: each call is a conversation of its own. */
+  readonly madeUp?: ReadonlySet<Sticky["by"]>;
   /** What conditions read of a recorded call, of which the request has no more than the size; the request, if left out. */
   readonly recorded?: Pick<EligibilitySource, "sent" | "principal">;
 }
@@ -52,6 +55,8 @@ export interface SimulatedFacts {
 export interface PreparedCall extends Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout" | "isCopiedFrom"> {
   /** A share of its routes divides the calls by their trace ids. */
   readonly isDividedByTrace: boolean;
+  /** Where the call goes depends on its trace id in place of a sticky key. */
+  readonly keepsToTrace: boolean;
 }
 
 export function pricesFor(snapshot: Snapshot, { tenantId, projectId }: Principal): CallPrices {
@@ -74,6 +79,7 @@ export function preparedCall(
     traceId: facts.traceId,
   });
   let timeoutMs = askedMs ?? snapshot.limits.defaultTimeoutMs;
+  let keepsToTrace = false;
   const call: PlannedCall = {
     snapshot,
     // a drain says nothing about the route
@@ -90,6 +96,11 @@ export function preparedCall(
     },
     recorder: { targeted: () => {}, fitted: () => {} },
     eligibilityOf: () => eligibility,
+    keyInPlace(by) {
+      if (facts.madeUp?.has(by) !== true) return null;
+      keepsToTrace = true;
+      return facts.traceId;
+    },
   };
   const prepared = prepare(request, principal, facts.headers, call);
   const { copy } = prepared;
@@ -103,6 +114,7 @@ export function preparedCall(
       return at !== null && reasonAgainst(copy!, copied, at.ready().resolved.target) === null;
     },
     isDividedByTrace: eligibility.isDividedByTrace,
+    keepsToTrace,
   };
 }
 

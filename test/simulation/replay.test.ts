@@ -62,3 +62,15 @@ test("[d6.6] functions in the deprecated form are refused where tools are", () =
   });
   expect(refusals).toMatchObject([[{ param: "tools" }], [{ param: "tools" }]]);
 });
+
+test("[d16.1] a share is decided by the trace id where the conversation, which is not recorded, would decide it", () => {
+  const calls = Array.from({ length: 60 }, (_, index) => {
+    const traceId = index.toString(16).padStart(32, "0");
+    return recordedCall({ timeMs: START + index * MINUTE_MS, traceId });
+  });
+  const targets = `[{ model: "${CLAUDE}", share: 50 }, "${OPENAI}"]`;
+  const targetsBy = (sticky: string) =>
+    played(`{ targets: ${targets}, ${sticky} }`, calls).calls.map(({ target }) => target);
+  expect(new Set(targetsBy("sticky: prompt"))).toEqual(new Set([CLAUDE, OPENAI]));
+  expect(targetsBy("sticky: prompt")).toEqual(targetsBy("retries: 1"));
+});

@@ -246,6 +246,23 @@ describe("[d16.1] tests of a route", () => {
     // the client names it
     expect(failures([{ when: { model: "openai:b" }, expect: { target: "openai:b" } }], targets)).toEqual([]);
   });
+
+  test("find the calls of a share, and every target, also where a user or a conversation that is made up would stay on one side", () => {
+    const targets = ["openai:a", { model: "openai:b", share: 10 }];
+    for (const [sticky, parameters] of [
+      ["prompt", []],
+      ["user", ["user"]],
+    ] as const) {
+      const other = { route_defaults: { sticky } };
+      const of = (expected: object, among: readonly (string | object)[] = targets): readonly string[] =>
+        failures([{ when: { parameters }, expect: expected }], among, [], other);
+      expect(of({ target: "openai:a" })).toHaveLength(1);
+      expect(of({ target: "openai:b" })).toHaveLength(1);
+      expect(of({ never: "openai:b" })).toHaveLength(1);
+      expect(of({ target: ["openai:a", "openai:b"] })).toEqual([]);
+      for (const target of ["openai:a", "openai:b"]) expect(of({ target }, ["openai:a", "openai:b"])).toHaveLength(1);
+    }
+  });
 });
 
 describe("[d16.1] a mirror in the configuration", () => {

@@ -47,6 +47,11 @@ export type PlannedCall = Pick<Call, "snapshot" | "policies" | "eligibilityOf"> 
   readonly objects: Pick<CallObjects, "references" | "placedAt" | "storedReasoning" | "vendorIdOf">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
+  /**
+   * Returns what stands in place of a sticky key that no client has sent, because that part of the request is made up;
+   * `null` for a key that is as it would be. Absent for calls of clients.
+   */
+  readonly keyInPlace?: (by: Sticky["by"]) => string | null;
 };
 
 export type RouteStage = Stage<RouteCandidate>;

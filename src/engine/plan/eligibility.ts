@@ -38,7 +38,7 @@ export class Eligibility {
   readonly #facts: CallFacts;
   readonly #verdicts = new Map<readonly EntryCondition[], ReadonlyMap<EntryCondition, Verdict>>();
 
-  /** A share has been decided by the trace id. */
+  /** A share has been decided by the trace id, perhaps in place of a sticky key. */
   isDividedByTrace = false;
 
   constructor(source: EligibilitySource) {
@@ -69,8 +69,10 @@ export class Eligibility {
   ): ReadonlyMap<T, Verdict> {
     const verdicts = new Map<T, Verdict>();
     const isDivided = entries.some(({ share }) => share !== undefined);
-    if (isDivided && stickyKey === null) this.isDividedByTrace = true;
-    const at = isDivided ? shareOfKey(stickyKey ?? this.#source.traceId, place) * 100 : 0;
+    const { traceId } = this.#source;
+    const key = stickyKey ?? traceId;
+    if (isDivided && key === traceId) this.isDividedByTrace = true;
+    const at = isDivided ? shareOfKey(key, place) * 100 : 0;
     let from = 0;
     for (const entry of entries) {
       const { when, share } = entry;

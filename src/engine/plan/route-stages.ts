@@ -308,7 +308,8 @@ export function verdictsOf<T extends EntryCondition>(
 }
 
 function stickyKeyAt(route: Route, { sent, principal, http, call }: Preparing): string | null {
-  return stickyKeyOf(route, sent, http, cachesPrompts(route, principal.projectId, call.snapshot));
+  const key = stickyKeyOf(route, sent, http, cachesPrompts(route, principal.projectId, call.snapshot));
+  return key === null || route.sticky === null ? key : (call.keyInPlace?.(route.sticky.by) ?? key);
 }
 
 /** Returns the rules of a route for a target that is not its own. */
