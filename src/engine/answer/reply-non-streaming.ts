@@ -183,7 +183,23 @@ export function replyNonStreaming(
   form: AnswerForm,
 ): MaybePromise<Response> {
   recordNonStreaming(answered, call);
-  const { answer, attempt } = answered;
+  const saving = call.objects.save();
+  return saving === null ? sendWhole(answered, call, form) : sendSaved(saving, answered, call, form);
+}
+
+/** Sends the answer once what the vendor stores of it is bound. */
+async function sendSaved(
+  saving: Promise<unknown>,
+  answered: Answered<WholeAnswer>,
+  call: Call,
+  form: AnswerForm,
+): Promise<Response> {
+  await saving;
+  call.signal.throwIfAborted();
+  return sendWhole(answered, call, form);
+}
+
+function sendWhole({ answer, attempt }: Answered<WholeAnswer>, call: Call, form: AnswerForm): MaybePromise<Response> {
   if (!answer.isEmpty) attempt.cached?.keep(answer.finishReasons, attempt.objects?.hasHandedOut);
   const settle = (): void => attempt.settle("success");
   if (answer.passed !== undefined) return sendPassed(answer, answer.passed, attempt, call, form.native!, settle);

@@ -26,7 +26,7 @@ import { Eligibility } from "../plan/eligibility.ts";
 import { CallMeter } from "../metering/call-meter.ts";
 import { CallPrices } from "../metering/call-prices.ts";
 import type { ClientHead } from "../fit/caller-headers.ts";
-import { CallObjects } from "../objects/call-objects.ts";
+import { CallObjects, type ObjectsWatch } from "../objects/call-objects.ts";
 import type { ReceivedCall } from "./received-call.ts";
 import { openRuleMeter } from "../../policies/policy-rule.ts";
 
@@ -225,6 +225,7 @@ export class Call {
     requests,
     cached,
     bypassed,
+    objects,
   }: {
     readonly resolved: { readonly target: Target };
     readonly route: string;
@@ -232,7 +233,9 @@ export class Call {
     readonly requests: readonly AttemptRecorder[];
     readonly cached: { readonly recorded: CachedCall } | null;
     readonly bypassed: CachedCall | null;
+    readonly objects: Pick<ObjectsWatch, "accept"> | null;
   }): void {
+    objects?.accept();
     this.recorder.cached(cached?.recorded ?? bypassed);
     this.recorder.targeted(resolved.target, route);
     this.recorder.fitted(fitted);

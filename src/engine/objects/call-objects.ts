@@ -24,12 +24,15 @@ export interface ObjectsWatch {
   readonly hasHandedOut: boolean;
   /** Called with the text of an answer, or of an event of one. */
   saw(text: string): void;
+  /** The client gets the answer of the attempt: only then is what the vendor stores of it bound. */
+  accept(): void;
 }
 
 interface Watched {
   readonly place: BoundPlace;
   readonly handedOut: HandedOut;
   readonly isStored: boolean;
+  isAccepted: boolean;
   /** The ids that were bound already. */
   readonly bound: Set<string>;
 }
@@ -143,25 +146,28 @@ export class CallObjects {
   watch(providerId: string, credential: string, isStored: boolean): ObjectsWatch {
     const { tenantId, projectId } = this.#principal;
     const handedOut: HandedOut = { ids: new Set(), responseId: null, itemIds: new Set() };
-    this.#watched.push({
+    const watched: Watched = {
       place: { tenantId, projectId, providerId, credential },
       handedOut,
       isStored,
+      isAccepted: false,
       bound: new Set(),
-    });
+    };
+    this.#watched.push(watched);
     return {
       get hasHandedOut() {
         return handedOut.ids.size > 0;
       },
       saw: (text) => collectHandedOut(text, handedOut, isStored),
+      accept: () => void (watched.isAccepted = true),
     };
   }
 
   /** Binds what was handed out since; `null` where there is nothing. */
   save(): Promise<unknown> | null {
     if (this.#objects === null || this.#watched.length === 0 || !this.#isProjectThere()) return null;
-    const writes = this.#watched.flatMap(({ place, handedOut, isStored, bound }) => {
-      const ids = this.#told(handedOut, isStored).filter(({ id }) => !bound.has(id));
+    const writes = this.#watched.flatMap(({ place, handedOut, isStored, isAccepted, bound }) => {
+      const ids = this.#told(handedOut, isStored && isAccepted).filter(({ id }) => !bound.has(id));
       for (const { id } of ids) bound.add(id);
       return ids.length === 0 ? [] : [this.#objects!.bind(place, ids)];
     });

@@ -279,13 +279,13 @@ export class StreamSession {
     clearTimeout(this.#keepAlive);
     this.#call.signal.removeEventListener("abort", this);
     this.#call.recorder.attemptsEnded();
-    this.#bound = this.#call.objects.save();
     // a stream that has begun counts as used, whether or not the client reads on
     if (this.#sending === null && this.#arrived !== null) {
       this.#sending = this.#arrived;
       this.#call.won(this.#sending.attempt);
       this.#sending.cancel();
     }
+    this.#bound = this.#call.objects.save();
     try {
       this.#sending?.note();
     } catch (fault) {

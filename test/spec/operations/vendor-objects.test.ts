@@ -620,6 +620,36 @@ describe("responses that the vendor stores", () => {
     expect([vendors.status, vendors.code]).toEqual([400, "unknown_reference"]);
   });
 
+  test("[d12.15 d7.1] are not those of an attempt whose answer the client did not get", async () => {
+    const objects = memoryObjects();
+    const empty = {
+      ...RESPONSE,
+      id: "resp_empty",
+      output: [],
+      usage: { ...RESPONSE.usage, output_tokens: 0, total_tokens: 1 },
+    };
+    const entry = (id: string) => openai({ id, family: "openai", baseUrl: `https://${id}.test/v1`, vendorStore: true });
+    const stub = stubGateway({
+      upstream: cannedUpstream(({ url }) => ({
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify(url.startsWith("https://first.test/") ? empty : RESPONSE),
+      })),
+      objects,
+      providers: [entry("first"), entry("second")],
+    });
+    const ask = async (model: string, more: JsonObject) => {
+      const response = await stub.call(RESPONSES, { ...INPUT, model, store: true, ...more });
+      return { status: response.status, body: (await response.json()) as Record<string, any> };
+    };
+    const { status, body } = await ask("first:gpt-9", { x_gateway: { fallbacks: ["second:gpt-9"] } });
+    expect([status, stub.sent.length]).toEqual([200, 2]);
+    const previous = { previous_response_id: body["id"] as string };
+    const elsewhere = await ask("first:gpt-9", previous);
+    expect([elsewhere.status, elsewhere.body["error"].code]).toEqual([400, "unknown_reference"]);
+    expect((await ask("second:gpt-9", previous)).status).toBe(200);
+    expect(JSON.parse(stub.sent.at(-1)!.body)).toMatchObject({ previous_response_id: "resp_vendor" });
+  });
+
   test("[d12.15] are none where the client or the provider's entry does not want it", async () => {
     const objects = memoryObjects();
     await asked(objects, { ...INPUT, store: false }, stored);
