@@ -425,8 +425,9 @@ describe("[d12.9 d10.4] reasoning of rounds that different targets have answered
     });
   /** The first target fails from the second round on. */
   const upstream = ({ url, body }: UpstreamRequest): CannedAnswer => {
-    const isSecond = body.includes("tool_result");
-    if (isSecond && url.startsWith("https://one.test/") && !body.includes("And now?")) return { status: 503, body: "" };
+    const isNext = body.includes("And now?");
+    const isSecond = isNext || body.includes("tool_result");
+    if (isSecond && !isNext && url.startsWith("https://one.test/")) return { status: 503, body: "" };
     const answer = claudeAnswer(rounds[isSecond ? 1 : 0]!);
     return body.includes('"stream":true')
       ? { headers: { "content-type": "text/event-stream" }, body: sseText(claudeEvents(answer)) }
