@@ -168,11 +168,8 @@ function isElsewhere(code: ErrorCode, status: number): boolean {
 
 /** Such a request is not repeated at the same target, whatever the body says of the reason (promise 7.1). */
 function isNeverRepeated(status: number): boolean {
-  return status >= 400 && status < 500 && !REPEATED_STATUSES.has(status);
+  return status >= 400 && status < 500 && status !== 408 && status !== 429;
 }
-
-/** With 424, a server says that what is behind it has failed. SageMaker says so whenever the model answers with 5xx. */
-const REPEATED_STATUSES: ReadonlySet<number> = new Set([408, 424, 429]);
 
 /** A redirect means that the address is wrong. */
 function isRedirect(status: number): boolean {

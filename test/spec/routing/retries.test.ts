@@ -131,6 +131,15 @@ describe.each([...HOW])("%s", (_, how) => {
     if (expected !== "") expect(got.code).toBe(expected);
   });
 
+  test("[d7.1] no 4xx other than 408 and 429 is retried at the same target", async () => {
+    for (let code = 400; code < 500; code++) {
+      if (code === 408 || code === 429) continue;
+      const gateway = scripted([[status(code), OK]], { retries: 3 });
+      await ask(gateway, how);
+      expect([code, gateway.upstream.targets()]).toEqual([code, ["up0"]]);
+    }
+  });
+
   test("[d7.1] a status that is never retried is not retried either where its body says that a moment later it may work", async () => {
     for (const [code, error, expected] of [
       [400, { code: "overloaded_error" }, "upstream_overloaded"],
