@@ -5,6 +5,7 @@ import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";
 import { inNamedProject } from "../auth/authorize.ts";
 import { requireMoreThanOps, runsGateway } from "../auth/grants.ts";
 import { identify, presentedToken } from "../auth/identify.ts";
+import { requireRecentLogin } from "../auth/logins/recent-login.ts";
 import type { Logins } from "../auth/logins/logins.ts";
 import { isEnabled, permittedTargets, restrictionsOf } from "../auth/permitted-models.ts";
 import { inTurns } from "../core/concurrency/steps.ts";
@@ -393,6 +394,8 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
         return { token, address, via, snapshot };
       };
       const reader = await readerNow();
+      // each of these answers with what was said
+      requireRecentLogin(c.env.console?.session ?? null, context.clock.now());
       const answered = await answer({ ...reader, kept, readerNow, id, query: (name) => c.req.query(name) });
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
       const { headers } = reply(c, {});

@@ -97,6 +97,25 @@ test("[d14.4] content is read only with its permission, shortly after a login", 
   expect((await reader.ask("GET", path)).body.error.code).toBe("recent_login_required");
 });
 
+test("[d12.8, d14.4] what is kept of responses is read and removed only shortly after a login, and with a token at any time", async () => {
+  const developer = await loggedIn("acme.developer");
+  const asked = [
+    ["GET", "/responses/resp_none"],
+    ["GET", "/responses/resp_none/input_items"],
+    ["DELETE", "/responses/resp_none"],
+  ] as const;
+  const codeIn = async (method: string, path: string): Promise<string> =>
+    (await developer.ask(method, `/console/api/v1${path}`)).body.error.code;
+  for (const [method, path] of asked) expect([path, await codeIn(method, path)]).not.toContain("recent_login_required");
+  pass(15 * MINUTE_MS);
+  for (const [method, path] of asked) {
+    expect([path, await codeIn(method, path)]).toEqual([path, "recent_login_required"]);
+    expect((await world.send("acme.developer", method, `/api/v1${path}`)).body.error.code).not.toBe(
+      "recent_login_required",
+    );
+  }
+});
+
 test("[d14.2] a new secret of a project token with permissions needs a recent login, as the token itself does", async () => {
   const owner = await loggedIn("acme.owner");
   const made = async (name: string, permissions: readonly string[]): Promise<string> =>
