@@ -280,7 +280,7 @@ function playableCall(
   const made =
     kind.prepared ?? orRefusal(route, kind.place, () => preparedAlone(recorded, kind, { tenantId, tokens }, gaps));
   if ("code" in made) return made;
-  const { prepared, timeoutMs, hasOwnTimeout, isCopiedFrom } = made;
+  const { prepared, timeoutMs, hasOwnTimeout, isCopiedFrom, routeKey } = made;
   return {
     atMs: recorded.timeMs - startMs,
     asked: route,
@@ -290,6 +290,7 @@ function playableCall(
     timeoutMs,
     hasOwnTimeout,
     isCopiedFrom,
+    routeKey,
     number,
     recorded,
     kind,

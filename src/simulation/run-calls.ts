@@ -180,12 +180,14 @@ function goOn(running: Running, failure: Failure | null): void {
 
 /** As in the engine: a route to which the call falls back has its own time limit and its own share of hedges. */
 function serve(running: Running, route: Route): void {
-  const { queue, hedging, call, serving } = running;
+  const { queue, hedging, call, serving, prepared } = running;
   if (serving?.name === route.name) return;
   running.serving = route;
-  if (route.hedge !== null) hedging.called(route.name, queue.nowMs());
+  if (route.hedge !== null) hedging.called(call.routeKey(route), queue.nowMs());
   const { totalMs } = route.timeouts;
-  if (serving === null || totalMs === null || call.hasOwnTimeout || queue.nowMs() + totalMs >= running.endsMs) return;
+  // the bound of the first route holds since the call began
+  const isFirst = route.name === prepared.route.name;
+  if (isFirst || totalMs === null || call.hasOwnTimeout || queue.nowMs() + totalMs >= running.endsMs) return;
   running.endsMs = queue.nowMs() + totalMs;
   running.undoDeadline();
   running.undoDeadline = queue.at(running.endsMs, () => outOfTime(running));
@@ -348,7 +350,7 @@ function awaitHead(running: Running, one: Live, headAtMs: number): void {
 const TIMED_OUT = { code: "upstream_timeout", status: null, retryAfterMs: null } as const;
 
 function armHedge(running: Running, one: Live): void {
-  const { queue, hedging, plan } = running;
+  const { queue, hedging, plan, call } = running;
   const { route, key } = one.candidate;
   const { hedge } = route;
   const delayMs = hedge === null ? null : hedging.delayMs(hedge, key);
@@ -356,7 +358,7 @@ function armHedge(running: Running, one: Live): void {
   one.undoHedge = queue.at(queue.nowMs() + delayMs, () => {
     const second = plan.second(
       queue.nowMs(),
-      ({ upstream }) => hedging.take(route.name, hedge, upstream, queue.nowMs()),
+      ({ upstream }) => hedging.take(call.routeKey(route), hedge, upstream, queue.nowMs()),
       (candidate) => !(readyAt(candidate) instanceof GatewayError),
     );
     if (second !== null) attempt(running, second, true);

@@ -7,10 +7,11 @@ import { LONG_BODY_BYTES } from "../engine/long-bodies/long-body-thread.ts";
 import { reasonAgainst } from "../engine/mirror/copy-call.ts";
 import type { PlannedCall, RouteCandidate } from "../engine/plan/candidate.ts";
 import { Eligibility, type EligibilitySource } from "../engine/plan/eligibility.ts";
+import { routeKey } from "../engine/plan/route-key.ts";
 import { everyStage, prepare, type Prepared } from "../engine/plan/stages.ts";
 import type { ChatRequest } from "../core/chat.ts";
 import { systemClock } from "../core/clock.ts";
-import type { Sticky } from "../core/configured/route.ts";
+import type { Route, Sticky } from "../core/configured/route.ts";
 import type { Principal } from "../core/identity.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { RecordedOperation } from "../core/operation.ts";
@@ -29,6 +30,8 @@ export interface SimulatedCall {
   readonly hasOwnTimeout: boolean;
   /** Whether the mirror of the route gets a copy, where the call is sent to this target first. */
   isCopiedFrom(target: string): boolean;
+  /** Under which the hedges of a route are counted. */
+  routeKey(route: Route): string;
 }
 
 export interface CallPlace {
@@ -52,7 +55,10 @@ export interface SimulatedFacts {
   readonly recorded?: Pick<EligibilitySource, "sent" | "principal">;
 }
 
-export interface PreparedCall extends Pick<SimulatedCall, "prepared" | "timeoutMs" | "hasOwnTimeout" | "isCopiedFrom"> {
+export interface PreparedCall extends Pick<
+  SimulatedCall,
+  "prepared" | "timeoutMs" | "hasOwnTimeout" | "isCopiedFrom" | "routeKey"
+> {
   /** A share of its routes divides the calls by their trace ids. */
   readonly isDividedByTrace: boolean;
   /** Where the call goes depends on its trace id in place of a sticky key. */
@@ -113,6 +119,7 @@ export function preparedCall(
       const at = copy === null ? null : candidateAt(prepared, name);
       return at !== null && reasonAgainst(copy!, copied, at.ready().resolved.target) === null;
     },
+    routeKey: (route) => routeKey(route, { snapshot, record: principal }),
     isDividedByTrace: eligibility.isDividedByTrace,
     keepsToTrace,
   };
