@@ -6,9 +6,11 @@ import { compilePrices, priceSchema } from "../../../src/accounting/price-settin
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { callLine } from "../../../src/observe/log.ts";
 import { openMetrics } from "../../../src/observe/metrics/metrics.ts";
+import { costSum } from "../../../src/http/admin/calls/call-cost.ts";
 import { EMBEDDINGS } from "../../../src/operations/embeddings/embeddings.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { RERANK } from "../../../src/operations/rerank/rerank.ts";
+import { providers } from "../../../src/providers/registry.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
 import { readStream } from "../../harness/sse.ts";
@@ -517,7 +519,8 @@ describe.each([
         { type: "advisor_message", model: "claude-sonnet-4-5", input_tokens: 1_000, output_tokens: 200 },
       ],
     };
-    const { usage, record } = await told(stubGateway({ upstream: claudeSaying(advised) }), stream);
+    const stub = stubGateway({ upstream: claudeSaying(advised) });
+    const { usage, record } = await told(stub, stream);
     expect(usage).toMatchObject({
       prompt_tokens: 1_100,
       completion_tokens: 210,
@@ -526,6 +529,14 @@ describe.each([
     });
     // 5 and 25 dollars for a million tokens of the one, 3 and 15 of the other
     expect(record.cost!.nanoUsd).toBe(100 * 5_000 + 10 * 25_000 + 1_000 * 3_000 + 200 * 15_000);
+    // what the console shows of the cost comes to the same
+    const [shown] = costSum(record, stub.context.snapshot(), providers)!;
+    expect(shown!.parts.map(({ what, units }) => [what, units])).toEqual([
+      ["uncached prompt tokens", 100],
+      ["completion tokens", 10],
+      ["uncached prompt tokens of claude-sonnet-4-5", 1_000],
+      ["completion tokens of claude-sonnet-4-5", 200],
+    ]);
   });
 
   test("[d4.7 d11.1] an advisor adds no price of a request, is rounded with the rest, and leaves the price's name", async () => {

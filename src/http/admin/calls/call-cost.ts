@@ -4,7 +4,9 @@ import { costLines, type CostKind, costOf } from "../../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../../accounting/price-book.ts";
 import { exactUsd, usd } from "../../../accounting/price.ts";
 import { servedPrice } from "../../../accounting/price-factors.ts";
+import { usageWithout } from "../../../accounting/summed-usage.ts";
 import type { Usage } from "../../../core/chat.ts";
+import type { Rates } from "../../../core/configured/price.ts";
 import { hostedToolPrice } from "../../../core/configured/hosted-tool.ts";
 import { type CallRecord, usedBy } from "../../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
@@ -88,17 +90,37 @@ function pricedAttempt(
   const settings = snapshotSeenBy(snapshot, { tenantId: tenantId!, projectId }).providers.get(id);
   const provider = settings === undefined ? undefined : providers.get(settings.family);
   if (settings === undefined || provider === undefined) return null;
-  const known: CurrentPrice | null = priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, model, atMs);
+  const priceOf = (name: string): CurrentPrice | null =>
+    priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, name, atMs);
+  const known = priceOf(model);
   const price = known === null ? null : servedPrice(known, usage, { provider, target: { ...settings, model } });
-  const cost = price === null ? null : costOf(usage, price.rates);
-  if (price === null || cost === null) return null;
+  if (price === null) return null;
+  const { other_models: models = [] } = usage;
+  const own = models.length === 0 ? usage : usageWithout(usage, models);
+  // only the request of the attempt has a price of its own
+  const others = models.map((one) => ({
+    model: one.model,
+    usage: one,
+    rates: { ...(priceOf(one.model) ?? price).rates, request: null },
+  }));
+  const cost = costOf(own, price.rates, others);
+  if (cost === null) return null;
   const tools = Object.entries(usage.hosted_tools ?? {}).map(([kind, uses]): PricedPart => {
     const nanoUsd = hostedToolPrice(kind, settings, provider.hostedTools ?? []) ?? 0;
     return { ...part("hosted_tools", uses, nanoUsd * 1_000_000), what: `uses of ${kind}` };
   });
-  const parts = costLines(usage, price.rates).map(({ kind, units, rate }) => part(kind, units, rate!));
+  const parts = [
+    ...partsOf(own, price.rates),
+    ...others.flatMap((other) =>
+      partsOf(other.usage, other.rates).map((one) => ({ ...one, what: `${one.what} of ${other.model}` })),
+    ),
+  ];
   const toolsNanoUsd = tools.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
   return { provider: id, model, priceId: price.id, parts: [...parts, ...tools], costNanoUsd: cost + toolsNanoUsd };
+}
+
+function partsOf(usage: Usage, rates: Rates): readonly PricedPart[] {
+  return costLines(usage, rates).map(({ kind, units, rate }) => part(kind, units, rate!));
 }
 
 function part(kind: keyof typeof COST_WORDS, units: number, rate: number): PricedPart {
