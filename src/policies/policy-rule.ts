@@ -319,11 +319,13 @@ interface CheckedPart {
 
 /** Makes each part whose work depends on the values that it is given spend steps for them. */
 function meterParts(part: ASTNode, evaluation: Evaluation): void {
-  const spend = spendingOf(part);
+  const isMacro = part.op === "rcall" && MACROS.has(part.args[0]);
+  // a macro does no work of its own, and the library expands it where it is checked
+  const spend = isMacro || (part.op === "call" && part.args[0] === "has") ? null : spendingOf(part);
   if (spend !== null) meterPart(part, (given) => spend(given, evaluation));
   const inner = innerParts(part);
   for (const one of inner) meterParts(one, evaluation);
-  if (part.op !== "rcall" || !MACROS.has(part.args[0])) return;
+  if (!isMacro) return;
   // the list is what `bounded__list` returns
   const [list, ...body] = inner;
   const steps = PART_STEPS * body.reduce((sum, one) => sum + partsIn(one), 0);
@@ -334,7 +336,10 @@ type Given = readonly [readonly unknown[], ...(readonly unknown[])];
 
 function meterPart(part: ASTNode, spend: (given: Given) => void): void {
   const { handle } = part as unknown as CheckedPart;
-  if (handle === undefined) return;
+  if (handle === undefined)
+    throw new Error(
+      `The library of CEL keeps no function for the part ${part.op}, so that its work cannot be bounded.`,
+    );
   (part as unknown as CheckedPart).handle = (...given) => {
     spend(given as unknown as Given);
     return handle(...given);

@@ -7,7 +7,7 @@ import { scopeOf, type TenantOrProject } from "../auth/grants.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import type { Snapshot } from "../core/snapshot.ts";
-import type { RecordedCall } from "../store/calls/calls.ts";
+import type { RecordedCall, RecordedCalls } from "../store/calls/calls.ts";
 import { differenceOf, type ReplaySums, sumsOf } from "./compared-replays.ts";
 import type { Fault } from "./faults.ts";
 import type { KeptReads } from "./kept-reads.ts";
@@ -55,7 +55,7 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
   const now = isPublished ? snapshot : null;
   const proposed = proposal === null ? null : withProposedRoute(snapshot, proposal);
   const found = await reads.calls({ ...scopeOf(place), route: name, limit: question.limit });
-  const { used: all, leftOut } = sorted(found.calls, found.withoutRecord, question.ownIn);
+  const { used: all, leftOut } = sorted(found, question.ownIn);
   const used = all.map((call) => withoutAdded(call, snapshot, tenantId, name));
   const times = observedTimes([...used, ...(await otherAnswers(used, (proposed ?? now)!, question, reads))]);
   const tokens = await reads.tokens([...new Set(used.flatMap(({ tokenId }) => tokenId ?? []))]);
@@ -93,7 +93,7 @@ export async function routeSimulation(question: RouteQuestion, reads: KeptReads)
 }
 
 /** The calls that can be simulated, the oldest first, and why the others cannot. */
-function sorted(calls: readonly RecordedCall[], withoutRecord: number, ownIn: ReadonlySet<string>) {
+function sorted({ calls, fromCache, withoutRecord }: RecordedCalls, ownIn: ReadonlySet<string>) {
   const reasonOf = (one: RecordedCall): string | null => {
     if (one.projectId !== null && ownIn.has(one.projectId)) return "The project has a route of its own with this name.";
     if (!canBeSimulated(one)) return `Calls of the operation ${one.operation} cannot be simulated.`;
@@ -105,9 +105,10 @@ function sorted(calls: readonly RecordedCall[], withoutRecord: number, ownIn: Re
     used: (reasons.get(null) ?? []).map(({ one }) => one).toReversed(),
     leftOut: [
       ...[...reasons].flatMap(([reason, list]) => (reason === null ? [] : [{ reason, calls: list.length }])),
-      ...(withoutRecord === 0
-        ? []
-        : [{ reason: "The details of the call are not kept any more.", calls: withoutRecord }]),
+      ...[
+        { reason: "The response cache answered the call.", calls: fromCache },
+        { reason: "The details of the call are not kept any more.", calls: withoutRecord },
+      ].filter((left) => left.calls > 0),
     ],
   };
 }

@@ -325,6 +325,8 @@ export interface RecordedQuery extends CallScope {
 export interface RecordedCalls {
   /** The newest first. Calls without a record, those that ended with an explanation and those from the response cache are left out. */
   readonly calls: readonly RecordedCall[];
+  /** Calls that were found, and were left out because the response cache answered them. */
+  readonly fromCache: number;
   /** Calls that were found, and were left out because their details are not kept any more. */
   readonly withoutRecord: number;
   /** Earlier calls have not been looked at, because one query reads a bounded number of them; `null` when all were. */

@@ -35,13 +35,14 @@ export async function recordedCalls(db: Db, { limit, ...scope }: RecordedQuery):
     if (cursor === null) break;
   }
   const records = await recordsOf(db, rows);
-  const calls = rows.flatMap((row): readonly RecordedCall[] => {
-    const text = records.get(row.trace_id);
-    const record = text === undefined ? null : parseCallRecord(text);
-    return record === null || record.cache?.outcome === "hit" ? [] : [recordedCall(record)];
+  const known = rows.flatMap(({ trace_id: traceId }) => {
+    const text = records.get(traceId);
+    return text === undefined ? [] : [parseCallRecord(text)];
   });
+  const sent = known.filter(({ cache }) => cache?.outcome !== "hit");
   return {
-    calls,
+    calls: sent.map(recordedCall),
+    fromCache: known.length - sent.length,
     withoutRecord: rows.filter(({ trace_id: traceId }) => !records.has(traceId)).length,
     searchedToMs: cursor === null || rows.length >= limit ? null : searchedToMs,
   };

@@ -988,7 +988,7 @@ function recordedSuite(newPlace: (rows: readonly LedgerRow[]) => Promise<CallPla
           .toReversed()
           .slice(0, 50),
       );
-      expect(found).toMatchObject({ withoutRecord: 0, searchedToMs: null });
+      expect(found).toMatchObject({ fromCache: 1, withoutRecord: 0, searchedToMs: null });
       expect(found.calls[0]).toMatchObject({
         parameters: ["temperature"],
         usage: { prompt_tokens: 100 },
@@ -1006,6 +1006,7 @@ function recordedSuite(newPlace: (rows: readonly LedgerRow[]) => Promise<CallPla
       });
       expect(await reads.calls({ tenantId: "acme", route: "never", limit: 10 })).toEqual({
         calls: [],
+        fromCache: 0,
         withoutRecord: 0,
         searchedToMs: null,
       });
