@@ -59,11 +59,6 @@ export class CallLifetime implements BytesHolder {
     return this.#cancellation;
   }
 
-  /** How long the head of a stream waits for content: not at all in the background, where the client needs the id of its response. */
-  headHoldMs(ms: number): number {
-    return this.#isDetached ? 0 : ms;
-  }
-
   /**
    * Takes a place among the calls in flight, and among those of the tenant. Throws `shutting_down`, `stale_snapshot` or
    * `gateway_overloaded`.

@@ -129,7 +129,8 @@ export class StreamSession {
    */
   async holdHead(): Promise<Sending | null> {
     const { lifetime, snapshot } = this.#call;
-    const sending = await within(this.#begun, lifetime.headHoldMs(snapshot.limits.headHoldMs));
+    // in the background, the client needs the id of its response at once
+    const sending = await within(this.#begun, lifetime.isDetached ? 0 : snapshot.limits.headHoldMs);
     // a stream that begins once the call is over is released where the call was settled
     if (this.#isOver) throw withAttempts(this.#call.signal.reason, this.#call);
     const { aborted, reason } = this.#call.signal;
