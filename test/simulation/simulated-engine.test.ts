@@ -71,8 +71,8 @@ const parts = (fallbacks: readonly (readonly string[])[]) =>
   });
 const scenario: fc.Arbitrary<Scenario> = fc.record({
   conducts: fc.record(Object.fromEntries(UPS.map((up) => [up, conduct]))) as fc.Arbitrary<Scenario["conducts"]>,
-  main: parts([[], ["route:other"], ["up2:m"]]) as fc.Arbitrary<Scenario["main"]>,
-  other: parts([[], ["up1:m"]]) as fc.Arbitrary<Scenario["other"]>,
+  main: parts([[], ["route:other"], ["up2:m"]]),
+  other: parts([[], ["up1:m"]]),
   isStream: fc.boolean(),
   pausesMs: fc.array(fc.constantFrom(50, 1_000, 10_000), { minLength: 0, maxLength: 3 }),
   random: fc.constantFrom(0.1, 0.6),
@@ -88,16 +88,9 @@ interface Played {
 const [REFUSED_MS, STATUS_MS] = [1, 20];
 
 function faultOf(what: Conduct): Fault {
-  switch (what.kind) {
-    case "ok":
-      return { kind: "ok", delayMs: what.afterMs };
-    case "dead":
-      return { kind: "refused", delayMs: REFUSED_MS };
-    case "stall":
-      return { kind: "stall" };
-    case "status":
-      return { kind: "status", status: what.status, delayMs: STATUS_MS, body: "" };
-  }
+  if (what.kind === "ok") return { kind: "ok", delayMs: what.afterMs };
+  if (what.kind === "status") return { kind: "status", status: what.status, delayMs: STATUS_MS, body: "" };
+  return what.kind === "dead" ? { kind: "refused", delayMs: REFUSED_MS } : { kind: "stall" };
 }
 
 function simulatedFaultOf(target: string, what: Conduct): readonly SimulatedFault[] {

@@ -88,7 +88,7 @@ function sealedRounds(message: JsonObject, rounds: readonly RoundOrigin[], sealF
   let round = 0;
   const sealed = replayedTurns(message as unknown as Message, report["replay"]).map((turn) => {
     const origin = rounds[turn.role === "assistant" ? round++ : round] ?? rounds.at(-1)!;
-    return sealedMessage(turn as unknown as JsonObject, [origin], sealFor);
+    return sealedMessage(turn, [origin], sealFor);
   });
   return { [ROUNDS_FIELD]: { ...report, [SEALED_TURNS]: sealed } };
 }
