@@ -431,6 +431,16 @@ forShortAndLongRequests(() => {
     expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed" });
   });
 
+  test("[d12.8] a call whose input alone is too large to be kept does not run in the background, however large it is", async () => {
+    const MIB = 1024 * 1024;
+    for (const input of ["x".repeat(5 * MIB), "x".repeat(9 * MIB)]) {
+      const stub = keeping();
+      const response = await stub.respond({ ...OPENAI, input, background: true });
+      const { error } = (await response.json()) as Record<string, any>;
+      expect([response.status, error?.param, stub.sent.length]).toEqual([400, "background", 0]);
+    }
+  });
+
   test("[d12.8] a response in the background that is deleted leaves none of its events", async () => {
     const stub = keeping();
     const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });

@@ -75,9 +75,12 @@ class BackgroundWork {
 
   /** Throws `kept_store_unavailable`, and `invalid_request` for an input that is too large to be kept. */
   async queue(): Promise<JsonObject> {
-    await this.#marks.runs();
     const queued = this.#without("queued");
-    if (await this.#progress(queued)) return queued;
+    // the items of an input that no store takes are not there: it would be kept as if it had none
+    if (this.#place.input.isTooLarge !== true) {
+      await this.#marks.runs();
+      if (await this.#progress(queued)) return queued;
+    }
     throw invalidRequest(
       "background",
       "The input is too large to be kept, which a response in the background needs. Wait for the answer instead.",
