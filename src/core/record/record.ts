@@ -291,3 +291,11 @@ export type ChargeInFlight = Pick<CallRecord, "usage" | "cost">;
 export function isUnauthenticated({ tokenId }: Pick<CallRecord, "tokenId">): boolean {
   return tokenId === null;
 }
+
+/**
+ * Whether the error of a call is that of a target that was called. A rule of the gateway may have refused other targets of
+ * the same call, and is then not what the client is told (promise 7.3).
+ */
+export function isErrorOfTarget({ code, attempts, rounds }: Pick<CallRecord, "code" | "attempts" | "rounds">): boolean {
+  return code !== null && attempts.some((one) => one.code === code && one.round === rounds);
+}

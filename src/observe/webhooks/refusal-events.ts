@@ -4,7 +4,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { changeCount } from "../../core/concurrency/open-count.ts";
 import type { Events, NewEvent } from "../../core/record/event.ts";
-import type { CallRecord } from "../../core/record/record.ts";
+import { type CallRecord, isErrorOfTarget } from "../../core/record/record.ts";
 
 /** Calls of a project that the same rule refused. */
 export interface Refused {
@@ -47,6 +47,8 @@ export function refusalOf(record: CallRecord): Refused | null {
   const kind = code === null || record.mirrorOf !== null ? undefined : KINDS[code];
   if (code === null || kind === undefined || tenantId === null || (record.status !== 403 && record.status !== 429))
     return null;
+  // a guard may refuse the answer of a target that was called
+  if (kind !== "policy" && isErrorOfTarget(record)) return null;
   const rule =
     kind === "policy"
       ? policies.findLast(({ effect }) => effect === "denied")?.name

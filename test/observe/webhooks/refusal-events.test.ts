@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import type { NewEvent } from "../../../src/core/record/event.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { refusalEvents } from "../../../src/observe/webhooks/refusal-events.ts";
-import { rowOf } from "../../contract/store/call-records.ts";
+import { attemptOf, rowOf } from "../../contract/store/call-records.ts";
 
 const refused = (own: Partial<CallRecord>): CallRecord => ({
   ...rowOf({}).record,
@@ -78,6 +78,8 @@ describe("refusals as events", () => {
     );
     events.publish(refused({ status: 403, code: "model_unpriced", limits: [] }));
     events.publish(refused({ limits: [] }));
+    // the limit has refused one target, and the provider of another has ended the call
+    events.publish(refused({ attempts: [attemptOf({ status: 429, code: "rate_limit_exceeded" })] }));
     events.publish(refused({ status: 200, code: null }));
     events.publish(refused({ status: 403, code: "insufficient_role", limits: [] }));
     expect(told.map(({ projectId, data }) => [projectId, data["rule_kind"], data["rule"]])).toEqual([

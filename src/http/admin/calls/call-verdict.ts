@@ -8,7 +8,7 @@ import { usd } from "../../../accounting/price.ts";
 import { periodAt } from "../../../admission/windows.ts";
 import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
 import type { LimitRule } from "../../../core/configured/limit.ts";
-import type { Attempt, CallRecord, LimitOutcome } from "../../../core/record/record.ts";
+import { type Attempt, type CallRecord, isErrorOfTarget, type LimitOutcome } from "../../../core/record/record.ts";
 
 /** Medians of earlier calls of the same route that were answered. */
 export interface UsualCall {
@@ -110,7 +110,7 @@ function failure(facts: VerdictFacts): Decided {
   const sent = record.attempts.filter(wasSent);
   const short = record.limits.filter(({ refused }) => refused !== undefined);
   const denied = record.policies.filter(({ effect }) => effect === "denied");
-  if (short.length > 0 && isRefusalOfLimit(record.code))
+  if (short.length > 0 && isRefusalOfLimit(record.code) && !isErrorOfTarget(record))
     return ["refused", `${refusedWhen(sent)}: ${shortText(short.at(-1)!, facts)}`];
   if (denied.length > 0 && record.code === "policy_violation")
     return ["refused", `${refusedWhen(sent)}: the policy ${quoted(denied.at(-1)!.name)} forbids the call.`];

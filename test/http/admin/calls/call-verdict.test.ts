@@ -75,6 +75,10 @@ describe("a refusal names what refused, with its figures", () => {
       'Refused before sending: the budget "team-month" had no room for the call: 11.90 of 12.00 USD were used in the month, and it resets on 2026-02-01 00:00 UTC.',
     ]);
   });
+  test("[d7.3] but not where the provider of another target has ended the call with the same code", () => {
+    const quota = attemptOf({ provider: "a", model: "m1", status: 402, code: "insufficient_quota", usage: null });
+    expect(say({ ...failed, limits: [OUTCOME], attempts: [quota] })[0]).toBe("failed");
+  });
   test("a budget that never resets, and one that is not configured any more", () => {
     const total = new Map([["b1", { ...RULE, window: "total" } as const]]);
     expect(say({ ...failed, limits: [OUTCOME] }, { rules: total })[1]).toEndWith("were used, and it never resets.");
