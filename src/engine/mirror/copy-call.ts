@@ -1,6 +1,7 @@
 // Copies a call to the mirror of its route (promise 16.1). The copy begins when the call sends its first request, in a
 // later turn of the event loop. It is a call of its own, with a record, a time limit and an end of its own: no limit
-// counts it, it runs no tools, nothing is kept of it for later calls, and its answer is read and discarded.
+// counts it, it runs no tools, nothing is kept of it for later calls, here or at its vendor, and its answer is read and
+// discarded.
 
 // Decides (targets and attempts): Which calls are copied to a mirror, and what do copies not have? By: `preparation`,
 // `reasonAgainst`, `requestOfCopy`. Also: `copies.ts` (`OpenCopies`), `engine/plan/stages.ts` (`prepareCopy`). Rule: Those

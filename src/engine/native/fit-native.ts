@@ -52,7 +52,7 @@ export function fitNative(
           ...(written.removed ?? []),
           { path: ["x_gateway"], value: undefined },
           ...memberEdits(written.replaced ?? {}),
-          ...(form.storeMember === undefined || entry.vendorStore === true
+          ...(form.storeMember === undefined || settings.storesNothing !== true
             ? []
             : [{ path: [form.storeMember], value: false }]),
           ...asked,

@@ -17,7 +17,7 @@ import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts"
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Route, RouteTarget, Sticky } from "../../core/configured/route.ts";
-import { cachesPrompts, type ProviderSettings } from "../../core/snapshot.ts";
+import { cachesPrompts } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { accountInKey, type CallersAccount } from "../../routing/health/target-key.ts";
 import { agentSession } from "../../providers/agent-sessions.ts";
@@ -43,7 +43,7 @@ import { targetFor } from "./resolve-target.ts";
 export type PlannedCall = Pick<Call, "snapshot" | "policies" | "eligibilityOf"> & {
   readonly context: Pick<ChatContext, "providers" | "carriers" | "clock" | "ignoresDrains">;
   readonly meter: Pick<CallMeter, "prices" | "isRedirectedTo">;
-  readonly record: Pick<CallRecord, "operation">;
+  readonly record: Pick<CallRecord, "operation"> & Partial<Pick<CallRecord, "mirrorOf">>;
   readonly objects: Pick<CallObjects, "references" | "placedAt" | "storedReasoning" | "vendorIdOf">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;
   readonly recorder: Pick<CallRecorder, "targeted" | "fitted">;
@@ -292,24 +292,20 @@ export class RouteCandidate implements Candidate {
       settings: settingsAt(
         target,
         settingsFor(request.options, principal, snapshot, route),
-        entry,
         cachesPrompts(route, principal.projectId, snapshot),
+        // the client of a call gets no id of its copy, with which what is stored could be used or deleted
+        entry.vendorStore === true && (call.record.mirrorOf ?? null) === null,
       ),
     };
   }
 }
 
-function settingsAt(
-  { drop }: RouteTarget,
-  settings: FitSettings,
-  entry: ProviderSettings,
-  isCaching: boolean,
-): FitSettings {
+function settingsAt({ drop }: RouteTarget, settings: FitSettings, isCaching: boolean, mayStore: boolean): FitSettings {
   return {
     ...settings,
     ...(isCaching && { cachesPrompts: true as const }),
     ...(drop !== undefined && { drop }),
-    ...(entry.vendorStore !== true && { storesNothing: true as const }),
+    ...(!mayStore && { storesNothing: true as const }),
   };
 }
 

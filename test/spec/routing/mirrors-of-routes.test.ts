@@ -7,6 +7,7 @@ import type { RouteMirror } from "../../../src/core/configured/route.ts";
 import type { CallContent } from "../../../src/core/configured/content.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { COUNT_TOKENS } from "../../../src/operations/messages/count-tokens.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { type Fault, OK, status } from "../../harness/faults.ts";
 import { providers } from "../../../src/providers/registry.ts";
@@ -445,6 +446,50 @@ describe("[d16.1] a mirror", () => {
     expect([response.status, await response.json()]).toEqual([200, { input_tokens: 5 }]);
     expect(gateway.records.map(({ mirror }) => mirror?.dropped)).toEqual(["only a count of its tokens is asked for"]);
     expect(gateway.sent).toHaveLength(1);
+  });
+
+  test("[d12.15] stores nothing at its vendor, of which the client would know no id", async () => {
+    const target = { ...MIRROR.target, name: "openai:gpt-y", providerId: "openai", model: "gpt-y" };
+    const answered = {
+      id: "resp_vendor",
+      object: "response",
+      created_at: 1,
+      status: "completed",
+      model: "gpt-x",
+      output: [
+        {
+          type: "message",
+          id: "m_1",
+          role: "assistant",
+          status: "completed",
+          content: [{ type: "output_text", text: "Hello", annotations: [] }],
+        },
+      ],
+      usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+    };
+    const gateway = stubGateway({
+      copies: new OpenCopies(openRouting(Math.random)),
+      upstream: cannedUpstream({ body: JSON.stringify(answered) }),
+      providers: [
+        providerSettings({
+          id: "openai",
+          baseUrl: "https://api.openai.com/v1",
+          credentials: [storedKey("key")],
+          vendorStore: true,
+        }),
+      ],
+      snapshot: {
+        routes: new Map([["r", routeOf("r", ["openai:gpt-x"], { mirror: { ...MIRROR, target } })]]),
+      },
+    });
+    const response = await gateway.call(RESPONSES, { model: "r", input: "Hi", store: true });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining("Hello")]);
+    await until(() => gateway.records.some(({ mirrorOf }) => mirrorOf !== null));
+    const bodies = gateway.sent.map(({ body }) => JSON.parse(body));
+    expect(bodies.map(({ model, store }) => [model, store])).toEqual([
+      ["gpt-x", true],
+      ["gpt-y", false],
+    ]);
   });
 
   test("is named in an explanation", async () => {
