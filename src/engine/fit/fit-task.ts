@@ -25,6 +25,8 @@ export function fitTask(
   guardPassThrough(request, provider, principal);
   const dispositions: Record<string, ParameterDisposition> = {};
   const lacking: string[] = [];
+  // those that the route drops at this target, whether it has them or not
+  const unwanted = Object.keys(request.params).filter((name) => settings.drop?.has(name as CommonParameter) === true);
   for (const name of Object.keys(request.extra)) {
     if (rules.reserved.has(name))
       throw reservedParameter(name, `${name} is written by the gateway itself; it cannot be added.`);
@@ -33,15 +35,19 @@ export function fitTask(
     else lacking.push(name);
   }
   for (const name of Object.keys(request.params)) {
+    if (unwanted.includes(name)) continue;
     if (form.takes.has(name)) dispositions[name] = "native";
     // names of conversations come from an entry of `fallbacks`, or from a target of a route
     else if (!NEVER_UNSUPPORTED.has(name as CommonParameter) && Object.hasOwn(COMMON, name)) lacking.push(name);
   }
-  if (lacking.length === 0) return { request, dropped: [], dispositions };
-  if (!settings.dropParams) throw lackingParameters(lacking, provider, target, "drop_params to true in x_gateway");
-  for (const name of lacking) dispositions[name] = "dropped";
+  const left = [...unwanted, ...lacking];
+  if (left.length === 0) return { request, dropped: [], dispositions };
+  if (lacking.length > 0 && !settings.dropParams)
+    throw lackingParameters(lacking, provider, target, "drop_params to true in x_gateway");
+  const dropped = [...unwanted.filter((name) => request.source.members.has(name)), ...lacking];
+  for (const name of dropped) dispositions[name] = "dropped";
   const without = <T extends object>(members: T): T =>
-    Object.fromEntries(Object.entries(members).filter(([name]) => !lacking.includes(name))) as T;
+    Object.fromEntries(Object.entries(members).filter(([name]) => !left.includes(name))) as T;
   const fitted = withMembers(request, { params: without(request.params), extra: without(request.extra) });
-  return { request: fitted, dropped: lacking, dispositions };
+  return { request: fitted, dropped, dispositions };
 }

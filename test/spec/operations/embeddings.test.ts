@@ -11,6 +11,7 @@ import { limitSet, type Rules } from "../../harness/limited.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { answerOf, type Body, bodyOf, vectorFor, vendors } from "../../operations/embeddings/vendors.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
+import { routesOfText } from "../routing/route-texts.ts";
 
 const MODEL = "openai:text-embedding-3-small";
 const MAIL = "ada@mail.example.org";
@@ -96,6 +97,18 @@ describe("limits", () => {
     await ask(gateway, ["ab", "cd", "ef"]);
     expect(gateway.records[0]!.cost?.nanoUsd).toBe(6 * 1000);
   });
+});
+
+test("[d6.3 d12.2] what a route drops at its target is not sent, though the target takes it, and is named", async () => {
+  const snapshot = routesOfText(
+    `routes: {r: {targets: [{model: "${MODEL}", drop: [user, temperature]}]}, all: {targets: ["${MODEL}"]}}`,
+  );
+  const gateway = gatewayOf({ snapshot });
+  const answer = await gateway.chat({ model: "r", input: "ab", user: "ada" });
+  expect([answer.status, answer.headers.get("x-gateway-dropped-params")]).toEqual([200, "user"]);
+  expect(bodyOf(gateway.sent[0]!)).not.toHaveProperty("user");
+  await gateway.chat({ model: "all", input: "ab", user: "ada" });
+  expect(bodyOf(gateway.sent[1]!)).toHaveProperty("user", "ada");
 });
 
 test("[d13.4 d12.2] equal calls share a kept answer, in the format that each asks for", async () => {
