@@ -7,6 +7,7 @@ import { scopeOf, type TenantOrProject } from "../auth/grants.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";
 import type { Snapshot } from "../core/snapshot.ts";
+import { normalizedName } from "../core/target.ts";
 import type { RecordedCall, RecordedCalls } from "../store/calls/calls.ts";
 import { differenceOf, type ReplaySums, sumsOf } from "./compared-replays.ts";
 import type { Fault } from "./faults.ts";
@@ -122,8 +123,8 @@ function withoutAdded(call: RecordedCall, snapshot: Snapshot, tenantId: string, 
   const route = routesFor(snapshot, { tenantId, projectId }).get(name);
   if (route === undefined || provider === null || model === null) return call;
   const added = new Set(
-    [...route.targets.map((one) => ({ ...one, model: one.name })), ...route.fallbacks]
-      .filter((one) => one.model === `${provider}:${model}`)
+    [...route.targets.map((one) => ({ ...one, model: one.name })), ...route.fallbacks, ...route.contentPolicyFallbacks]
+      .filter((one) => one.model !== null && normalizedName(one.model) === `${provider}:${model}`)
       .flatMap(({ params }) => Object.keys(params)),
   );
   return added.size === 0 ? call : { ...call, parameters: call.parameters.filter((one) => !added.has(one)) };

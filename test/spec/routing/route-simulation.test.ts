@@ -189,13 +189,20 @@ for (const kind of kinds)
 
     test("[d16.1] a parameter that a target adds to its calls is not asked of another target", async () => {
       const PLACE = "/api/v1/admin/tenants/acme/routes";
-      const tuned = { targets: [{ model: "openai:gpt-4o", params: { logprobs: true } }], retries: 0 };
-      expect((await world.send("acme.admin", "POST", PLACE, { name: "tuned", ...tuned })).status).toBe(201);
-      await world.calls.ingest([call(0, { route: "tuned", dispositions: { logprobs: "native" } })]);
-      const path = `${PLACE}/tuned/simulate`;
-      const { body } = await ask({ route: { targets: ["anthropic:claude-haiku-4-5"] } }, "acme.admin", path);
-      expect(body.proposed).toMatchObject({ answered: 1, failed: 0, refusals: [] });
-      expect((await world.send("acme.admin", "DELETE", `${PLACE}/tuned`)).status).toBe(204);
+      const asked = { model: "openai/gpt-4o", logprobs: true };
+      const others = ["openai:gpt-4.1"];
+      for (const [name, tuned] of Object.entries({
+        tuned: { targets: [{ model: "openai:gpt-4o", params: { logprobs: true } }] },
+        fallen: { targets: others, fallbacks: [asked] },
+        refused: { targets: others, content_policy_fallbacks: [asked] },
+      })) {
+        expect((await world.send("acme.admin", "POST", PLACE, { name, ...tuned, retries: 0 })).status).toBe(201);
+        await world.calls.ingest([call(0, { route: name, dispositions: { logprobs: "native" } })]);
+        const path = `${PLACE}/${name}/simulate`;
+        const { body } = await ask({ route: { targets: ["anthropic:claude-haiku-4-5"] } }, "acme.admin", path);
+        expect(body.proposed).toMatchObject({ answered: 1, failed: 0, refusals: [] });
+        expect((await world.send("acme.admin", "DELETE", `${PLACE}/${name}`)).status).toBe(204);
+      }
     });
 
     test("a target that refuses what calls ask for fails them where nothing else is left", async () => {
