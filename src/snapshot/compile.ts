@@ -347,11 +347,13 @@ function deadTargets(
     ),
   ] as const;
   return places.flatMap(([place, scope, tables]) =>
-    [...routesSeen([scope]).values()].flatMap(({ name, targets, mirror, fallbacks }) => {
+    [...routesSeen([scope]).values()].flatMap((route) => {
+      const { name, targets, mirror, fallbacks, contentPolicyFallbacks, contextWindowFallbacks } = route;
       const models = new Set([
         ...targets.map((target) => target.name),
         ...(mirror === undefined ? [] : [mirror.target.name]),
-        ...fallbacks.flatMap(({ model }) => (model === null ? [] : [model])),
+        ...[...fallbacks, ...contentPolicyFallbacks].flatMap(({ model }) => (model === null ? [] : [model])),
+        ...contextWindowFallbacks.values(),
       ]);
       return [...models]
         .filter((model) => {

@@ -415,13 +415,15 @@ describe("mistakes", () => {
 test("a target whose provider is not enabled is reported in the log", () => {
   const configuration = parseConfiguration({
     file: "f",
-    text: 'providers: {custom: {base_url: "http://a", enabled: false}}\nroutes: {r: {targets: ["custom:a", "sandbox:echo"], fallbacks: ["openai:b"]}}',
+    text: 'providers: {custom: {base_url: "http://a", enabled: false}}\nroutes: {r: {targets: ["custom:a", "sandbox:echo"], fallbacks: ["openai:b"], content_policy_fallbacks: ["openai:c"], context_window_fallbacks: {echo: "openai:d"}}}',
     families: FAMILIES,
     environment,
   });
   expect(configurationNotices({ configuration, identities, families: FAMILIES, environment })).toEqual([
     "routes.r uses custom:a, but its provider is not enabled",
     "routes.r uses openai:b, but its provider is not enabled",
+    "routes.r uses openai:c, but its provider is not enabled",
+    "routes.r uses openai:d, but its provider is not enabled",
   ]);
 });
 
