@@ -115,6 +115,11 @@ export interface StreamForm {
   /** Returns the writer of one attempt at the first round. */
   writer(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
   /**
+   * Called with each text that is about to be sent, before the wait for what holds up the call: what a client may name once
+   * it has the text is kept now. Of attempts that are given up, no text is sent.
+   */
+  sending?(text: string): void;
+  /**
    * Returns a text as it is sent. It is called once for each text, in the order of sending, before `chunksIn`; where it is
    * absent, texts are sent as they were written.
    */

@@ -31,6 +31,7 @@ export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner
       failed: (error, traceId) => stream.failed(error, traceId),
       writer: (frame, includeUsage) => new SealingWriter(stream.writer(frame, includeUsage), frame, sealFor),
       ...(stream.tools !== undefined && { tools: stream.tools }),
+      ...(stream.sending !== undefined && { sending: (text: string) => stream.sending!(text) }),
       ...(stream.leaving !== undefined && { leaving: (text: string) => stream.leaving!(text) }),
       chunksIn: (events) => stream.chunksIn(events),
     },

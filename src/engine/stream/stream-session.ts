@@ -166,6 +166,7 @@ export class StreamSession {
         pull: async (controller) => {
           this.#turn("asked");
           const text = await this.#text();
+          if (text !== null) this.#form.sending?.(text);
           if (this.#call.lifetime.heldUp !== null) await this.#call.lifetime.heldUp;
           if (this.#isOver) await this.#written();
           this.#turn("idle");

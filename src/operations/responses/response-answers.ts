@@ -13,7 +13,7 @@ import { NativeResponseEvents } from "./native/native-events.ts";
 import { chunksOfEvents } from "./recorded-chunks.ts";
 import { ResponseWriter } from "./answer/response-writer.ts";
 import type { KeepResponse } from "./keeping/response-keeping.ts";
-import { errorEvent, eventText, SequenceNumbers, sequencePlace } from "./response-events.ts";
+import { errorEvent, eventText, lastWriterIn, SequenceNumbers, sequencePlace } from "./response-events.ts";
 import { ToolsBefore } from "./answer/served-tools.ts";
 import { endedState, incompleteReason, responseError, type ResponseFrame, responseObject } from "./response-object.ts";
 
@@ -60,6 +60,8 @@ class ResponseStream implements StreamForm {
   readonly #writers: Pick<ResponseWriter, "shown" | "hasContent">[] = [];
 
   readonly #keep: KeepResponse | null;
+  /** What keeps the responses that have ended and of which the last event was not sent yet, by their writers. */
+  readonly #ended = new Map<number, () => void>();
 
   constructor(frame: ResponseFrame, keep: KeepResponse | null) {
     this.#frame = frame;
@@ -94,8 +96,8 @@ class ResponseStream implements StreamForm {
   }
 
   writer(): ResponseWriter {
-    return this.#added((place) => {
-      const writer = this.#writer(place, null);
+    return this.#added((place, index) => {
+      const writer = this.#writer(place, index, null);
       writer.begin((items) => this.tools.addTo(items));
       return writer;
     });
@@ -103,7 +105,16 @@ class ResponseStream implements StreamForm {
 
   /** Returns what passes on the events of a provider that speaks the API. */
   native(sealing: Sealing): NativeResponseEvents {
-    return this.#added((place) => new NativeResponseEvents(this.#frame, place, this.#keep, sealing));
+    return this.#added((place, index) => new NativeResponseEvents(this.#frame, place, this.#keepingOf(index), sealing));
+  }
+
+  /** An attempt that has ended without content is repeated, so that only what the client gets is kept. */
+  sending(text: string): void {
+    const writer = this.#ended.size === 0 ? null : lastWriterIn(text);
+    if (writer === null) return;
+    const keep = this.#ended.get(writer);
+    this.#ended.delete(writer);
+    keep?.();
   }
 
   leaving(text: string): string {
@@ -114,20 +125,30 @@ class ResponseStream implements StreamForm {
     return chunksOfEvents(events);
   }
 
-  #writer(place: string, before: ResponseWriter | null): ResponseWriter {
+  #keepingOf(writer: number): KeepResponse | null {
+    const keep = this.#keep;
+    if (keep === null) return null;
+    return (response, hidden) => void this.#ended.set(writer, () => keep(response, hidden));
+  }
+
+  #writer(place: string, index: number, before: ResponseWriter | null): ResponseWriter {
+    const keep = this.#keepingOf(index);
     const next = {
       continued: (writer: ResponseWriter) => this.#continued(writer),
-      ended: (response: JsonObject, hidden?: readonly HiddenCarrier[]) => this.#keep?.(response, hidden),
+      ended: (response: JsonObject, hidden?: readonly HiddenCarrier[]) => keep?.(response, hidden),
     };
     return new ResponseWriter(this.#frame, place, before, next);
   }
 
   #continued(before: ResponseWriter): ResponseWriter {
-    return this.#added((place) => this.#writer(place, before));
+    return this.#added((place, index) => this.#writer(place, index, before));
   }
 
-  #added<Writer extends Pick<ResponseWriter, "shown" | "hasContent">>(make: (place: string) => Writer): Writer {
-    const writer = make(sequencePlace(this.#writers.length));
+  #added<Writer extends Pick<ResponseWriter, "shown" | "hasContent">>(
+    make: (place: string, index: number) => Writer,
+  ): Writer {
+    const index = this.#writers.length;
+    const writer = make(sequencePlace(index), index);
     this.#writers.push(writer);
     return writer;
   }

@@ -18,6 +18,14 @@ export function numberedRun(place: string, events: string, first: number, count:
   return `${place.slice(0, -1)}:${first}:${count}${MARK}${events}`;
 }
 
+/** Returns the writer of the last of these events, whose numbers are not written yet; `null` where it is of no attempt. */
+export function lastWriterIn(events: string): number | null {
+  const end = events.lastIndexOf(MARK);
+  const start = end < 1 ? -1 : events.lastIndexOf(MARK, end - 1);
+  const [writer = ""] = start < 0 ? [] : events.slice(start + 1, end).split(":");
+  return writer === "" ? null : Number(writer);
+}
+
 /** Returns an event; its first members are its type and its sequence number. */
 export function eventText(place: string, type: string, members: JsonObject): string {
   const json = JSON.stringify(members);

@@ -495,6 +495,30 @@ forShortAndLongRequests(() => {
       });
     });
 
+    test("[d7.1, d12.8] a streamed answer without content, which is asked for again, is not kept in place of the next", async () => {
+      const kept = new Map<string, DurableObject>();
+      const durable: DurableStore = {
+        // as in the database, what is there stays
+        keep: async (object) => void (kept.has(object.ids[0]!) || kept.set(object.ids[0]!, object)),
+        find: () => Promise.resolve(null),
+        remove: () => Promise.resolve(),
+      };
+      let asked = 0;
+      const upstream = cannedUpstream(() => {
+        asked += 1;
+        const end = openaiChunk({}, "stop");
+        const chunks = asked === 1 ? [end] : [openaiChunk({ content: "Hello" }), end];
+        return { headers: { "content-type": "text/event-stream" }, body: eventStream(...chunks) };
+      });
+      const stub = keeping({ snapshot: snapshot(true), durable, upstream });
+      const response = await stub.respond({ ...OPENAI, input: "One.", stream: true });
+      const { type } = eventsOf(await response.text()).at(-1)!;
+      expect([asked, type]).toEqual([2, "response.completed"]);
+      expect([...kept.values()]).toMatchObject([
+        { value: { response: { output: [{ content: [{ text: "Hello" }] }] } } },
+      ]);
+    });
+
     test("[d11.3, d12.8] a response is kept only for an hour where the project keeps no content in the database", async () => {
       const stub = keeping({ snapshot: snapshot(false), durable: failing });
       const response = await stub.respond({ ...OPENAI, input: "One.", store: true });
