@@ -322,6 +322,8 @@ export interface HeldConversation {
    * that role have. They show which members a provider cannot represent.
    */
   readonly skeleton: readonly Message[];
+  /** The client has set marks of the vendor's prompt cache in the body; absent where it has set none. */
+  readonly isMarked?: true;
   /** The ids of things at vendors that the body holds; absent where it holds none. */
   readonly references?: readonly VendorReference[];
   /** The first two messages as JSON, as far as sticky routing uses them. */

@@ -15,14 +15,15 @@ import { turnPieces } from "../../core/request/turn-order.ts";
 /** Members with which clients mark, or say how the vendor is to mark. */
 const OWN_MARKS = [CACHE_MARK, "prompt_cache_breakpoint", "prompt_cache_options"] as const;
 
-/** Whether the client has set marks itself. It suffices to know the members of a conversation that another thread holds. */
+/** Whether the client has set marks itself. Another thread that holds the body has looked at blocks that no translation knows. */
 export function hasOwnMarks({ messages, held, params, extra, written }: ChatRequest): boolean {
   return (
+    held?.isMarked === true ||
     isMarked(extra) ||
     (written !== undefined &&
       (isMarkedBody(written) || isMarked(written.added) || written.held?.names.some(isMarkName) === true)) ||
     (params.tools ?? []).some((tool) => isMarked(tool) || isMarked(tool["function"])) ||
-    [...messages, ...(held?.skeleton ?? [])].some(isMarkedMessage)
+    messages.some(isMarkedMessage)
   );
 }
 

@@ -18,6 +18,7 @@ import { parseBoundedJson } from "../../wire/json/json.ts";
 import { type Json, type JsonObject, setMember } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/request/held-member.ts";
+import { hasOwnMarks } from "../fit/cache-marks.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "../attempt/addressed-block.ts";
 import { unansweredCalls } from "../tools/tool-turns.ts";
@@ -83,6 +84,7 @@ export function heldFigures(
     bodyCharacters: (request.written ?? request.source).text.length,
     promptTokens: estimatePrompt(request.messages) + estimateValues(...members.map((name) => request.extra[name])),
     skeleton: skeletonOf(request.messages),
+    ...(hasOwnMarks(request) && { isMarked: true as const }),
     opening: openingOf(request.messages),
     addressed,
     memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),

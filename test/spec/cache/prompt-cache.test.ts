@@ -369,6 +369,23 @@ describe("[d16.2 d5.8] a long body", () => {
       expect(marksIn(sent)).toHaveLength(1);
     }
   });
+
+  test("the client's own marks are seen in it also where no translation knows what has them", async () => {
+    const mark = { cache_control: { type: "ephemeral" } };
+    const asked = { model: "anthropic:claude-sonnet-5", ...long(MESSAGE) };
+    const tools = [...(MESSAGE["tools"] as Body[]), { type: "memory_20250818", name: "memory", ...mark }];
+    const content = [
+      { type: "text", text: "And now?" },
+      { type: "newer", of: "a", ...mark },
+    ];
+    for (const marked of [
+      { ...asked, tools },
+      { ...asked, messages: [...asked.messages.slice(0, -1), { role: "user", content }] },
+    ]) {
+      const sent = await sentBy(MESSAGES, marked, { ...optionsWith("auto"), longRequests });
+      expect(marksIn(sent)).toHaveLength(1);
+    }
+  });
 });
 
 describe("[d16.2] random conversations", () => {
