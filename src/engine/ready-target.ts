@@ -18,7 +18,13 @@ import type { ChatContext } from "./call/context.ts";
 import { withOpenedRequest, withOwnReasoning } from "./carriers/opened-request.ts";
 import { credentialName, returnsReasoning, withReturnedReasoning } from "./carriers/returned-reasoning.ts";
 import { hasOwnMarks } from "./fit/cache-marks.ts";
-import { type FitSettings, type FittedRequest, fitRequest, type TranslationReason } from "./fit/fit.ts";
+import {
+  type FitSettings,
+  type FittedRequest,
+  fitRequest,
+  type TranslationReason,
+  withUnusedSettings,
+} from "./fit/fit.ts";
 import { fitRawPrompts } from "./fit/fit-raw-prompts.ts";
 import { fitTask } from "./fit/fit-task.ts";
 import { rawPromptProvider, rawPromptsOf } from "./fit/raw-prompts.ts";
@@ -110,7 +116,7 @@ function withPriceWarning(request: ChatRequest, { permissions }: Principal): Cha
 
 /** Throws GatewayError where the target cannot accept the request. */
 export function readyTarget(given: AskedTarget): ReadyTarget {
-  const request = withPriceWarning(given.request, given.principal);
+  const request = withUnusedSettings(withPriceWarning(given.request, given.principal), given.resolved.provider);
   const asked = request === given.request ? given : { ...given, request };
   const way = wayAt(asked);
   if (way.kind !== "task" && asked.resolved.provider.hasOnlyTasks === true) throw hasNoConversations(asked.resolved);

@@ -97,7 +97,7 @@ export function fitRequest(
   refuseBlocks(original, provider, target);
   guardPassThrough(original, provider, principal);
   const limited = withToolImages(
-    withEmptyMessagesWarning(withUnusedSettings(withinStopLimit(original, settings), provider), provider, target),
+    withEmptyMessagesWarning(withinStopLimit(original, settings), provider, target),
     provider,
     target,
   );
@@ -247,7 +247,7 @@ function withinStopLimit(request: ChatRequest, settings: FitSettings): ChatReque
 }
 
 /** Reports `api_version` and cloud locations that the provider does not use as warnings instead of refusing them. */
-function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
+export function withUnusedSettings(request: ChatRequest, { settings }: Provider): ChatRequest {
   const sent = Object.keys(request.options.settings);
   if (sent.length === 0) return request;
   const unused = sent.filter((field) => !settings.some((setting) => setting.field === field));

@@ -59,6 +59,14 @@ const textOf = async (response: Response): Promise<unknown> =>
 const bodyOf = ({ body }: UpstreamRequest): JsonObject => JSON.parse(body) as JsonObject;
 
 describe("each target of a call", () => {
+  test("[d12.3] is said to have no use for a version or a place of another cloud, as in every form", async () => {
+    const answer = await ask(
+      gateway(() => NATIVE_MESSAGE),
+      { ...ASKED, x_gateway: { vertex_location: "us-east5" } },
+    );
+    expect([answer.status, answer.headers.get("x-gateway-warnings")]).toEqual([200, "vertex_location_unused"]);
+  });
+
   test("[d12.3] is encoded from the caller's own request: a native one after a translated one, and the reverse", async () => {
     const speaksMessages = ({ url }: UpstreamRequest): boolean => url.endsWith("/v1/messages");
     const later = { x_gateway: { drop_params: true }, thinking_of_tomorrow: { depth: 1 } };
