@@ -252,6 +252,8 @@ export interface FailureSum {
   readonly model: string | null;
   /** Of the kinds `limit` and `policy`. */
   readonly tags: readonly string[];
+  /** The calls have run tools, so that a round may have failed after others had an answer; absent where none has. */
+  readonly ranTools?: true;
   readonly calls: number;
 }
 

@@ -175,14 +175,18 @@ async function causes(db: Db, failed: ReturnType<LogQuery["matching"]>): Promise
     [tagOf("limit", "%"), tagOf("policy", "%")].map((pattern) => sql`value like ${pattern}`),
     sql` or `,
   );
+  // the text is a list in JSON, in which quotes of a tag are escaped
+  const tool = `"${tagOf("tool", "%")}`;
+  const withTools = sql`tags like ${`[${tool}`} or tags like ${`%,${tool}`}`;
   const { rows } = await sql<{
     readonly status: bigint | number;
     readonly code: bigint | number;
     readonly provider: bigint | number;
     readonly model: bigint | number;
     readonly named: string | null;
+    readonly ran_tools: bigint | number;
     readonly calls: bigint | number | string;
-  }>`with failed as (select status, code, provider, model, (select ${listed} from ${each} where ${ofKind}) as named ${failed}) select status, code, provider, model, named, count(*) as calls from failed group by status, code, provider, model, named`.execute(
+  }>`with failed as (select status, code, provider, model, (select ${listed} from ${each} where ${ofKind}) as named, case when ${withTools} then 1 else 0 end as ran_tools ${failed}) select status, code, provider, model, named, ran_tools, count(*) as calls from failed group by status, code, provider, model, named, ran_tools`.execute(
     db,
   );
   const nameOf = await namesOf(
@@ -190,12 +194,13 @@ async function causes(db: Db, failed: ReturnType<LogQuery["matching"]>): Promise
     rows.flatMap(({ code, provider, model }) => [code, provider, model]),
   );
   return rows
-    .map(({ status, code, provider, model, named, calls }) => ({
+    .map(({ status, code, provider, model, named, ran_tools: ranTools, calls }) => ({
       status: Number(status),
       code: orNull(nameOf(code)),
       provider: orNull(nameOf(provider)),
       model: orNull(nameOf(model)),
       tags: JSON.parse(named ?? "[]") as readonly string[],
+      ...(Number(ranTools) === 1 && { ranTools: true as const }),
       calls: Number(calls),
     }))
     .toSorted((a, b) => b.calls - a.calls || a.status - b.status);

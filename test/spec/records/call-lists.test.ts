@@ -244,6 +244,13 @@ describe("GET .../calls/facets", () => {
           ],
         }),
       ),
+      // the limit refused another target, and what the client got is of the one that was called
+      rowOf({
+        ...at,
+        status: 429,
+        code: "rate_limit_exceeded",
+        limits: [{ ...refusal, id: mine.body.id, wouldRefuse: false, refused: "rate_limit_exceeded" }],
+      }),
       rowOf({ ...at, status: 403, code: "policy_violation", policies: [{ name: "no-cards", effect: "denied" }] }),
       rowOf({ ...at, status: 502, code: "upstream_error" }),
       rowOf({ ...at, status: 400, code: "invalid_request", provider: null, model: null }),
@@ -258,6 +265,7 @@ describe("GET .../calls/facets", () => {
     });
     expect(new Set(body.causes.slice(1))).toEqual(
       new Set([
+        { status: 429, code: "rate_limit_exceeded", ...named("target", "openai:gpt-4o", "openai:gpt-4o"), calls: 1 },
         { status: 403, code: "policy_violation", ...named("policy", "no-cards", "no-cards"), calls: 1 },
         { status: 502, code: "upstream_error", ...named("target", "openai:gpt-4o", "openai:gpt-4o"), calls: 1 },
         { status: 400, code: "invalid_request", ...named(null, null, null), calls: 1 },

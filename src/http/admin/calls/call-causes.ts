@@ -40,8 +40,10 @@ export function causesIn(
       .filter(({ mode }) => mode === "enforce")
       .map((rule) => [tagOf("limit", rule.id), rule]),
   );
-  const causeOf = ({ code, provider, model, tags }: FailureSum): Cause => {
-    if (code !== null && OF_LIMITS.has(code)) {
+  const causeOf = ({ code, provider, model, tags, ranTools }: FailureSum): Cause => {
+    // of a target that was called the client is told rather than of a rule that refused another one (promise 7.3)
+    const isOfRule = provider === null || ranTools === true;
+    if (code !== null && OF_LIMITS.has(code) && isOfRule) {
       const rule = tags.map((tag) => rules.get(tag)).find((one) => one !== undefined);
       if (rule !== undefined) return { kind: rule.kind, subject: rule.id, name: rule.name };
     }
