@@ -475,6 +475,8 @@ export interface Untranslated {
   readonly deviation?: ClientDeviationName;
   /** Set where the rules of the form do not allow the value: only the vendor of a target that speaks the form judges it. */
   readonly isInvalid?: true;
+  /** The type and the name of a tool, or the label of its server, which rules of policies see; absent for any other part. */
+  readonly tool?: { readonly type: string | null; readonly name: string | null };
 }
 
 /** What the engine has to know of an operation whose answers are values for inputs, and no generated text. */

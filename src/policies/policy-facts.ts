@@ -2,11 +2,17 @@
 // made when a rule first reads them, once for each call: a macro may read one a thousand times. Long texts and lists are
 // not available to rules: a rule that reads one fails, and therefore denies (promise 3.1).
 import { estimatePrompt } from "../accounting/estimate.ts";
-import { type ChatParams, BLOCK_TYPES, type ChatRequest, type HeldConversation, MESSAGE_ROLES } from "../core/chat.ts";
-import { type NotedTool, wordsOfTool } from "../core/request/held-body.ts";
+import {
+  type ChatParams,
+  BLOCK_TYPES,
+  type ChatRequest,
+  type HeldConversation,
+  MESSAGE_ROLES,
+  type Untranslated,
+} from "../core/chat.ts";
 import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
-import { isObject, isRawNumber, type Json, type JsonObject, listIn } from "../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
 import type { RecordedOperation } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
 import type { PolicyTarget } from "../core/configured/policy.ts";
@@ -313,23 +319,9 @@ function toolTypes(request: Tools): readonly string[] {
   ];
 }
 
-const UNTRANSLATED_TOOL = /^tools\[(\d+)\](?:\.connector_id)?$/;
-const NO_TOOLS: readonly Pick<NotedTool, "type" | "name">[] = [];
-
 /** The tools of a request in another form that its translation lacks; a provider that speaks the form may be sent them. */
-function untranslatedTools({ written }: Tools): typeof NO_TOOLS {
-  if (written === undefined) return NO_TOOLS;
-  const indexes = new Set(
-    written.untranslated.flatMap(({ path }) => UNTRANSLATED_TOOL.exec(path)?.[1] ?? []).map(Number),
-  );
-  if (indexes.size === 0) return NO_TOOLS;
-  const { held, body } = written;
-  if (held !== undefined) return boundedList(held.tools.filter(({ index }) => indexes.has(index)));
-  const tools = listIn(body["tools"]);
-  return boundedList([...indexes]).flatMap((index) => {
-    const tool = tools[index];
-    return isObject(tool) ? [wordsOfTool(tool)] : [];
-  });
+function untranslatedTools({ written }: Tools): readonly NonNullable<Untranslated["tool"]>[] {
+  return boundedList((written?.untranslated ?? []).flatMap(({ tool }) => tool ?? []));
 }
 
 function toolNames(request: Tools): readonly string[] {

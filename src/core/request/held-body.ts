@@ -1,7 +1,7 @@
 // What the thread that serves calls knows of a body that another thread holds, in the form of an operation other than
 // chat completions (promise 5.8). It suffices to judge whether a target that speaks the operation may be sent the body.
 
-import { isSet, type Json, type JsonObject, leastJsonLength } from "../json.ts";
+import { isObject, isSet, type Json, type JsonObject, leastJsonLength, listIn } from "../json.ts";
 
 export interface HeldBody {
   /** The names of all members. */
@@ -44,6 +44,21 @@ export function setsMember(
   return Object.hasOwn(body, name) && isSet(body[name]);
 }
 
+/** A tool, and where it stands in a body: `tools[0]`, or in an item of the conversation. */
+export interface PlacedTool {
+  readonly path: string;
+  readonly tool: Json;
+}
+
+/** Returns the tools of a list, each followed by those that it holds itself, as a namespace does. */
+export function* placedTools(list: Json | undefined, path: string): Generator<PlacedTool> {
+  for (const [index, tool] of listIn(list).entries()) {
+    const at = `${path}[${index}]`;
+    yield { path: at, tool };
+    if (isObject(tool)) yield* placedTools(tool["tools"], `${at}.tools`);
+  }
+}
+
 /** Returns the type of a tool, and its name or the label of its server; null for what it does not have. */
 export function wordsOfTool({ type, name, server_label: label }: JsonObject): Pick<NotedTool, "type" | "name"> {
   return { type: textIn(type), name: textIn(name) ?? textIn(label) };
@@ -55,8 +70,8 @@ function textIn(value: Json | undefined): string | null {
 
 /** A tool of a type of its own, which may need the operator's consent, or one that needs a permission. */
 export interface NotedTool {
-  /** The index in the member `tools`. */
-  readonly index: number;
+  /** Where it stands in the body. */
+  readonly path: string;
   /** As far as it can be the name of a type; null where it is no string. */
   readonly type: string | null;
   /** Its name, or the label of its server, as far as it can be one; null where it has neither. */

@@ -31,7 +31,7 @@ export function fitNative(
   const facts = factsOf(written, form);
   const own = ownLeft(facts, written.untranslated, native, settings);
   refusePrivileged(facts, request, form, resolved.provider, principal);
-  const left = hostedToolsLeft(facts, { entry, settings, untranslated: written.untranslated }, resolved.provider);
+  const left = hostedToolsLeft(facts, { entry, settings, written }, resolved.provider);
   const features =
     form.features === undefined || native.lacksFeatures !== true
       ? null
@@ -58,7 +58,7 @@ export function fitNative(
           ...asked,
           ...edits,
           ...own.map((path): JsonEdit => ({ path: [path], value: undefined })),
-          ...left.map((path): JsonEdit => ({ path: ["tools", indexIn(path)], value: undefined })),
+          ...left.map((path): JsonEdit => ({ path: placeOf(path), value: undefined })),
         ],
         ...(features !== null && { headers: { [form.features!.name]: features.header } }),
       },
@@ -115,7 +115,7 @@ function refusePrivileged(
       (name) => facts.has(name) || (isSet(added[name]) && configured?.has(name) !== true),
     ) ??
     facts.names.find((name) => choosesAtProvider(name) && facts.has(name)) ??
-    (inTools === undefined ? undefined : `tools[${inTools.index}].${inTools.privileged}`);
+    (inTools === undefined ? undefined : `${inTools.path}.${inTools.privileged}`);
   const isRestricted = restrictions !== null || permitsTool !== undefined;
   if (path === undefined || (permissions.has("byo_endpoint") && !isRestricted)) return;
   throw new GatewayError(
@@ -130,7 +130,7 @@ function refusePrivileged(
 interface HostedRules {
   readonly entry: ProviderSettings;
   readonly settings: FitSettings;
-  readonly untranslated: readonly Untranslated[];
+  readonly written: Pick<WrittenRequest, "untranslated" | "replaced">;
 }
 
 /**
@@ -142,11 +142,13 @@ function hostedToolsLeft(
   rules: HostedRules,
   { label, hostedTools: priced = [] }: Provider,
 ): readonly string[] {
-  return facts.tools.flatMap(({ index, type, isHosted }) => {
+  return facts.tools.flatMap(({ path, type, isHosted }) => {
     if (!isHosted || (type !== null && mayRunHosted(type, rules.entry, priced))) return [];
-    const path = `tools[${index}]`;
-    const known = rules.untranslated.find((one) => one.path === path);
-    if (known !== undefined && mayBeLeft(known, rules.settings)) return [path];
+    const { untranslated, replaced = {} } = rules.written;
+    const known = untranslated.find((one) => one.path === path);
+    // what stands in place of a member goes out as a whole
+    const isReplaced = Object.hasOwn(replaced, String(placeOf(path)[0]));
+    if (known !== undefined && !isReplaced && mayBeLeft(known, rules.settings)) return [path];
     throw new GatewayError(
       "unsupported_parameter",
       `${path} would run at ${label} on the account of the gateway, which knows no price for tools of type ${JSON.stringify(type)}, and its operator has not allowed them in hosted_tools of the provider. Leave it out, or use a tool that you run yourself.`,
@@ -155,8 +157,9 @@ function hostedToolsLeft(
   });
 }
 
-function indexIn(path: string): number {
-  return Number(/\d+/.exec(path)![0]);
+/** The place of a tool, as edits name it. */
+function placeOf(path: string): JsonEdit["path"] {
+  return path.match(/[^.[\]]+/g)!.map((key) => (/^\d+$/.test(key) ? Number(key) : key));
 }
 
 interface SplitFeatures {

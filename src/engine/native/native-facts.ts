@@ -4,12 +4,13 @@
 import {
   type HeldBody,
   type NotedTool,
+  placedTools,
   shortMember,
   shortMembersOf,
   wordsOfTool,
 } from "../../core/request/held-body.ts";
 import type { WrittenRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, isSet } from "../../core/json.ts";
+import { isObject, type JsonObject, isSet } from "../../core/json.ts";
 import type { ProviderSettings } from "../../core/snapshot.ts";
 import type { NativeForm, NativeOperation } from "../../providers/interface/native-operation.ts";
 import { hasReasoning } from "../carriers/native-carriers.ts";
@@ -83,16 +84,16 @@ export function heldBody(written: WrittenRequest, form: NativeForm): HeldBody {
 /** A longer text is not the name of a type or of a tool. */
 const MAX_NAME = 256;
 
-function notedTools({ tools }: JsonObject, form: NativeForm): readonly NotedTool[] {
-  if (!Array.isArray(tools)) return [];
-  return (tools as readonly Json[]).flatMap((tool, index) => {
+/** Also of those that items of the conversation bring, because the vendor offers these to the model as well. */
+function notedTools(body: JsonObject, form: NativeForm): readonly NotedTool[] {
+  return [...placedTools(body["tools"], "tools"), ...form.furtherTools(body)].flatMap(({ path, tool }) => {
     if (!isObject(tool)) return [];
     const { type } = tool;
     const { type: named, name } = wordsOfTool(tool);
     const isHosted = isSet(type) && !(typeof type === "string" && form.isClientTool(tool, type));
     const privileged = form.privilegedInTools.find((one) => isSet(tool[one])) ?? null;
     if (privileged === null && (!isSet(type) || type === "function")) return [];
-    return [{ index, type: shortened(named), name: shortened(name), isHosted, privileged }];
+    return [{ path, type: shortened(named), name: shortened(name), isHosted, privileged }];
   });
 }
 

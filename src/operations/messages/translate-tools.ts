@@ -2,6 +2,7 @@
 import type { Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { invalid, objectAt, textAt } from "../../core/refusals.ts";
+import { wordsOfTool } from "../../core/request/held-body.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
@@ -42,7 +43,7 @@ export function translateTools(body: JsonObject, isServers: (name: string) => bo
     } else if (isToolServer(tool)) {
       tools.push(tool);
       origins.push(path);
-    } else left.push(asked(path, `a tool of type ${type.slice(0, 64)}`));
+    } else left.push({ ...asked(path, `a tool of type ${type.slice(0, 64)}`), tool: wordsOfTool(tool) });
   });
   const choice = translateChoice(body, (name) => known.has(name) || isServers(name), tools.length > 0, left);
   return {

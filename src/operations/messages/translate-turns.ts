@@ -4,6 +4,7 @@
 import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalid, objectAt, textAt } from "../../core/refusals.ts";
+import { wordsOfTool } from "../../core/request/held-body.ts";
 import { inCharacters, TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { redactedDetail, thinkingDetail } from "../../providers/conversation/signed-thinking.ts";
 import { chatToolName, providerCallId } from "./call-names.ts";
@@ -219,12 +220,18 @@ export function systemMessage(blocks: readonly PlacedBlock[], left: Untranslated
     if (type === "text") return [textPart(block, path, left)];
     left.push(
       OF_VENDORS.test(type)
-        ? asked(path, `a block of type ${type}`)
+        ? { ...asked(path, `a block of type ${type}`), ...addedTool(block) }
         : never(path, `a block of type ${JSON.stringify(type.slice(0, 64))} in a system message`, "leave it out"),
     );
     return [];
   });
   return parts.length === 0 ? null : { role: "system", content: plainText(parts) ?? parts };
+}
+
+/** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages: a tool that is added by value. */
+function addedTool({ tool }: JsonObject): Pick<Untranslated, "tool"> {
+  const { definition } = isObject(tool) ? tool : {};
+  return isObject(definition) ? { tool: wordsOfTool(definition) } : {};
 }
 
 /** Notes a result behind another block, which the vendor refuses as well. */

@@ -3,6 +3,8 @@
 // https://platform.claude.com/docs/en/api/messages
 import { FEATURES_OF_THE_VENDOR } from "./beta-names.ts";
 import { nativeRequest } from "../native/native-body.ts";
+import { isObject, isSet, type Json, type JsonObject, listIn } from "../../core/json.ts";
+import type { PlacedTool } from "../../core/request/held-body.ts";
 import type { Target } from "../../core/target.ts";
 import { markEdits } from "../claude/cache-marks.ts";
 import { signedBlock } from "../conversation/signed-thinking.ts";
@@ -25,6 +27,7 @@ export const MESSAGES_FORM: NativeForm = {
   privilegedInTools: [],
   // https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-reference: tools that the client runs
   isClientTool: (_tool, type) => CLIENT_TOOLS.test(type),
+  furtherTools: toolsOfTurns,
   vendorIds: ["file_id", "container", "previous_message_id"],
   // BetaMessageThreadParam of https://github.com/anthropics/anthropic-sdk-typescript
   threadMember: "thread",
@@ -36,6 +39,23 @@ export const MESSAGES_FORM: NativeForm = {
   prompt: ({ tools, system, messages, thread }) => (thread == null ? { tools, system, turns: messages } : null),
   reasoningSeals: { thinking: "signature", redacted_thinking: "data" },
 };
+
+/** https://platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages: tools that are added by value */
+function* toolsOfTurns({ messages }: JsonObject): Generator<PlacedTool> {
+  for (const [index, message] of listIn(messages).entries())
+    for (const [at, block] of listIn(isObject(message) ? message["content"] : undefined).entries())
+      yield* toolsOfBlock(block, `messages[${index}].content[${at}]`);
+}
+
+/** A block that stands for earlier turns has their changes of the tools. */
+function* toolsOfBlock(block: Json, path: string): Generator<PlacedTool> {
+  if (!isObject(block)) return;
+  const { type, tool, tool_changes: changes } = block;
+  if (type === "tool_addition" && isObject(tool) && isSet(tool["definition"]))
+    yield { path: `${path}.tool.definition`, tool: tool["definition"] };
+  for (const [index, change] of listIn(changes).entries())
+    yield* toolsOfBlock(change, `${path}.tool_changes[${index}]`);
+}
 
 /**
  * Claude's signatures are base64 on every platform. Other vendors of the form sign with ids and hashes.

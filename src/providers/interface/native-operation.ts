@@ -5,6 +5,7 @@ import type { Target } from "../../core/target.ts";
 import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
+import type { PlacedTool } from "../../core/request/held-body.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { DecodeContext, EncodedRequest } from "./encoded-request.ts";
 import type { Framing, StreamDecoder } from "./stream-decoder.ts";
@@ -22,6 +23,8 @@ export interface NativeForm {
   readonly privilegedInTools: readonly string[];
   /** Whether a tool of this type is run by the client. Every other tool runs at the vendor, also one of an unknown type. */
   isClientTool(tool: JsonObject, type: string): boolean;
+  /** Returns the tools that a body brings in other places than its member `tools`, such as items of the conversation. */
+  furtherTools(body: JsonObject): Iterable<PlacedTool>;
   /** Names of members with ids of things that live at the vendor. */
   readonly vendorIds: readonly string[];
   /** Types of objects whose `id` is one of these; absent where there are none. */

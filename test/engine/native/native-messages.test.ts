@@ -175,6 +175,30 @@ describe("what goes out", () => {
     expect((await allowed(["web_search"]).ask(tools("web_search_20260101"))).status).toBe(400);
   });
 
+  test("[d12.3] so does one that a turn of the conversation adds, or that a summary of turns has", async () => {
+    const added = (type: string): JsonObject => ({
+      type: "tool_addition",
+      tool: { type: "tool_definition", definition: { type, name: "t" } },
+    });
+    const summary = {
+      type: "compaction",
+      content: "c",
+      encrypted_content: null,
+      tool_changes: [added("type_of_tomorrow")],
+    };
+    const said = { role: "user", content: "x" };
+    for (const [turn, param] of [
+      [{ role: "system", content: [added("type_of_tomorrow")] }, "messages[1].content[0].tool.definition"],
+      [{ role: "assistant", content: [summary] }, "messages[1].content[0].tool_changes[0].tool.definition"],
+    ] as const) {
+      const { ask, sent } = gateway(ANSWER);
+      const response = await ask({ ...ASKED, messages: [said, turn, said] });
+      expect([response.status, response.headers.get("x-gateway-error-param"), sent.length]).toEqual([400, param, 0]);
+    }
+    const own = { ...ASKED, messages: [said, { role: "system", content: [added("custom")] }, said] };
+    expect((await gateway(ANSWER).ask(own)).status).toBe(200);
+  });
+
   test("[d12.3] a hosted tool that its client can do without is left out and told", async () => {
     const { ask, sent } = gateway(ANSWER);
     const text = `{"model":"anthropic:claude-x","max_tokens":9,"messages":[{"role":"user","content":"Why?"}],"tools":[{"name":"one"} , {"type":"web_search_20260101","name":"spare"}, {"name":"two"}]}`;

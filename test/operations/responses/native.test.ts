@@ -161,6 +161,42 @@ describe("requests", () => {
     expect((await allowed.ask(hosted)).status).toBe(200);
   });
 
+  test("[d12.3] so do the tools that items of the input and namespaces bring", async () => {
+    const said = { role: "user", content: "Why?" };
+    const items = (type: string, tools: readonly JsonObject[]): JsonObject => ({
+      ...ASKED,
+      input: [said, { type, role: "developer", tools }],
+    });
+    const image = { type: "image_generation" };
+    const server = { type: "mcp", server_label: "s", connector_id: "connector_gmail" };
+    const within = { type: "namespace", name: "n", description: "", tools: [image] };
+    const refused: readonly (readonly [JsonObject, number, string])[] = [
+      [items("additional_tools", [{ type: "function", name: "f" }, image]), 400, "input[1].tools[1]"],
+      [items("tool_search_output", [image]), 400, "input[1].tools[0]"],
+      [items("additional_tools", [server]), 403, "input[1].tools[0].connector_id"],
+      [items("additional_tools", [within]), 400, "input[1].tools[0].tools[0]"],
+      [{ ...ASKED, tools: [within] }, 400, "tools[0].tools[0]"],
+    ];
+    for (const [body, status, param] of refused) {
+      const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+      const response = await ask(body);
+      const { error } = (await response.json()) as { readonly error: JsonObject };
+      expect({ status: response.status, param: error["param"], sent: sent.length }).toEqual({ status, param, sent: 0 });
+    }
+    const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
+    const left = await ask({
+      ...items("additional_tools", [image, { type: "custom", name: "c" }]),
+      x_gateway: { drop_params: true },
+    });
+    expect([left.status, left.headers.get("x-gateway-dropped-params")]).toEqual([200, "input[1].tools[0]"]);
+    expect(JSON.parse(sent[0]!.body).input[1].tools).toEqual([{ type: "custom", name: "c" }]);
+    const settings = { id: "openai", baseUrl: "https://api.openai.com/v1", credentials: [storedKey("stored-key")] };
+    const allowed = gateway(headersOf(JSON.stringify(WHOLE)), {
+      providers: [providerSettings({ ...settings, hostedTools: ["image_generation"] })],
+    });
+    expect((await allowed.ask(items("additional_tools", [image]))).status).toBe(200);
+  });
+
   test("[d12.9] reasoning without its content that is unknown here is left out, and a warning says so", async () => {
     const { ask, sent } = gateway(headersOf(JSON.stringify(WHOLE)));
     const said = { role: "user", content: "Why?" };

@@ -285,6 +285,20 @@ describe("a rule about tools", () => {
       RESPONSES,
       responses('"x"', ',"tools":[{"type":"mcp","server_label":"drive","connector_id":"connector_googledrive"}]'),
     ],
+    [
+      '"web_search" in request.tools',
+      RESPONSES,
+      responses(
+        '[{"type":"additional_tools","role":"developer","tools":[{"type":"web_search"}]},{"role":"user","content":"x"}]',
+      ),
+    ],
+    [
+      '"web_search_20250305" in request.tools && "later" in request.tool_names',
+      MESSAGES,
+      messages(
+        '"x"},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"web_search_20250305","name":"later"}}}]',
+      ),
+    ],
   ];
   for (const [length, bodyOf] of [
     ["short", (body: string) => body],

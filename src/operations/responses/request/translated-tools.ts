@@ -161,7 +161,7 @@ export class TranslatedTools {
         "names a service that only its own provider reaches",
         "Name a registered tool server, or send server_url.",
       );
-      return;
+      return this.#left.isTool(`${path}.connector_id`, tool);
     }
     const kept = Object.entries(tool).filter(([name, value]) => {
       if (ADVISORY.has(name) && value !== null) this.#left.always(`${path}.${name}`);
@@ -173,7 +173,10 @@ export class TranslatedTools {
 
   /** A search that the provider runs is not needed, because all tools are sent. */
   #addSearch(tool: JsonObject, place: Place): void {
-    if (tool["execution"] !== "client") return this.#left.always(place.path);
+    if (tool["execution"] !== "client") {
+      this.#left.always(place.path);
+      return this.#left.isTool(place.path, tool);
+    }
     this.#noteOthers(tool, SEARCH_MEMBERS, place.path);
     const { description, parameters } = tool;
     this.#put({ kind: "tool_search", name: SEARCH_NAME, namespace: null }, place, {
@@ -189,6 +192,7 @@ export class TranslatedTools {
     const deviation = defaultedTool(tool);
     if (deviation !== null) this.#left.deviating(path, deviation, why);
     else this.#left.asked(path, why);
+    this.#left.isTool(path, tool);
   }
 
   #put(client: ClientTool, { path }: Place, definition: JsonObject): void {

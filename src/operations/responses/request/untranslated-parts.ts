@@ -2,6 +2,8 @@
 import { invalidPart, orNoted } from "../../../engine/request/vendor-judged.ts";
 import type { ClientDeviationName } from "../../../core/configured/client-deviations.ts";
 import type { Untranslated } from "../../../core/chat.ts";
+import type { JsonObject } from "../../../core/json.ts";
+import { wordsOfTool } from "../../../core/request/held-body.ts";
 import type { GatewayError } from "../../../core/errors.ts";
 
 export class UntranslatedParts {
@@ -40,6 +42,11 @@ export class UntranslatedParts {
   /** Notes a value that only the vendor's own rules may allow. */
   invalid(error: GatewayError): void {
     this.#add(invalidPart(error));
+  }
+
+  /** Says that what was noted at the path is this tool, or a part of it. */
+  isTool(path: string, tool: JsonObject): void {
+    this.#found.set(path, { ...this.#found.get(path)!, tool: wordsOfTool(tool) });
   }
 
   /** Returns `otherwise` for what `translate` refuses as invalid, which is noted. */
