@@ -12,7 +12,7 @@ import { inTurns } from "../core/concurrency/steps.ts";
 import { insufficientRole, invalidRequest, modelNotFound, notFound } from "../core/refusals.ts";
 import type { Operation } from "../engine/operation.ts";
 import { type CalledOperation, GATEWAY_ERRORS } from "../engine/call/called-operation.ts";
-import { baseHeaders, corsHeaders, errorResponse } from "../engine/call/reply-headers.ts";
+import { baseHeaders, corsHeaders, errorResponse, STREAM_HEADERS } from "../engine/call/reply-headers.ts";
 import type { Clock } from "../core/clock.ts";
 import { deviates } from "../core/configured/client-deviations.ts";
 import { asGatewayError } from "../core/errors.ts";
@@ -400,7 +400,7 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
       const { headers } = reply(c, {});
       headers.set("content-type", "text/event-stream; charset=utf-8");
-      headers.set("cache-control", "no-cache, no-transform");
+      for (const [name, value] of Object.entries(STREAM_HEADERS)) headers.set(name, value);
       return new Response(answered, { headers });
     };
   const path = `${base}/responses/:id`;

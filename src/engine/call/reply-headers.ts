@@ -14,6 +14,9 @@ import type { ErrorForm } from "./called-operation.ts";
 const EXPOSED =
   "x-request-id, mcp-session-id, etag, idempotent-replayed, x-gateway-next-cursor, x-gateway-dry-run, x-gateway-trace-id, x-gateway-model, x-gateway-route, x-gateway-attempts, x-gateway-attempt-list, x-gateway-cache, x-gateway-cache-key, x-gateway-provider-model, x-gateway-provider-request-id, x-gateway-cost-usd, x-gateway-dropped-params, x-gateway-warnings, x-gateway-error-code, x-gateway-error-param, x-gateway-error-message, x-gateway-response-kept-until, x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests, x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens, retry-after, retry-after-ms, x-should-retry, server-timing, www-authenticate, *";
 
+/** Every stream of events has them: proxies would hold back or change what is passed on as it comes (H2). */
+export const STREAM_HEADERS = { "cache-control": "no-cache, no-transform", "x-accel-buffering": "no" } as const;
+
 export function baseHeaders(traceId: string, ownMs: number): Record<string, string> {
   return { "x-request-id": traceId, "x-gateway-trace-id": traceId, "server-timing": `gw;dur=${ownMs.toFixed(3)}` };
 }

@@ -29,6 +29,7 @@ import {
 import type { AttemptLifetime } from "../attempt/attempt-lifetime.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
+import { STREAM_HEADERS } from "../call/reply-headers.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { streamUsage } from "../metering/attempt-meter.ts";
 import { ChoiceWriter, mergedStream } from "./fan-out.ts";
@@ -215,9 +216,8 @@ export async function replySending(begun: Promise<Sending>, call: Call, form: St
       sending?.attempt.resolved.target ?? null,
       "text/event-stream; charset=utf-8",
     ),
+    ...STREAM_HEADERS,
   };
-  headers["cache-control"] = "no-cache, no-transform";
-  headers["x-accel-buffering"] = "no";
   return new Response(session.readable(), { headers });
 }
 

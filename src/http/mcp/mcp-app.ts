@@ -9,6 +9,7 @@ import { loadedOnce } from "../../core/concurrency/loaded-once.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import { bodyText, holderOf, readBody } from "../../engine/call/read-body.ts";
+import { STREAM_HEADERS } from "../../engine/call/reply-headers.ts";
 import { parsedBody } from "../../engine/request/parse.ts";
 import type { OfferedTool } from "../../engine/tools/run-tool.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
@@ -71,7 +72,7 @@ export function createMcpApp(context: McpContext): { answer(request: McpRequest)
 /** Twice as much as the arguments of a tool may have: messages are read in the thread that serves all calls. */
 const MOST_MESSAGE_BYTES = 2_097_152;
 
-const EVENTS = { "content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache, no-transform" };
+const EVENTS = { "content-type": "text/event-stream; charset=utf-8", ...STREAM_HEADERS };
 
 const NO_NEEDS: RequestedScope["needs"] = new Map();
 

@@ -193,7 +193,14 @@ test("[d12.8] a client that leaves ends nothing, and reads on from the event tha
   });
   const kept = await ended(id);
   expect(kept).toEqual(rest.last["response"]);
-  const all = eventsIn(await read(`/responses/${id}?stream=true`));
+  const again = await fetch(`${gateway.url}/v1/responses/${id}?stream=true`, {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  expect(["cache-control", "x-accel-buffering"].map((name) => again.headers.get(name))).toEqual([
+    "no-cache, no-transform",
+    "no",
+  ]);
+  const all = eventsIn(await again.text());
   expect(all.types).toEqual([...first.types, ...rest.types]);
   expect(eventsIn(await read(`/responses/${id}?stream=true&starting_after=2`)).numbers).toEqual(all.numbers.slice(3));
   expect((await ask(`/responses/${id}?stream=true&starting_after=x`)).json["error"].param).toBe("starting_after");

@@ -441,6 +441,17 @@ forShortAndLongRequests(() => {
     }
   });
 
+  test("[d9.7] the events of a response in the background are a stream that no proxy holds back (H2)", async () => {
+    const response = await keeping().respond({ ...OPENAI, input: "One.", stream: true, background: true });
+    const names = ["content-type", "cache-control", "x-accel-buffering"];
+    expect(names.map((name) => response.headers.get(name))).toEqual([
+      "text/event-stream; charset=utf-8",
+      "no-cache, no-transform",
+      "no",
+    ]);
+    await response.text();
+  });
+
   test("[d12.8] a response in the background that is deleted leaves none of its events", async () => {
     const stub = keeping();
     const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });

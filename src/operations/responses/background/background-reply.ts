@@ -4,6 +4,7 @@
 import { invalidRequest, unsupportedParameter } from "../../../core/refusals.ts";
 import { streamOf } from "../../../auth/judged-reading.ts";
 import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
+import { STREAM_HEADERS } from "../../../engine/call/reply-headers.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
@@ -42,7 +43,7 @@ export async function replyInBackground(ready: ReadyCall, now: () => number): Pr
   const headers = answerHeaders(call, null, null, isStreamed ? "text/event-stream; charset=utf-8" : "application/json");
   headers["x-gateway-response-kept-until"] = new Date(place.keeper.untilMs).toISOString();
   if (!isStreamed) return new Response(JSON.stringify(queued), { headers });
-  return new Response(streamOf(liveEvents(run, -1)), { headers });
+  return new Response(streamOf(liveEvents(run, -1)), { headers: { ...headers, ...STREAM_HEADERS } });
 }
 
 /** One call in the background, from the response that is queued to the one that is kept at its end. */
