@@ -15,7 +15,7 @@ import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import { asFunctionCall } from "../request/legacy-functions.ts";
 import { ANY_TEXT, NAMELESS_CALL } from "../stream/tool-call-deltas.ts";
 import { withOrderOf } from "../../core/request/turn-order.ts";
-import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs } from "./strict-fields.ts";
+import { isVendorField, strictAnnotations, strictFinishReason, strictLogprobs, unsaidFinish } from "./strict-fields.ts";
 import { estimateWithTold, strictUsage } from "../../providers/answers/strict-usage.ts";
 import { summedUsage } from "../../accounting/summed-usage.ts";
 
@@ -172,7 +172,7 @@ function wholeChoice(choice: AnswerChoice, position: number, frame: AnswerFrame)
   }
   // an answer whose transport ended as it should is complete, even if the server names no finish reason
   const finishReason = strictFinishReason(
-    isFinishReason(choice.finish_reason) ? choice.finish_reason : "stop",
+    isFinishReason(choice.finish_reason) ? choice.finish_reason : unsaidFinish(calls.length > 0),
     calls.length > 0,
     frame.sameShape,
     frame.legacyFunctions,

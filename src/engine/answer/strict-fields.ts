@@ -19,6 +19,11 @@ export function strictFinishReason(
   return legacyFunctions && hasToolCalls && named === "tool_calls" ? "function_call" : named;
 }
 
+/** The reason of a whole answer whose provider says none (docs/clients.md, S13). */
+export function unsaidFinish(hasToolCalls: boolean): FinishReason {
+  return hasToolCalls ? "tool_calls" : "stop";
+}
+
 /**
  * Returns false for top-level fields of an answer or chunk that the gateway writes itself or that must not be sent as
  * they came. Null is left out, because it carries no information.

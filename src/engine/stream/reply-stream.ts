@@ -16,6 +16,7 @@ import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
+import { unsaidFinish } from "../answer/strict-fields.ts";
 import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
 import { decoderWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import {
@@ -326,7 +327,7 @@ async function chunksOf(
   // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
   const choices = answer.choices.map((choice) => ({
     ...choice,
-    finish_reason: choice.finish_reason ?? ("stop" as const),
+    finish_reason: choice.finish_reason ?? unsaidFinish((choice.message.tool_calls ?? []).length > 0),
   }));
   const chunk = chunkOfAnswer({ ...answer, choices });
   if (!isLong) return [chunk];

@@ -18,7 +18,7 @@ import {
 import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
-import { strictAnnotations, strictFinishReason, strictLogprobs } from "../answer/strict-fields.ts";
+import { strictAnnotations, strictFinishReason, strictLogprobs, unsaidFinish } from "../answer/strict-fields.ts";
 import { ReportedUsage } from "../metering/reported-usage.ts";
 import type { StreamStage } from "./stream-stage.ts";
 import {
@@ -128,7 +128,7 @@ export class VendorRepair implements StreamStage {
       ending.some((choice) => choice.finish !== null || !choice.hasGenerated || !choice.calls.every(isWholeCall))
     )
       return false;
-    for (const choice of ending) choice.finish = choice.calls.length > 0 ? "tool_calls" : "stop";
+    for (const choice of ending) choice.finish = unsaidFinish(choice.calls.length > 0);
     this.#isFinishInferred = true;
     return true;
   }

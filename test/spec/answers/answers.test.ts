@@ -136,6 +136,22 @@ describe("a plain answer", () => {
     }
   });
 
+  test("[d8.6, d8.7] with calls of tools ends with tool_calls where the provider names no reason, in each form (S13)", async () => {
+    const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+    const message = { role: "assistant", content: null, tool_calls: [call] };
+    const whole = { ...openaiAnswer(), choices: [{ index: 0, message }] };
+    const definition = { name: "f", parameters: { type: "object", properties: {} } };
+    const tools = [{ type: "function", function: definition }];
+    const finishOf = async (more: object): Promise<string> => {
+      const { chat } = stubGateway({ upstream: json(whole) });
+      const text = await (await chat({ model: MODELS.openai, messages: MESSAGES, ...more })).text();
+      return /"finish_reason":"(\w+)"/.exec(text)?.[1] ?? "";
+    };
+    expect(await finishOf({ tools })).toBe("tool_calls");
+    expect(await finishOf({ tools, stream: true })).toBe("tool_calls");
+    expect(await finishOf({ functions: [definition] })).toBe("function_call");
+  });
+
   test("[d8.8] omits a service tier that the schema does not have, and any null fields of the vendor", async () => {
     const { body } = await ask(
       json({ ...openaiAnswer(), service_tier: "turbo", system_fingerprint: null, x_vendor: { kept: true } }),
