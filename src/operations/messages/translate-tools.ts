@@ -6,7 +6,7 @@ import { wordsOfTool } from "../../core/request/held-body.ts";
 import { chatToolName } from "./call-names.ts";
 import { bad, cacheMark, filledTextAt, given } from "./fields.ts";
 import { invalidPart } from "../../engine/request/vendor-judged.ts";
-import { isNamedLikeTool } from "../../engine/tools/offered-tools.ts";
+import { inFunctionName, isNamedLikeTool } from "../../engine/tools/offered-tools.ts";
 import { isToolServer } from "../../engine/tools/parse-mcp.ts";
 import { asked, orLeft } from "./untranslated.ts";
 
@@ -37,7 +37,7 @@ export function translateTools(body: JsonObject, isServers: (name: string) => bo
     if (typeof type !== "string") throw invalid(`${path}.type`, "a string", type);
     if (type === "custom") {
       const name = toolName(tool, path, known, left);
-      if (chatToolName(name) !== name) names[chatToolName(name)] = name;
+      if (nameInChat(name) !== name) names[nameInChat(name)] = name;
       tools.push(functionTool(tool, name, path, left));
       origins.push(path);
     } else if (isToolServer(tool)) {
@@ -45,7 +45,10 @@ export function translateTools(body: JsonObject, isServers: (name: string) => bo
       origins.push(path);
     } else left.push({ ...asked(path, `a tool of type ${type.slice(0, 64)}`), tool: wordsOfTool(tool) });
   });
-  const choice = translateChoice(body, (name) => known.has(name) || isServers(name), tools.length > 0, left);
+  // only the model acts on a choice, so that a vendor that speaks the form judges it itself
+  const choice = orLeft(left, {}, () =>
+    translateChoice(body, (name) => known.has(name) || isServers(name), tools.length > 0, left),
+  );
   return {
     /** `tools`, `tool_choice` and `parallel_tool_calls`, as far as they are set. */
     params: { ...(tools.length > 0 && { tools }), ...choice },
@@ -55,9 +58,15 @@ export function translateTools(body: JsonObject, isServers: (name: string) => bo
   };
 }
 
+/** No translation is sent with a name that has other letters than the form allows. */
+function nameInChat(name: string): string {
+  return inFunctionName(chatToolName(name)) || "_";
+}
+
 function toolName(tool: JsonObject, path: string, known: Set<string>, left: Untranslated[]): string {
   const name = textAt(tool, "name", path);
-  if (!NAME.test(name)) throw invalid(`${path}.name`, "1 to 128 letters, digits, underscores or dashes", name);
+  if (!NAME.test(name))
+    left.push(invalidPart(invalid(`${path}.name`, "1 to 128 letters, digits, underscores or dashes", name)));
   if (known.has(name))
     left.push(invalidPart(bad(`${path}.name`, `must be unique; two tools are called ${JSON.stringify(name)}.`)));
   known.add(name);
@@ -74,7 +83,7 @@ function functionTool(tool: JsonObject, name: string, path: string, left: Untran
   return {
     type: "function",
     function: {
-      name: chatToolName(name),
+      name: nameInChat(name),
       ...(given(tool, "description") !== undefined && { description: textAt(tool, "description", path) }),
       parameters: orLeft(left, {}, () => objectAt(tool, "input_schema", path)),
       ...(typeof strict === "boolean" && { strict }),
@@ -101,8 +110,7 @@ function translateChoice(
   const parallel = single === true && hasTools ? { parallel_tool_calls: false } : {};
   if (type === "tool") {
     const name = filledTextAt(choice, "name", "tool_choice");
-    if (isKnown(name))
-      return { tool_choice: { type: "function", function: { name: chatToolName(name) } }, ...parallel };
+    if (isKnown(name)) return { tool_choice: { type: "function", function: { name: nameInChat(name) } }, ...parallel };
     if (!left.some(({ path }) => path.startsWith("tools[")))
       left.push(
         invalidPart(bad("tool_choice.name", `names no tool of the request; got ${JSON.stringify(name.slice(0, 64))}.`)),

@@ -609,6 +609,15 @@ test.each<readonly [value: string, path: string, body: JsonObject]>([
     "input[0].call_id",
     { input: [{ type: "function_call_output", name: "f", output: "x" }] },
   ],
+  ["a word of tomorrow for the choice of tools", "tool_choice", { tool_choice: "validated" }],
+  [
+    "a mode of tomorrow",
+    "tool_choice.mode",
+    {
+      tools: [{ type: "function", name: "f" }],
+      tool_choice: { type: "allowed_tools", mode: "validated", tools: [{ type: "function", name: "f" }] },
+    },
+  ],
   ["a role of the vendor's own", "input[0].role", { input: [{ role: "critic", content: "Say less." }] }],
 ])("[d12.3] %s goes to the form's own vendor as it is, and to no other target", async (_value, path, body) => {
   const native = gateway({ headers: JSON_TYPE, body: JSON.stringify(WHOLE) });

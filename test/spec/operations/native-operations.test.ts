@@ -127,6 +127,12 @@ describe("each target of a call", () => {
     ["a bound of nothing", "max_tokens", { max_tokens: 0 }],
     ["a budget below the least", "thinking.budget_tokens", { thinking: { type: "enabled", budget_tokens: 10 } }],
     ["a tool without a schema", "tools[0].input_schema", { tools: [{ name: "look" }] }],
+    ["a tool with a dot in its name", "tools[0].name", { tools: [{ name: "look.up", input_schema: {} }] }],
+    [
+      "a choice of a tool without its name",
+      "tool_choice.name",
+      { tools: [{ name: "look", input_schema: {} }], tool_choice: { type: "tool" } },
+    ],
     [
       "empty text",
       "messages[0].content[0].text",

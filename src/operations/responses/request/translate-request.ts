@@ -23,7 +23,7 @@ import {
 import { countTranslator } from "../../counted-requests.ts";
 import { repeatedMembers } from "./repeated-members.ts";
 import type { KeptInput, RequestMemo } from "../request-memo.ts";
-import { translatedChoice } from "./translate-choice.ts";
+import { type TranslatedChoice, translatedChoice } from "./translate-choice.ts";
 import { addToolsOfInput, translatedInput } from "./translated-input.ts";
 import { TranslatedTools } from "./translated-tools.ts";
 import { UntranslatedParts } from "./untranslated-parts.ts";
@@ -109,7 +109,10 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
   tools.add(body["tools"], "tools");
   addToolsOfInput(before, tools, "previous_response_id");
   addToolsOfInput(input, tools, "input");
-  const { choice, allowed } = translatedChoice(body["tool_choice"], tools, left);
+  // only the model acts on a choice, so that a vendor that speaks the form judges it itself
+  const { choice, allowed } = left.orNoted<TranslatedChoice>({ choice: undefined, allowed: null }, () =>
+    translatedChoice(body["tool_choice"], tools, left),
+  );
   const isOpen = EARLIER.some((name) => isSet(body[name]));
   const { messages, origins, approved, asked } = translatedInput(input, body["instructions"], {
     left,
