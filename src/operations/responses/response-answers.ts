@@ -1,9 +1,10 @@
 // Answers of the Responses API, streamed or not, from the engine's strict answers and chunks.
 import type { AnswerForm, StreamForm } from "../../engine/answer-form.ts";
+import type { AnswerFrame } from "../../engine/answer/non-streaming-answer.ts";
 import type { Sealing } from "../../engine/carriers/vendor-reasoning.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
 import { answeredItems } from "./answer/answered-items.ts";
 import type { Steps } from "../../core/concurrency/steps.ts";
 import type { HiddenCarrier } from "./keeping/hidden-carriers.ts";
@@ -39,6 +40,7 @@ function* responseBody(
   tools: ToolsBefore,
   keep: KeepResponse | null,
 ): Steps<JsonObject> {
+  frame.used.model = textOrEmpty(answer["model"]);
   const choices = answer["choices"];
   const choice = Array.isArray(choices) && isObject(choices[0] as Json) ? (choices[0] as JsonObject) : {};
   const finish = (choice["finish_reason"] ?? null) as FinishReason | null;
@@ -95,7 +97,8 @@ class ResponseStream implements StreamForm {
     return errorEvent(place, entry.type, { code, message, param }) + eventText(place, "response.failed", { response });
   }
 
-  writer(): ResponseWriter {
+  writer({ model }: AnswerFrame): ResponseWriter {
+    this.#frame.used.model = model;
     return this.#added((place, index) => {
       const writer = this.#writer(place, index, null);
       writer.begin((items) => this.tools.addTo(items));

@@ -11,7 +11,9 @@ import type { RequestMemo } from "./request-memo.ts";
 export type ResponseFrame = ReturnType<typeof responseFrame>;
 
 export function responseFrame(memo: RequestMemo, now: () => number) {
-  return { id: `resp_${newRandomId()}`, createdAt: now(), memo, now };
+  /** The model of the target that answers, for a client that named only a route; empty until it is known. */
+  const used = { model: "" };
+  return { id: `resp_${newRandomId()}`, createdAt: now(), memo, now, used };
 }
 
 export interface ResponseState {
@@ -37,7 +39,7 @@ export function responseObject(frame: ResponseFrame, state: ResponseState): Json
 }
 
 /** Returns the members that do not repeat the request. */
-export function ownMembers({ id, createdAt, memo, now }: ResponseFrame, state: ResponseState): JsonObject {
+export function ownMembers({ id, createdAt, memo, now, used }: ResponseFrame, state: ResponseState): JsonObject {
   const { status, output, usage, reason, error } = state;
   return {
     id,
@@ -47,7 +49,7 @@ export function ownMembers({ id, createdAt, memo, now }: ResponseFrame, state: R
     status,
     error: error ?? null,
     incomplete_details: reason === undefined ? null : { reason },
-    model: memo.model,
+    model: memo.model === "" ? used.model : memo.model,
     output,
     usage,
   };

@@ -1,6 +1,7 @@
 // Answers and streams of the Responses API in front of providers that answer in the form of chat completions.
 import { describe, expect, test } from "bun:test";
-import { openaiChunk } from "../../harness/servers/upstream.ts";
+import { routeOf } from "../../harness/routed.ts";
+import { eventStream, openaiAnswer, openaiChunk } from "../../harness/servers/upstream.ts";
 import { endOf, REQUIRED } from "./response-grammar.ts";
 import { answering, eventsOf, OPENAI, saying, type SentEvent, streaming } from "./responses-calls.ts";
 
@@ -64,6 +65,23 @@ describe("an answer", () => {
     expect(Object.keys(response)).not.toContain("route");
     expect(Object.keys(response)).not.toContain("x_gateway_trace_id");
   });
+  test("[d12.2] names the model that has answered where the client named only a route, plain and in each event", async () => {
+    const snapshot = { routes: new Map([["r", routeOf("r", ["openai:gpt-4o-mini"])]]) };
+    const body = { input: "hi", x_gateway: { route: "r" } };
+    const json = { headers: { "content-type": "application/json" }, body: JSON.stringify(openaiAnswer()) };
+    const whole = (await (await answering(json, { snapshot }).respond(body)).json()) as Record<string, any>;
+    expect(whole["model"]).toBe("openai:gpt-4o-mini");
+    const stream = {
+      headers: { "content-type": "text/event-stream" },
+      body: eventStream(openaiChunk({ content: "Hi" }), END),
+    };
+    const answer = await answering(stream, { snapshot }).respond({ ...body, stream: true });
+    const models = eventsOf(await answer.text()).flatMap(({ response }) =>
+      response === undefined ? [] : [response.model],
+    );
+    expect(models).toEqual(["openai:gpt-4o-mini", "openai:gpt-4o-mini", "openai:gpt-4o-mini"]);
+  });
+
   test("[d12.2] names the target, the route and the trace in its head", async () => {
     const gateway = saying("Hello");
     const { headers } = await gateway.respond({ model: "openai:gpt-4o-mini", input: "Hi" });
