@@ -59,6 +59,15 @@ export function* placedTools(list: Json | undefined, path: string): Generator<Pl
   }
 }
 
+/**
+ * Returns the tools that items of a response's input bring, as `additional_tools` and `tool_search_output` do:
+ * https://github.com/openai/openai-node (resources/responses/responses.ts)
+ */
+export function* toolsOfItems({ input }: JsonObject): Generator<PlacedTool> {
+  for (const [index, item] of listIn(input).entries())
+    if (isObject(item)) yield* placedTools(item["tools"], `input[${index}].tools`);
+}
+
 /** Returns the type of a tool, and its name or the label of its server; null for what it does not have. */
 export function wordsOfTool({ type, name, server_label: label }: JsonObject): Pick<NotedTool, "type" | "name"> {
   return { type: textIn(type), name: textIn(name) ?? textIn(label) };

@@ -16,6 +16,7 @@ import type {
 import { GatewayError } from "../../core/errors.ts";
 import { isObject, isRawNumber, isSet, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { FIELDS, GATEWAY } from "../../core/params.ts";
+import { placedTools, toolsOfItems } from "../../core/request/held-body.ts";
 import { sourceOfValues } from "../../core/request/request-source.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { beyondBound } from "./bounded-body.ts";
@@ -126,7 +127,7 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
   const body = own === undefined ? value : withoutOwn(value);
   requireFewItems(body, ofForm);
   requireScopesInOwnFields(body);
-  requireHeadersOfCallers(body["tools"]);
+  requireHeadersOfCallers(body);
   const fields = checkedOwnFields(own);
   const {
     chat,
@@ -215,14 +216,12 @@ function requireScopesInOwnFields(body: JsonObject): void {
 }
 
 /**
- * Throws `header_not_allowed` and the like for headers of a tool that no caller may set (promise 2.10), also where the
- * provider runs the tool.
+ * Throws `header_not_allowed` and the like for headers of a tool that no caller may set (promise 2.10), wherever the
+ * tool stands, and also where the provider runs it.
  */
-function requireHeadersOfCallers(tools: Json | undefined): void {
-  if (!Array.isArray(tools)) return;
-  (tools as readonly Json[]).forEach((tool, index) => {
-    if (isObject(tool) && isObject(tool["headers"])) checkedHeaders(`tools[${index}].headers`, tool["headers"]);
-  });
+function requireHeadersOfCallers(body: JsonObject): void {
+  for (const { path, tool } of [...placedTools(body["tools"], "tools"), ...toolsOfItems(body)])
+    if (isObject(tool) && isObject(tool["headers"])) checkedHeaders(`${path}.headers`, tool["headers"]);
 }
 
 /** Returns the fields of the gateway that the request sets. Throws `invalid_request` for a member that is none. */

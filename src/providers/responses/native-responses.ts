@@ -1,7 +1,6 @@
 // The Responses API for clients that speak it themselves: their own body goes out with another model, and answers and
 // streams are read for their figures only. https://platform.openai.com/docs/api-reference/responses
-import { isObject, type JsonObject, listIn } from "../../core/json.ts";
-import { type PlacedTool, placedTools } from "../../core/request/held-body.ts";
+import { toolsOfItems } from "../../core/request/held-body.ts";
 import { decodeCount } from "../native/native-count.ts";
 import type { NativeForm, NativeOperation } from "../interface/native-operation.ts";
 import { decodeResponse } from "./decode-response.ts";
@@ -59,12 +58,6 @@ export const RESPONSES_FORM: NativeForm = {
   storeMember: "store",
   reasoningMember: { name: "include", item: "reasoning.encrypted_content" },
 };
-
-/** `additional_tools` and `tool_search_output`: https://github.com/openai/openai-node (resources/responses/responses.ts) */
-function* toolsOfItems({ input }: JsonObject): Generator<PlacedTool> {
-  for (const [index, item] of listIn(input).entries())
-    if (isObject(item)) yield* placedTools(item["tools"], `input[${index}].tools`);
-}
 
 function isLocal(environment: unknown): boolean {
   return (

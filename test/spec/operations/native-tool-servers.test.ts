@@ -93,6 +93,24 @@ describe("a caller's own tool server", () => {
     expect(await outcome(gateway, { ...BODY, tools })).toEqual([200, null, null]);
   });
 
+  test("[d2.10] no tool of an item or of another tool brings a credential in its headers either", async () => {
+    const tool = { type: "tool_of_tomorrow", headers: { Authorization: "x" } };
+    const turn = { role: "user", content: "Why?" };
+    for (const [body, path] of [
+      [
+        { input: [turn, { type: "additional_tools", role: "developer", tools: [tool] }], tools: [] },
+        "input[1].tools[0]",
+      ],
+      [{ tools: [{ type: "namespace", name: "more", description: "", tools: [tool] }] }, "tools[0].tools[0]"],
+    ] as const) {
+      const gateway = gatewayWith(["*"]);
+      expect([await outcome(gateway, { ...BODY, ...body }), gateway.sent.length]).toEqual([
+        [400, "header_not_allowed", `${path}.headers.Authorization`],
+        0,
+      ]);
+    }
+  });
+
   test("[d12.3] runs at the vendor only where the operator allows it, and needs byo_endpoint", async () => {
     const forbidden = gatewayWith(null);
     expect(await outcome(forbidden, BODY)).toEqual([400, "unsupported_parameter", "tools[0]"]);
