@@ -20,7 +20,7 @@ export class CompletionWriter implements StreamWriter {
   readonly #includeUsage: boolean;
   readonly #vendor = new VendorFields();
   readonly #places = new Map<number, TokenPlaces>();
-  /** The beginning of every event; empty before the first chunk. */
+  /** The beginning of every event; empty before the first chunk with an id or a choice. */
   #head = "";
   #hasContent = false;
 
@@ -40,7 +40,9 @@ export class CompletionWriter implements StreamWriter {
   }
 
   write(chunk: ChatChunk): string {
-    if (this.#head === "") this.#head = this.#headOf(chunk);
+    // Azure's chunk about the prompt comes first, without an id and without a choice
+    if (this.#head === "" && (chunk.choices.length > 0 || (typeof chunk.id === "string" && chunk.id !== "")))
+      this.#head = this.#headOf(chunk);
     this.#vendor.take(chunk);
     let out = "";
     for (const choice of chunk.choices) out += this.#event(choice);

@@ -298,6 +298,15 @@ describe("a stream", () => {
           "cmpl-1",
         ]);
     });
+  test("[d12.1 d12.5] has the provider's id also where a chunk about the prompt comes first, as at Azure", async () => {
+    const filters = [{ prompt_index: 0, content_filter_results: {} }];
+    const first = { id: "", object: "", created: 0, model: "", choices: [], prompt_filter_results: filters };
+    const body = `data: ${JSON.stringify(first)}\n\n${STREAM}`;
+    const events = eventsIn(await (await streamed({}, { body })).text());
+    expect(new Set(events.map(({ id }) => id))).toEqual(new Set(["cmpl-1"]));
+    expect(new Set(events.map(({ created }) => created))).toEqual(new Set([ANSWER.created]));
+    expect(events[0]!["prompt_filter_results"]).toEqual(filters);
+  });
   test("[d12.5] asks the provider for the usage, and shows it where the client asks", async () => {
     const gateway = gatewayOf({ headers: EVENT_STREAM, body: STREAM });
     const response = await gateway.chat({
