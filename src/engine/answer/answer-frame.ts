@@ -7,7 +7,7 @@ import type { Call } from "../call/call.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import { choiceCount, leastChoices } from "../../core/request/choice-counts.ts";
-import { baseHeaders, providerHeaders } from "../call/reply-headers.ts";
+import { baseHeaders, pathsHeader, providerHeaders } from "../call/reply-headers.ts";
 import type { AnswerFrame } from "./non-streaming-answer.ts";
 
 /**
@@ -60,7 +60,7 @@ export function answerHeaders(
     headers["x-gateway-cache"] = cache.outcome;
     if (cache.key !== null) headers["x-gateway-cache-key"] = cache.key;
   }
-  if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = fitted.dropped.join(",");
+  if (fitted !== null && fitted.dropped.length > 0) headers["x-gateway-dropped-params"] = pathsHeader(fitted.dropped);
   if (call.record.warnings.length > 0) headers["x-gateway-warnings"] = call.record.warnings.join(",");
   return headers;
 }

@@ -432,4 +432,24 @@ describe("a refusal", () => {
     expect([keyed.status, keyed.headers.get("x-gateway-dropped-params")]).toEqual([200, "prompt_cache_key"]);
     expect(stub.bodies().at(-1)).not.toHaveProperty("prompt_cache_key");
   });
+
+  test("[d12.4] what the head names is short and visible, however the client names its members and however many they are", async () => {
+    const said = { type: "message", role: "user", content: "hi" };
+    const searches = Array.from({ length: 2000 }, () => ({ type: "tool_search_call", execution: "server" }));
+    const members = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`of_tomorrow_${index}`, 1]));
+    for (const [body, named] of [
+      [{ input: [{ ...said, заметка: 1 }] }, "input[].???????"],
+      [{ "a\r\nset-cookie: b": 1, x_gateway: { drop_params: true } }, "a??set-cookie: b"],
+      [{ input: [...searches, said] }, "input[]"],
+      [{ ...members, x_gateway: { drop_params: true } }, /^of_tomorrow_0,.*,and \d+ more$/],
+    ] as const)
+      for (const stream of [false, true]) {
+        const stub = stream ? streaming(openaiChunk({ content: "Hi" }), END) : saying("Hello");
+        const answer = await stub.respond({ ...OPENAI, stream, ...body });
+        const told = answer.headers.get("x-gateway-dropped-params")!;
+        expect([answer.status, told]).toEqual([200, typeof named === "string" ? named : expect.stringMatching(named)]);
+        expect(told.length).toBeLessThan(1100);
+        await answer.text();
+      }
+  });
 });
