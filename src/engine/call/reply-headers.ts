@@ -5,6 +5,7 @@
 // `http/app.ts`.
 import type { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record/record.ts";
+import { toldPaths } from "../../core/request/told-paths.ts";
 import type { ErrorForm } from "./called-operation.ts";
 
 /**
@@ -49,21 +50,9 @@ export function visibleHeader(text: string): string {
   return text.slice(0, MAX_HEADER).replaceAll(/[^\x20-\x7e]/g, "?");
 }
 
-const MAX_PATH = 128;
-
-/**
- * Lists paths in a request, in which the caller has chosen names, and which may be as many as the items of a conversation:
- * proxies and client libraries refuse an answer with a long head. If they are too many, those that differ only in their
- * indexes are named once without these, and of the others their number.
- */
 export function pathsHeader(paths: readonly string[]): string {
-  const visible = paths.map((path) => visibleHeader(path.slice(0, MAX_PATH)));
-  const whole = visible.join(",");
-  if (whole.length <= MAX_HEADER) return whole;
-  const places = [...new Set(visible.map((path) => path.replaceAll(/\[\d+\]/g, "[]")))];
-  let length = 0;
-  const named = places.filter((place) => (length += place.length + 1) <= MAX_HEADER);
-  return [...named, ...(named.length < places.length ? [`and ${places.length - named.length} more`] : [])].join(",");
+  const { named, more } = toldPaths(paths);
+  return [...named, ...(more === 0 ? [] : [`and ${more} more`])].join(",");
 }
 
 /** The code stands in the head because the forms of some operations have no place for it (promise 12.6). */

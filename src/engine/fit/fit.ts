@@ -27,6 +27,7 @@ import {
   unsupportedValue,
 } from "../../core/refusals.ts";
 import { withMembers, type RequestSource } from "../../core/request/request-source.ts";
+import { toldPaths } from "../../core/request/told-paths.ts";
 import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
 import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
@@ -106,6 +107,8 @@ export function fitRequest(
   for (const name of left) dispositions[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
+  for (const path of toldPaths(untranslated).named)
+    if (!Object.hasOwn(dispositions, path)) dispositions[path] = "dropped";
   const fitted = params === request.params ? request : withMembers(request, { params });
   const isSingle = firstCallAlone && dispositions["parallel_tool_calls"] === "emulated" && mayCallSeveral(params);
   return {

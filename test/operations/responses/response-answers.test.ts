@@ -433,6 +433,21 @@ describe("a refusal", () => {
     expect(stub.bodies().at(-1)).not.toHaveProperty("prompt_cache_key");
   });
 
+  test("[d6.4, d11.1] what is dropped stands in the record as in the head", async () => {
+    const stub = saying("Hello");
+    const body = { ...OPENAI, tools: [{ type: "web_search" }], moderation: {}, temperature: 0.5 };
+    await stub.respond({ ...body, x_gateway: { drop_params: true } });
+    expect(stub.records[0]!.dispositions).toMatchObject({
+      "tools[0]": "dropped",
+      moderation: "dropped",
+      temperature: "native",
+    });
+    const searches = Array.from({ length: 2000 }, () => ({ type: "tool_search_call", execution: "server" }));
+    await stub.respond({ ...OPENAI, input: [...searches, { role: "user", content: "hi" }] });
+    const { dispositions } = stub.records[1]!;
+    expect(Object.entries(dispositions).filter(([name]) => name.startsWith("input"))).toEqual([["input[]", "dropped"]]);
+  });
+
   test("[d12.4] what the head names is short and visible, however the client names its members and however many they are", async () => {
     const said = { type: "message", role: "user", content: "hi" };
     const searches = Array.from({ length: 2000 }, () => ({ type: "tool_search_call", execution: "server" }));
