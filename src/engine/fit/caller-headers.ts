@@ -43,8 +43,8 @@ const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/;
 const VALUE = /^[\t\x20-\x7e]*$/;
 const NONE: Readonly<Record<string, string>> = Object.freeze({});
 
-/** Longer than any real list of beta features. */
-const MAX_CLIENT_HEADER = 1024;
+/** About what servers accept of one header; a longer one is not sent. Clients of many features list each of them. */
+const MAX_CLIENT_HEADER = 8192;
 
 /** What a request says beside its body. */
 export interface ClientHead {

@@ -87,6 +87,9 @@ describe("what goes out", () => {
       "content-type": "application/json",
     });
     expect(key).toBe("stored-key");
+    const many = Array.from({ length: 100 }, (_, index) => `feature-${index}-2026-10-21`).join(",");
+    await ask(ASKED, { "anthropic-beta": many });
+    expect(sent[1]!.headers["anthropic-beta"]).toBe(many);
   });
 
   test("[d12.3] members that choose a model, an address or a credential need the permission byo_endpoint", async () => {
