@@ -93,7 +93,7 @@ export function fitRequest(
   settings: FitSettings,
   principal: Principal,
 ): FittedRequest {
-  const untranslated = leftUntranslated(original, settings);
+  const untranslated = leftUntranslated(original, provider, target, settings);
   refuseForeignForms(original, dialectOf(provider, target.model));
   refuseBlocks(original, provider, target);
   guardPassThrough(original, provider, principal);
@@ -130,15 +130,25 @@ function withEmulations(request: ChatRequest, hasSeveralCalls: boolean, isSingle
  * Returns the paths of what the target is not sent, because it is sent a translation. Throws `unsupported_parameter` for
  * what may not be left out.
  */
-function leftUntranslated({ written }: ChatRequest, settings: FitSettings): readonly string[] {
+function leftUntranslated(
+  { written }: ChatRequest,
+  provider: Provider,
+  target: Target,
+  settings: FitSettings,
+): readonly string[] {
   if (written === undefined || written.untranslated.length === 0) return NOTHING_LEFT;
-  for (const part of written.untranslated)
-    if (!mayBeLeft(part, settings))
-      throw new GatewayError(part.isInvalid === true ? "invalid_request" : "unsupported_parameter", part.message, {
-        param: part.path,
-        isWritten: true,
-      });
-  return written.untranslated.map(({ path }) => path);
+  const refused = written.untranslated.filter((part) => !mayBeLeft(part, settings));
+  const [first, ...others] = refused;
+  if (first === undefined) return written.untranslated.map(({ path }) => path);
+  const { path, message, isInvalid } = first;
+  if (isInvalid === true) throw new GatewayError("invalid_request", message, { param: path, isWritten: true });
+  const { named, more } = toldPaths(others.filter((part) => part.isInvalid !== true).map((part) => part.path));
+  const also = more === 0 ? named : [...named, `${more} more`];
+  throw new GatewayError(
+    "unsupported_parameter",
+    `${message} The target is ${targetName(target)} (${provider.label})${also.length === 0 ? "" : `, which cannot take ${also.join(", ")} either`}.`,
+    { param: path, isWritten: true },
+  );
 }
 
 /** Whether a request may go without a part that its target does not take. */

@@ -324,7 +324,7 @@ test("[d12.6] blocks that a target does not take are refused with the word that 
   }
 });
 
-test("[d12.4] advice is left out and told; what is not advice is refused, or dropped and told", async () => {
+test("[d6.3, d12.4] advice is left out and told; what is not advice is refused, or dropped and told", async () => {
   const answer: CannedAnswer = { body: JSON.stringify(openaiAnswer()) };
   const advised = await asked(answer, {
     context_management: { edits: [{ type: "clear_thinking_20251015", keep: "all" }] },
@@ -334,6 +334,11 @@ test("[d12.4] advice is left out and told; what is not advice is refused, or dro
   expect(advised.response.headers.get("x-gateway-dropped-params")).toBe("service_tier,context_management");
   const speed = await asked(answer, { speed: "fast" });
   expect([speed.response.status, speed.response.headers.get("x-gateway-error-param")]).toEqual([400, "speed"]);
+  // the message names the target and every part that it cannot take, as for chat completions
+  const several = await asked(answer, { speed: "fast", safeguards: {}, model: "upstage:m" });
+  const { error } = JSON.parse(several.text) as { readonly error: { readonly message: string } };
+  for (const word of ["speed", "safeguards", "upstage:m", "Upstage", "drop_params"])
+    expect(error.message).toContain(word);
   const dropped = await asked(answer, { speed: "fast", x_gateway: { drop_params: true } });
   expect([dropped.response.status, dropped.response.headers.get("x-gateway-dropped-params")]).toEqual([200, "speed"]);
 });
