@@ -5,7 +5,7 @@
 const MOST = 1024;
 const MAX_PATH = 128;
 
-export interface ToldPaths {
+interface ToldPaths {
   /** In visible ASCII. */
   readonly named: readonly string[];
   /** How many others there are. */
