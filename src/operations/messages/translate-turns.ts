@@ -2,7 +2,7 @@
 // turn of the assistant is answered in the turn after it, where results stand first.
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/handle-tool-calls
 import type { ContentPart, Message, ReasoningDetail, ToolCall, Untranslated } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn } from "../../core/json.ts";
 import { invalid, objectAt, textAt } from "../../core/refusals.ts";
 import { wordsOfTool } from "../../core/request/held-body.ts";
 import { inCharacters, TurnOrder, withOrder } from "../../core/request/turn-order.ts";
@@ -234,6 +234,14 @@ function addedTool({ tool }: JsonObject): Pick<Untranslated, "tool"> {
   return isObject(definition) ? { tool: wordsOfTool(definition) } : {};
 }
 
+/** The tools that a block adds which stands for earlier turns. */
+function changedTools({ tool_changes: changes }: JsonObject, path: string): readonly Untranslated[] {
+  return listIn(changes).flatMap((change, index) => {
+    const added = isObject(change) ? addedTool(change) : {};
+    return added.tool === undefined ? [] : [{ ...asked(`${path}.tool_changes[${index}]`, "a tool"), ...added }];
+  });
+}
+
 /** Notes a result behind another block, which the vendor refuses as well. */
 function resultsOf(blocks: readonly PlacedBlock[], left: Untranslated[]): readonly PlacedBlock[] {
   const results = blocks.filter(({ block }) => block["type"] === "tool_result");
@@ -304,15 +312,16 @@ class AssistantTurn {
         this.#addCall(block, path);
         return;
       default:
-        this.#left.push(
-          OF_VENDORS.test(type)
-            ? asked(path, `a block of type ${type}`)
-            : never(
-                path,
-                `a block of type ${JSON.stringify(type.slice(0, 64))} in a message of the assistant`,
-                "leave it out",
-              ),
-        );
+        if (OF_VENDORS.test(type))
+          this.#left.push(asked(path, `a block of type ${type}`), ...changedTools(block, path));
+        else
+          this.#left.push(
+            never(
+              path,
+              `a block of type ${JSON.stringify(type.slice(0, 64))} in a message of the assistant`,
+              "leave it out",
+            ),
+          );
     }
   }
 

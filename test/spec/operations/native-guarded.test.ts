@@ -299,6 +299,13 @@ describe("a rule about tools", () => {
         '"x"},{"role":"system","content":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"web_search_20250305","name":"later"}}}]',
       ),
     ],
+    [
+      '"web_search_20250305" in request.tools && "later" in request.tool_names',
+      MESSAGES,
+      messages(
+        '"x"},{"role":"assistant","content":[{"type":"compaction","content":"So far.","tool_changes":[{"type":"tool_addition","tool":{"type":"tool_definition","definition":{"type":"web_search_20250305","name":"later"}}}]}]},{"role":"user","content":"Go on."',
+      ),
+    ],
   ];
   for (const [length, bodyOf] of [
     ["short", (body: string) => body],
