@@ -440,7 +440,7 @@ function serveListings(app: Hono<AppEnv>, context: AppContext, reply: Reply): vo
       const model =
         route === undefined
           ? describeModel(namedModel(id, token, context), context.models, viewOf(token))
-          : { ...describeRoute(route, viewOf(token).snapshot, context.models), id };
+          : { ...describeRoute(route, viewOf(token), context.models), id };
       return reply(c, modelFor(model, { headers: c.req.raw.headers }));
     });
     refuseOthers(app, path, "GET");

@@ -60,7 +60,7 @@ export function* listModels(
   sources: ModelSources,
 ): Steps<readonly JsonObject[]> {
   const { snapshot, restrictions, scope } = view;
-  const described = yield* describeRoutes([...routes], snapshot, sources);
+  const described = yield* describeRoutes([...routes], view, sources);
   const models = callableProviders(snapshot).flatMap((settings) => {
     const provider = sources.providers.get(settings.family);
     return provider === undefined
@@ -141,12 +141,12 @@ const namesOf = (operations: readonly ListedOperation[]): readonly string[] => o
 /** Each route by its name, and then by each alias under which requests find it. */
 function* describeRoutes(
   routes: readonly Route[],
-  snapshot: Snapshot,
+  view: ListingView,
   sources: ModelSources,
 ): Steps<readonly JsonObject[]> {
   const described = new Map<string, JsonObject>();
   for (const route of routes) {
-    described.set(route.name, describeRoute(route, snapshot, sources));
+    described.set(route.name, describeRoute(route, view, sources));
     yield;
   }
   // routes of nearer scopes come last, and their aliases precede those of the others
@@ -160,10 +160,14 @@ function* describeRoutes(
 }
 
 /**
- * A route as a model that clients can name: it shows what all of its targets support. Targets that cannot be called are
- * ignored.
+ * A route as a model that clients can name: it shows what all of its targets support, and the highest of their prices.
+ * Targets that cannot be called are ignored.
  */
-export function describeRoute(route: Route, snapshot: Snapshot, { providers }: ModelSources): JsonObject {
+export function describeRoute(
+  route: Route,
+  { snapshot, scope, nowMs }: ListingView,
+  { providers }: ModelSources,
+): JsonObject {
   const targets = route.targets.flatMap(({ providerId, model }) => {
     const settings = snapshot.providers.get(providerId);
     const provider = settings?.enabled === true ? providers.get(settings.family) : undefined;
@@ -175,6 +179,7 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
             model,
             operations: namesOf(operationsAt(settings, provider, model)),
             ...modelKnowledge(settings, provider, model),
+            price: priceAt(snapshot.prices, scope, settings, provider, model, nowMs),
           },
         ];
   });
@@ -194,9 +199,21 @@ export function describeRoute(route: Route, snapshot: Snapshot, { providers }: M
         targets.map(({ provider, model, generates }) => outputModalities(provider, model, generates)),
       ),
     },
+    ...highestPrice(targets.map(({ price }) => price?.rates ?? null)),
     supported_parameters: common(targets.map(({ provider, model }) => supportedParameters(provider, model))),
     operations: common(targets.map(({ operations }) => operations)),
   };
+}
+
+/** Returns the highest price of each kind; nothing where one of the targets has no known price. */
+function highestPrice(rates: readonly (Rates | null)[]): JsonObject {
+  const highest = new Map<string, string>();
+  for (const each of rates) {
+    if (each === null) return {};
+    for (const [field, price] of Object.entries(listedPrice(each, 0)))
+      if (Number(price) >= Number(highest.get(field) ?? 0)) highest.set(field, price);
+  }
+  return highest.size === 0 ? {} : { pricing: Object.fromEntries(highest) };
 }
 
 /** The smallest of the known values. */
@@ -240,7 +257,7 @@ function outputModalities({ capabilities }: Provider, model: string, generates: 
   return [...new Set(["text", ...(hasAudio ? ["audio"] : []), ...generates])];
 }
 
-function listedPrice(rates: Rates, promptTokens: number): JsonObject {
+function listedPrice(rates: Rates, promptTokens: number): Readonly<Record<string, string>> {
   const fields = [
     ["prompt", rates.prompt],
     ["completion", rates.completion],

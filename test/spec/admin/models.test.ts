@@ -142,6 +142,39 @@ describe("[d9.1] what the listing says of a model", () => {
     for (const price of Object.values(claude.pricing)) expect(price).toMatch(/^0\.\d+$/);
     expect(claude.price_id).toMatch(/^genai-prices@/);
   });
+  test("of a route, the highest price of its targets, where all are known", async () => {
+    const priced = (id: string, prompt: string, completion: string) => ({
+      id,
+      name: null,
+      contextLength: null,
+      maxCompletionTokens: null,
+      pricing: { prompt, completion },
+    });
+    const get = serve(
+      [
+        providerSettings({ id: "openai", models: [priced("a", "0.5", "0.25"), priced("b", "0.125", "0.75")] }),
+        providerSettings({ id: "groq" }),
+      ],
+      {
+        routes: routesSeen([
+          {
+            routes: {
+              both: { targets: ["openai:a", "openai:b"] },
+              unknown: { targets: ["openai:a", "groq:made-up/model"] },
+            },
+            defaults: {},
+          },
+        ]),
+      },
+    );
+    const { data } = (await get("/api/v1/models")).body;
+    const pricing = { prompt: "0.5", completion: "0.75" };
+    expect(data.slice(0, 2).map((one: any) => [one.id, one.pricing])).toEqual([
+      ["both", pricing],
+      ["unknown", undefined],
+    ]);
+    expect((await model("both", get)).pricing).toEqual(pricing);
+  });
   test("the operations that it serves, and which of them the provider is sent as they were written", async () => {
     const chat = ["chat.completions", "responses", "messages"];
     expect((await model("anthropic:claude-sonnet-4-5")).operations).toEqual([...chat, "messages.count_tokens"]);
