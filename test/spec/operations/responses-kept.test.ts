@@ -522,7 +522,7 @@ forShortAndLongRequests(() => {
         return { headers: { "content-type": "text/event-stream" }, body: eventStream(...chunks) };
       });
       const stub = keeping({ snapshot: snapshot(true), durable, upstream });
-      const response = await stub.respond({ ...OPENAI, input: "One.", stream: true });
+      const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, x_gateway: { num_retries: 1 } });
       const { type } = eventsOf(await response.text()).at(-1)!;
       expect([asked, type]).toEqual([2, "response.completed"]);
       expect([...kept.values()]).toMatchObject([
