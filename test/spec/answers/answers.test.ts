@@ -143,8 +143,8 @@ describe("a plain answer", () => {
     const definition = { name: "f", parameters: { type: "object", properties: {} } };
     const tools = [{ type: "function", function: definition }];
     const finishOf = async (more: object): Promise<string> => {
-      const { chat } = stubGateway({ upstream: json(whole) });
-      const text = await (await chat({ model: MODELS.openai, messages: MESSAGES, ...more })).text();
+      const stub = stubGateway({ upstream: json(whole) });
+      const text = await (await stub.chat({ model: MODELS.openai, messages: MESSAGES, ...more })).text();
       return /"finish_reason":"(\w+)"/.exec(text)?.[1] ?? "";
     };
     expect(await finishOf({ tools })).toBe("tool_calls");
