@@ -201,7 +201,7 @@ export class GuardedText implements TextWindow {
   }
 
   /** Releases everything that is still held, except known matches, without searching further. */
-  abandon(): string {
+  passUnsearched(): string {
     this.isEnd = true;
     this.limit = this.base + this.text.length;
     return this.#release(this.limit);

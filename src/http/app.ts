@@ -1,4 +1,5 @@
-// Serves every path except the hot one: models, health, metrics, and unknown paths. All errors have the same body.
+// Serves every path but those of operations: models, health, metrics, what is kept of responses, and unknown paths. The admin
+// API, the console and the MCP server are loaded with the first request for them. Errors have the form of the path.
 import { Hono, type Context } from "hono";
 import { getPath } from "hono/utils/url";
 import { clientAddress, isOnThisMachine } from "../auth/client-address.ts";

@@ -1,5 +1,6 @@
 // A worker: a gateway process that serves calls on the port that it shares with others. What all of them have together, it
-// has from the supervisor over the channel: limits, the database's rows of calls, the log's output.
+// has from the supervisor over the channel (docs/operations.md lists it): the counts of limits, the slots of targets, the rows of
+// calls, what is kept of responses, the log's output.
 import type { WorkerIdentity, Environment } from "../config/environment.ts";
 import { ConfigurationError } from "../config/problem.ts";
 import { resolveServerOptions, type ServerFlags } from "../snapshot/server-options.ts";

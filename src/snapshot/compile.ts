@@ -1,5 +1,5 @@
-// Compiles configuration, identities and environment into the snapshot that calls read. Pure, and defined for
-// everything that the schema accepts.
+// Compiles configuration, identities and environment into the snapshot that calls read, for everything
+// that the schema accepts. But for the memory of the machine, it depends on nothing else.
 import { totalmem } from "node:os";
 import { compilePrices } from "../accounting/price-settings.ts";
 import { compileLimits } from "../admission/compile-limits.ts";

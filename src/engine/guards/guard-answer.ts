@@ -215,7 +215,7 @@ export class StreamGuard {
   /** The other members of each reasoning block whose text has not ended, by the key of that text. */
   readonly #details = new Map<string, JsonObject>();
   readonly #names = new Map<string, string>();
-  #isAbandoned = false;
+  #passesUnsearched = false;
 
   constructor(guards: readonly GuardPolicy[], onFinding: GuardFinding, options: StreamGuardOptions = {}) {
     this.#guards = guards;
@@ -230,7 +230,7 @@ export class StreamGuard {
     const text = this.#textOf(key, isJson);
     const { end, shown } = this.#ahead.get(key)?.shift() ?? NOT_SEARCHED;
     const rest = piece.slice(end);
-    if (this.#isAbandoned) return shown + text.abandon() + rest;
+    if (this.#passesUnsearched) return shown + text.passUnsearched() + rest;
     return rest === "" ? shown : shown + underGuards(() => text.push(rest));
   }
 
@@ -269,13 +269,13 @@ export class StreamGuard {
   }
 
   #whole(): TextGuard {
-    if (this.#isAbandoned) return UNGUARDED;
+    if (this.#passesUnsearched) return UNGUARDED;
     return this.#options.whole?.() ?? (this.#ownWhole ??= textGuard(this.#guards, this.#onFinding));
   }
 
   /** Stops the search. What guards hold back, and what comes now, is sent unchanged. */
-  abandon(): void {
-    this.#isAbandoned = true;
+  passUnsearched(): void {
+    this.#passesUnsearched = true;
   }
 
   /** Returns what may be sent of a text by now, without a further piece. */
@@ -292,7 +292,7 @@ export class StreamGuard {
     const text = this.#texts.get(key);
     if (text === undefined) return "";
     this.#texts.delete(key);
-    const rest = underGuards(() => (this.#isAbandoned ? text.abandon() : text.end()));
+    const rest = underGuards(() => (this.#passesUnsearched ? text.passUnsearched() : text.end()));
     this.#released.set(key, text.released());
     return rest;
   }

@@ -174,8 +174,8 @@ export class GuardedChunks {
   }
 
   /** Nothing is searched any more: `take` and `end` return what they get, and what guards held back, unchanged. */
-  abandon(): void {
-    this.#guard.abandon();
+  passUnsearched(): void {
+    this.#guard.passUnsearched();
   }
 
   #takeChoice(source: ChunkChoice): ChunkChoice {

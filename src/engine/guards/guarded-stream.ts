@@ -42,7 +42,7 @@ export class GuardedStream {
         underGuards(() => {
           for (const policy of this.#guards) noteUnsearched(policy, this.#onFinding);
         });
-        guarded.abandon();
+        guarded.passUnsearched();
         const unsearched = parts.slice(index + 1).map((part) => part.chunk);
         return [...shown, ...guarded.take(chunk), ...guarded.end(), ...unsearched];
       }

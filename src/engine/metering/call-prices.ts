@@ -1,4 +1,5 @@
-// The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8).
+// The prices that apply to one call, and the place where its usage becomes money (promises 4.7 and 4.8). What the console
+// shows of a cost as a sum is computed again in `http/admin/calls/call-cost.ts`, and shown only where both agree.
 import { costOf, type PricedUsage, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { servedPrice } from "../../accounting/price-factors.ts";
