@@ -35,8 +35,8 @@ export interface CacheQuestion extends CacheAddress {
   readonly ttlMs: number;
   /** False when the provider has to be asked anew; the answer is kept all the same. */
   readonly reads: boolean;
-  /** Set for a call that shares no request with equal calls. */
-  readonly isAlone?: true;
+  /** True for a call that shares no request with equal calls. */
+  readonly isAlone?: boolean;
 }
 
 /** An answer that was kept. */

@@ -102,7 +102,7 @@ interface Running extends World {
   readonly live: Set<Live>;
   /** The failure of the attempt that the plan's last step made: `next` receives it when the hedge has failed too. */
   failure: Failure | null;
-  /** The same of the hedge beside it; `null` while there is none. */
+  /** The failure of the hedge of that attempt; `null` as long as the hedge has not failed. */
   hedgeFailure: Failure | null;
   readonly failures: Failures<ErrorCode>;
   winner: Live | null;

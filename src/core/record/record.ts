@@ -293,8 +293,8 @@ export function isUnauthenticated({ tokenId }: Pick<CallRecord, "tokenId">): boo
 }
 
 /**
- * Whether the error of a call is that of a target that was called. A rule of the gateway may have refused other targets of
- * the same call, and is then not what the client is told (promise 7.3).
+ * Whether the error of a call came from a target that was called. The client receives that error even if a rule of the
+ * gateway has refused other targets of the same call (promise 7.3).
  */
 export function isErrorOfTarget({ code, attempts, rounds }: Pick<CallRecord, "code" | "attempts" | "rounds">): boolean {
   return code !== null && attempts.some((one) => one.code === code && one.round === rounds);

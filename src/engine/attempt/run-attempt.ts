@@ -247,10 +247,16 @@ export class AttemptRun<T> {
     if (asked?.kind !== "used") call.recorder.cached(bypassed);
     // what an answer hands out at the vendor is for one conversation alone
     const objects = watchOf(fitted, resolved, call);
-    const alone = objects === null ? {} : { isAlone: true as const };
     const cached =
       asked?.kind === "used"
-        ? await this.#lookUp({ ...asked, ...alone }, fitted, resolved, meter, lifetime.signal, prompt !== null)
+        ? await this.#lookUp(
+            { ...asked, isAlone: objects !== null },
+            fitted,
+            resolved,
+            meter,
+            lifetime.signal,
+            prompt !== null,
+          )
         : null;
     const sends = cached === null || cached.sends;
 

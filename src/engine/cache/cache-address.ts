@@ -48,7 +48,7 @@ export async function lookUp(
     maxAgeMs: use.maxAgeMs,
     ttlMs: use.ttlMs,
     reads: use.reads,
-    ...(use.isAlone === true && { isAlone: true as const }),
+    isAlone: use.isAlone === true,
   };
   const asked = cache.lookUp(question, signal);
   const found = isPending(asked) ? await call.clock.waiting(asked) : asked;

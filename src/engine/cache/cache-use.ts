@@ -19,8 +19,8 @@ export interface CacheUse {
   readonly maxAgeMs: number;
   /** False when the client wants a new answer, which is kept. */
   readonly reads: boolean;
-  /** Set where the answer may hand out what lives at the vendor, so that the call shares no request with others. */
-  readonly isAlone?: true;
+  /** True where the answer may hand out what lives at the vendor, so that the call shares no request with others. */
+  readonly isAlone?: boolean;
 }
 
 export interface CacheBypassed {

@@ -1,5 +1,5 @@
-// Reads the body of a request within the bounds of size and time (promise 5.6). Content-Length is checked first; where
-// there is none, the bytes are counted as they arrive.
+// Reads the body of a request within the bounds of size and time (promise 5.6). If the request has a
+// Content-Length, it is checked before anything is read; otherwise the bytes are counted as they arrive.
 
 // Decides (the request): Which body is too large or too deep? By: `readBody` for its size. Also:
 // `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json/json-scan.ts` for levels and members.

@@ -145,7 +145,7 @@ interface FailedAt {
   readonly route: Route;
 }
 
-/** What a second attempt is chosen by, and whom its end is told. */
+/** The plan, which chooses the target of a second attempt, and a callback that reports to it how that attempt ended. */
 interface Hedging<T> {
   readonly plan: Plan<RouteCandidate>;
   readonly secondEnded: (second: AttemptRun<T>, at: FailedAt) => Promise<void>;

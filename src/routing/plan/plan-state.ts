@@ -29,7 +29,7 @@ export interface State<T extends Candidate> {
   readonly input: PlanInput<T>;
   readonly tallies: Tally<T>[];
   last: Tally<T> | null;
-  /** The target of the second attempt beside the last one; `null` where there is none. */
+  /** The target of the second attempt that runs at the same time as the last one; `null` if there is no such attempt. */
   beside: Tally<T> | null;
   attempts: number;
   /** The number of targets that have refused the request itself. */

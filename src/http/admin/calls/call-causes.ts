@@ -41,7 +41,7 @@ export function causesIn(
       .map((rule) => [tagOf("limit", rule.id), rule]),
   );
   const causeOf = ({ code, provider, model, tags, ranTools }: FailureSum): Cause => {
-    // of a target that was called the client is told rather than of a rule that refused another one (promise 7.3)
+    // when a target was called, the client received its error, even if a rule had refused another target (promise 7.3)
     const isOfRule = provider === null || ranTools === true;
     if (code !== null && OF_LIMITS.has(code) && isOfRule) {
       const rule = tags.map((tag) => rules.get(tag)).find((one) => one !== undefined);
