@@ -6,7 +6,7 @@ import type { Steps } from "../core/concurrency/steps.ts";
 import type { JsonEdit } from "../core/request/json-edit.ts";
 import type { ReportedActivity } from "../core/configured/tool.ts";
 import type { SessionServer } from "./tools/tool-session.ts";
-import type { AnswerFrame } from "./answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "./answer/strict-fields.ts";
 import type { Sealing } from "./carriers/vendor-reasoning.ts";
 import type { SseEvent } from "../wire/sse.ts";
 import type { StreamWriter } from "./stream/stream-writer.ts";

@@ -8,7 +8,7 @@ import type { FittedRequest } from "../fit/fit.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import { choiceCount, leastChoices } from "../../core/request/choice-counts.ts";
 import { baseHeaders, pathsHeader, providerHeaders } from "../call/reply-headers.ts";
-import type { AnswerFrame } from "./non-streaming-answer.ts";
+import type { AnswerFrame } from "./strict-fields.ts";
 
 /**
  * The tool calls of a round take the deprecated form of functions only after those that the gateway runs were removed.

@@ -1,7 +1,42 @@
-// What the schema of an answer requires of single fields, whatever the provider sent (promises 8.6 to 8.8): finish
-// reasons, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
+// What the schema of an answer requires of single fields, whatever the provider sent (promises 8.6 to 8.8): ids, times,
+// finish reasons, log probabilities, service tiers. Non-streaming and streamed answers use the same functions.
 import type { FinishReason } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+
+/** What an answer states about its call; it is the same in a non-streaming answer and in every chunk. */
+export interface AnswerFrame {
+  readonly traceId: string;
+  /** `<provider>:<model_name>` of the target that answered. */
+  readonly model: string;
+  readonly route: string;
+  readonly nowSeconds: number;
+  readonly sameShape: boolean;
+  readonly legacyFunctions: boolean;
+  /** The number of choices that were requested. */
+  readonly choices: number;
+  /** The least number of choices of a complete answer. */
+  readonly leastChoices: number;
+  /** Every call of a choice but the first is left out. */
+  readonly firstCallAlone?: true;
+  /** The answer was given before, or to another call, so that it gets an id of its own (promise 13.5). */
+  readonly isRepeated: boolean;
+}
+
+/** A longer text is not used as an id, because every event of a stream begins with it. */
+const MAX_ID = 256;
+
+export function answerId(
+  id: Json | undefined,
+  { traceId, isRepeated }: Pick<AnswerFrame, "traceId" | "isRepeated">,
+): string {
+  return typeof id === "string" && id !== "" && id.length <= MAX_ID && !isRepeated ? id : `chatcmpl-${traceId}`;
+}
+
+/** Returns Unix seconds; some vendors send milliseconds, fractions or nothing. */
+export function answerTime(created: Json | undefined, nowSeconds: number): number {
+  if (typeof created !== "number" || !(created > 0)) return nowSeconds;
+  return Math.floor(created > 1e11 ? created / 1000 : created);
+}
 
 export const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "flex", "scale", "priority", "fast"]);
 

@@ -7,7 +7,7 @@
 import type { CarrierPlace, ChatChunk, ChunkChoice, Message, ReasoningDetail, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
-import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "../answer/strict-fields.ts";
 import type { AnswerForm, RoundOrigin } from "../answer-form.ts";
 import type { StreamWriter } from "../stream/stream-writer.ts";
 import { replayedTurns, ROUNDS_FIELD } from "../tools/replayed-conversation.ts";

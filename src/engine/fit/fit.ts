@@ -17,8 +17,7 @@
 // says `unsupported`, as any other parameter.
 // Decides (the request): What keeps `parallel_tool_calls: false` where a provider has no switch for it? By:
 // `fitParams`. Also: by `FIRST_CALL_ALONE` of `core/capability.ts`. Rule: Calls beyond the first are left out of the
-// answer: in `engine/answer/non-streaming-answer.ts` (`wholeChoice`) and `engine/stream/vendor-repair.ts`
-// (`VendorRepair`).
+// answer: in `engine/stream/vendor-repair.ts` (`VendorRepair`).
 import {
   invalidRequest,
   reservedParameter,

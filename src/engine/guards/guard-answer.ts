@@ -444,7 +444,6 @@ const SPOKEN: ReadonlySet<string> = new Set([
   "reasoning_content",
   "reasoning_details",
   "tool_calls",
-  "function_call",
 ]);
 
 function nested([name, ...inner]: readonly string[], text: string): JsonObject {

@@ -4,7 +4,7 @@ import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
 import { isObject, isText, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import { ANY_TEXT, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
+import { CALL, CALLED, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
 import { pieceFor, search, type Texts, workOfGuards } from "../../guards/guard-search.ts";
 import { detailsOf, StreamGuard, type StreamGuardOptions, type TextPiece } from "./guard-answer.ts";
@@ -50,9 +50,6 @@ const LONG_WALK = 20_000;
 const STEPS_OF_LONG_WALK = 200_000;
 /** Members of a choice that are not a vendor's own. */
 const KNOWN: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs", "message"]);
-
-const CALL: ReadonlySet<string> = new Set(["index", "id", "type", "function", ANY_TEXT]);
-const CALLED: ReadonlySet<string> = new Set(["name", "arguments", "input"]);
 
 /** All methods throw `policy_violation` where a guard blocks. */
 export class GuardedChunks {

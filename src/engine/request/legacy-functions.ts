@@ -1,6 +1,6 @@
 // The deprecated `functions` and `function_call`: they become tools and tool_choice in the request, and are restored in
 // the answer, with at most one call (promise 6.6).
-import type { Message, ToolCall } from "../../core/chat.ts";
+import type { Message } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { isToolServer } from "../tools/parse-mcp.ts";
@@ -117,11 +117,4 @@ export function withToolCalls(messages: readonly Message[]): readonly Message[] 
     const own = { id: lastId, type: "function" as const, function: { name: call.name, arguments: call.arguments } };
     return { ...rest, tool_calls: [...calls, own] };
   });
-}
-
-/** Returns the first call in the deprecated form, for a client that used it. */
-export function asFunctionCall(
-  calls: readonly ToolCall[],
-): { readonly name: string; readonly arguments: string } | undefined {
-  return calls[0]?.function;
 }

@@ -7,7 +7,7 @@
 // (`inferFinish`). Rule: With a finish reason; or with the protocol's terminator, where the reason can be inferred.
 // Else `upstream_incomplete`.
 import { GatewayError } from "../../core/errors.ts";
-import type { ChatAnswer, ChatChunk, Usage } from "../../core/chat.ts";
+import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { isLongEvent, LONG_TEXT, readableEvents } from "../long-bodies/read-in-turns.ts";
 import type { StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
@@ -325,16 +325,4 @@ function patternsOf(parts: AnswerStreamParts): EventPatterns | NativePatterns | 
 
 function tooMuch(): MalformedAnswer {
   return new MalformedAnswer("The provider's stream sent more at once than the gateway accepts.");
-}
-
-/** Turns a non-streaming answer into one chunk, for a server that answers a streamed call with plain JSON. */
-export function chunkOfAnswer(answer: ChatAnswer): ChatChunk {
-  const choices = answer.choices.map(({ message, ...choice }) => ({
-    ...choice,
-    delta: {
-      ...message,
-      ...(message.tool_calls && { tool_calls: message.tool_calls.map((call, index) => ({ ...call, index })) }),
-    },
-  }));
-  return { ...answer, choices };
 }

@@ -16,8 +16,8 @@ import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
-import { unsaidFinish } from "../answer/strict-fields.ts";
-import { type AnswerStream, type ChunkWriter, chunkOfAnswer, ResponseStream } from "./answer-stream.ts";
+import { chunkOfAnswer } from "../answer/non-streaming-answer.ts";
+import { type AnswerStream, type ChunkWriter, ResponseStream } from "./answer-stream.ts";
 import { decoderWithoutKeys, eventsWithoutKeys } from "../answer/answer-keys.ts";
 import {
   closeAttempt,
@@ -324,12 +324,7 @@ async function chunksOf(
   writer.repair(chunkOfAnswer({ ...answer, choices: [] }));
   requireChoices(answer, fitted.request);
   open.response.body.accept();
-  // a non-streaming answer is complete when its transport ended well, even if the server names no finish reason
-  const choices = answer.choices.map((choice) => ({
-    ...choice,
-    finish_reason: choice.finish_reason ?? unsaidFinish((choice.message.tool_calls ?? []).length > 0),
-  }));
-  const chunk = chunkOfAnswer({ ...answer, choices });
+  const chunk = chunkOfAnswer(answer);
   if (!isLong) return [chunk];
   const pieces = [...splitChunk(chunk, LONG_TEXT)];
   await yieldToLoop();

@@ -2,13 +2,14 @@
 // read, whatever the provider did (promises 8.1, 8.2 and 8.6 to 8.8; docs/clients.md, S1 to S28). This file puts its
 // stages together: vendor repair, rounds, legacy functions, the operation's writer. `answer-stream.ts` applies the guards
 // behind vendor repair (docs/design/stream-normalizer.md).
-import type { ChatChunk, FinishReason, Usage, ChunkChoice, ToolCallDelta } from "../../core/chat.ts";
+import type { ChatChunk, FinishReason, Usage } from "../../core/chat.ts";
 import type { TokenTally } from "../../accounting/estimate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
-import { type AnswerFrame, isNothing } from "../answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "../answer/strict-fields.ts";
 import type { ReportedUsage } from "../metering/reported-usage.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
+import { LegacyFunctionStage } from "./legacy-function-stage.ts";
 import { RoundStage } from "./round-stage.ts";
 import type { StreamStage } from "./stream-stage.ts";
 import type { StreamWriter } from "./stream-writer.ts";
@@ -141,7 +142,7 @@ export class StreamNormalizer {
   }
   /** Whether the answer is complete and nothing at all was generated (promise 7.1). */
   get isEmpty(): boolean {
-    return !this.#repair.hasGenerated && this.isComplete && isNothing(this.finishReasons, this.reported.usage);
+    return this.#repair.isEmpty;
   }
   /** Whether the last events have been written. */
   get isFinished(): boolean {
@@ -168,31 +169,5 @@ export class StreamNormalizer {
   /** Whether the stream ended without a finish reason, and one was inferred. */
   get isFinishInferred(): boolean {
     return this.#repair.isFinishInferred;
-  }
-}
-
-/**
- * For clients that sent the deprecated `functions`: the first tool call of each choice becomes `function_call`, and further
- * calls are left out, because the form has room for one (promise 6.6).
- */
-class LegacyFunctionStage implements StreamStage {
-  /** The choices with a call. */
-  readonly #calling = new Set<number>();
-
-  write(chunk: ChatChunk): ChatChunk {
-    return { ...chunk, choices: chunk.choices.map((choice) => this.#choice(choice)) };
-  }
-
-  #choice(choice: ChunkChoice): ChunkChoice {
-    const { index, delta, finish_reason: finish } = choice;
-    const call: ToolCallDelta | undefined = delta?.tool_calls?.[0];
-    if (call !== undefined) {
-      if (call.index !== 0) return { ...choice, delta: {} };
-      this.#calling.add(index!);
-      return { ...choice, delta: { function_call: { ...call.function } } };
-    }
-    return finish === "tool_calls" && this.#calling.has(index!)
-      ? { ...choice, finish_reason: "function_call" }
-      : choice;
   }
 }

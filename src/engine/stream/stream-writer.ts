@@ -2,7 +2,7 @@
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
-import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "../answer/strict-fields.ts";
 
 /** Takes strict chunks, of which each entry of `choices` has one kind of content, in the order of generation. */
 export interface StreamWriter {

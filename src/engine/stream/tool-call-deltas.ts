@@ -1,7 +1,7 @@
 // The tool calls of one choice of a stream: which call a delta continues, and its strict form: a dense index, id, type
 // and name once, arguments as text (docs/clients.md, S9 to S11).
 import type { ToolCallDelta } from "../../core/chat.ts";
-import { isObject, isText, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
+import { isObject, isSet, isText, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 
 /** The type of calls of tools that take any text. */
@@ -21,9 +21,14 @@ export interface CallState {
   hasArguments: boolean;
   /** All arguments received, up to a bound. */
   argumentText: string;
-  /** The vendor's own data that has not been sent yet. */
-  extra: JsonObject | undefined;
+  /** The vendor's own members of the call, and of its function, that have not been sent yet. */
+  unsent: JsonObject | undefined;
+  unsentOfCalled: JsonObject | undefined;
 }
+
+/** The members of a call, and of its function or tool, that are not a vendor's own. */
+export const CALL: ReadonlySet<string> = new Set(["index", "id", "type", "function", ANY_TEXT]);
+export const CALLED: ReadonlySet<string> = new Set(["name", "arguments", "input"]);
 
 /**
  * The number of calls is bounded, because each new delta is compared with the existing calls, and they are kept to the
@@ -59,7 +64,8 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
     held: "",
     hasArguments: false,
     argumentText: "",
-    extra: undefined,
+    unsent: undefined,
+    unsentOfCalled: undefined,
   };
   calls.push(call);
   return call;
@@ -130,7 +136,8 @@ export function addDelta(call: CallState, delta: ToolCallDelta): string {
   const called = calledIn(delta);
   const text = typeof called.text === "string" ? called.text : "";
   if (called.takesText) call.takesText = true;
-  if (delta.extra_content !== undefined && delta.extra_content !== null) call.extra = delta.extra_content;
+  call.unsent = withOwn(call.unsent, delta, CALL);
+  call.unsentOfCalled = withOwn(call.unsentOfCalled, called.takesText ? delta["custom"] : delta.function, CALLED);
   if (call.name === "" && typeof called.name === "string") {
     if (called.name.length > MAX_NAME)
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
@@ -153,30 +160,58 @@ export function isWholeCall({ name, argumentText, takesText }: CallState): boole
   return jsonIn(argumentText) !== undefined;
 }
 
-/** `used` holds the ids of the stream so far, because no two calls may share one. */
-export function uniqueCallId(call: CallState, fallbackId: string, used: Set<string>): string {
-  const preferred = call.sourceId ?? fallbackId;
-  const id = used.has(preferred) ? `${preferred}_${fallbackId}` : preferred;
+/**
+ * Returns an id that no other call has. `used` holds the ids of the answer so far, and `position` is the place of the call
+ * among those of its choice.
+ */
+export function uniqueCallId(preferred: string, position: number, used: Set<string>): string {
+  let id = preferred;
+  while (used.has(id)) id += `_${position}`;
   used.add(id);
   return id;
 }
 
+/** Returns what is unsent with the vendor's own members of an object, those that are not known. */
+function withOwn(
+  unsent: JsonObject | undefined,
+  object: Json | undefined,
+  known: ReadonlySet<string>,
+): JsonObject | undefined {
+  if (!hasOthers(object, known)) return unsent;
+  const own = Object.entries(object as JsonObject).filter(([name, value]) => !known.has(name) && isSet(value));
+  return { ...unsent, ...Object.fromEntries(own) };
+}
+
+/** Whether a delta has members of a vendor's own, or its function or tool has. */
+export function hasOwnMembers(delta: ToolCallDelta): boolean {
+  return hasOthers(delta, CALL) || hasOthers(delta.function, CALLED) || hasOthers(delta["custom"], CALLED);
+}
+
+function hasOthers(object: Json | undefined, known: ReadonlySet<string>): boolean {
+  if (isObject(object)) for (const name in object) if (!known.has(name) && isSet(object[name])) return true;
+  return false;
+}
+
+/** Whether a call has members that have to be sent with its next delta. */
+export function hasUnsent({ unsent, unsentOfCalled }: CallState): boolean {
+  return unsent !== undefined || unsentOfCalled !== undefined;
+}
+
 /** Returns the first delta of a call, with the arguments that came before its name. */
 export function openingDelta(call: CallState, id: string): ToolCallDelta {
-  const { index, name, held, takesText } = call;
+  const { index, name, held, takesText, unsent, unsentOfCalled } = call;
   call.held = "";
+  call.unsent = call.unsentOfCalled = undefined;
   return takesText
-    ? { index, id, type: ANY_TEXT, custom: { name, input: held }, ...unsentExtra(call) }
-    : { index, id, type: "function", function: { name, arguments: held }, ...unsentExtra(call) };
+    ? { index, id, type: ANY_TEXT, custom: { name, input: held, ...unsentOfCalled }, ...unsent }
+    : { index, id, type: "function", function: { name, arguments: held, ...unsentOfCalled }, ...unsent };
 }
 
 export function argumentsDelta(call: CallState, text: string): ToolCallDelta {
-  const piece = pieceOf(call.index, text, call.takesText);
-  return call.extra === undefined ? piece : { ...piece, ...unsentExtra(call) };
-}
-
-function unsentExtra(call: CallState): Pick<ToolCallDelta, "extra_content"> {
-  const { extra } = call;
-  call.extra = undefined;
-  return extra === undefined ? {} : { extra_content: extra };
+  const { index, takesText, unsent, unsentOfCalled } = call;
+  if (!hasUnsent(call)) return pieceOf(index, text, takesText);
+  call.unsent = call.unsentOfCalled = undefined;
+  return takesText
+    ? { index, custom: { input: text, ...unsentOfCalled }, ...unsent }
+    : { index, function: { arguments: text, ...unsentOfCalled }, ...unsent };
 }

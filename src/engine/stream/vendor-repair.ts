@@ -17,7 +17,7 @@ import {
 } from "../../core/chat.ts";
 import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
-import type { AnswerFrame } from "../answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "../answer/strict-fields.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, unsaidFinish } from "../answer/strict-fields.ts";
 import { ReportedUsage } from "../metering/reported-usage.ts";
 import type { StreamStage } from "./stream-stage.ts";
@@ -26,6 +26,8 @@ import {
   argumentsDelta,
   callOf,
   type CallState,
+  hasOwnMembers,
+  hasUnsent,
   isOpened,
   NAMELESS_CALL,
   isWholeCall,
@@ -78,6 +80,15 @@ export class VendorRepair implements StreamStage {
   /** Whether at least the required number of choices has begun, and every choice that began has its finish reason. */
   get isComplete(): boolean {
     return this.#choices.length >= this.#frame.leastChoices && this.#choices.every((choice) => choice.finish !== null);
+  }
+  /**
+   * Whether the answer is complete, ended normally, and nothing at all was generated (promise 7.1): the provider
+   * reported no generated tokens either.
+   */
+  get isEmpty(): boolean {
+    if (this.#hasGenerated || !this.isComplete || this.#choices.some(({ finish }) => finish !== "stop")) return false;
+    const { usage } = this.reported;
+    return usage === null || usage.completion_tokens === 0;
   }
   get finishReasons(): readonly (FinishReason | null)[] {
     return this.#choices.map((choice) => choice.finish);
@@ -149,11 +160,11 @@ export class VendorRepair implements StreamStage {
 
   /** Counts a piece of arguments that needs no repair. Returns false for any other delta of a call. */
   #addArguments(choice: ChoiceState, delta: ToolCallDelta): boolean {
-    if (!isObject(delta) || isSet(delta.id) || isSet(delta.extra_content) || !isObject(delta.function)) return false;
+    if (!isObject(delta) || isSet(delta.id) || !isObject(delta.function)) return false;
     const { name, arguments: text } = delta.function;
-    if (isSet(name) || !isText(text)) return false;
+    if (isSet(name) || !isText(text) || hasOwnMembers(delta)) return false;
     const call = choice.calls.findLast(({ sourceIndex: index }) => index === delta.index);
-    if (call === undefined || call.index !== delta.index || call.extra !== undefined) return false;
+    if (call === undefined || call.index !== delta.index || hasUnsent(call)) return false;
     tally(this.generated, addDelta(call, delta));
     return true;
   }
@@ -215,7 +226,7 @@ export class VendorRepair implements StreamStage {
     if (annotations !== null) deltas.push({ annotations });
     const members = vendorMembers(delta);
     if (members !== null) {
-      this.#hasGenerated = choice.hasGenerated = true;
+      if (!Object.values(members).every(isNothing)) this.#hasGenerated = choice.hasGenerated = true;
       deltas.push(members);
     }
     return deltas;
@@ -236,7 +247,7 @@ export class VendorRepair implements StreamStage {
     if (!hadName) tally(this.generated, call.name);
     // a call that is left out was generated nevertheless
     if (!isOpened(call) && this.#frame.firstCallAlone === true && choice.calls.some(isOpened)) return null;
-    if (isOpened(call)) return text === "" && call.extra === undefined ? null : argumentsDelta(call, text);
+    if (isOpened(call)) return text === "" && !hasUnsent(call) ? null : argumentsDelta(call, text);
     call.held += text;
     this.#heldArguments += text.length;
     if (this.#heldArguments > MAX_HELD_ARGUMENTS)
@@ -250,10 +261,10 @@ export class VendorRepair implements StreamStage {
   }
 
   #callId({ index, calls }: ChoiceState, call: CallState): string {
-    const place = `call_${this.#frame.traceId.slice(TRACE_TIME_DIGITS)}_${index}_`;
-    return this.#isRound
-      ? (call.sourceId ?? place + calls.indexOf(call))
-      : uniqueCallId(call, place + calls.filter(isOpened).length, this.#callIds);
+    const position = this.#isRound ? calls.indexOf(call) : calls.filter(isOpened).length;
+    // the id stays as the provider wrote it; what another provider requires of ids is handled when a request is sent there
+    const id = call.sourceId ?? `call_${this.#frame.traceId.slice(TRACE_TIME_DIGITS)}_${index}_${position}`;
+    return this.#isRound ? id : uniqueCallId(id, position, this.#callIds);
   }
 
   #ended(choice: ChoiceState, isCut: boolean): readonly ChunkChoice[] {
@@ -270,6 +281,10 @@ export class VendorRepair implements StreamStage {
       { index, delta: {}, finish_reason: reason, ...(native !== null && { native_finish_reason: native }) },
     ];
   }
+}
+
+function isNothing(value: Json | undefined): boolean {
+  return value === "" || (Array.isArray(value) && value.length === 0);
 }
 
 /** Whether a call has an id or arguments and never got a name. Some servers send deltas that say nothing at all. */
@@ -346,7 +361,6 @@ function vendorMembers(delta: ChunkDelta): ChunkDelta | null {
       case "reasoning_content":
       case "reasoning_details":
       case "tool_calls":
-      case "function_call":
       case "annotations":
         break;
       default:

@@ -30,8 +30,6 @@ export interface AccumulatedCall {
   readonly isShown: boolean;
   /** Whether it calls a tool that takes any text, which stands in `arguments`. */
   readonly takesText: boolean;
-  /** The unchanged call if it has a form that only some vendors have; null for a function call. */
-  readonly whole: ToolCall | null;
 }
 
 /** Where in the answer the next round begins. */
@@ -214,29 +212,13 @@ export class RoundAccumulator {
    */
   addCall(id: string, name: string, text: string, extra: Json | undefined, takesText = false): AccumulatedCall | null {
     const isShown = takesText || this.#shown.isShown(name);
-    return this.#add({ id, name, arguments: text, extra, isShown, takesText, whole: null });
-  }
-
-  /** Adds a call of a form that only some vendors have. Such calls always go to the client. */
-  addWhole(call: ToolCall): AccumulatedCall | null {
-    return this.#add({
-      id: call.id,
-      name: "",
-      arguments: "",
-      extra: undefined,
-      isShown: true,
-      takesText: false,
-      whole: call,
-    });
-  }
-
-  #add(call: AccumulatedCall): AccumulatedCall | null {
-    if (call.isShown && this.#shown.onlyOne && this.calls.some(({ isShown }) => isShown)) return null;
+    if (isShown && this.#shown.onlyOne && this.calls.some((call) => call.isShown)) return null;
     if (this.calls.length >= MAX_CALLS)
       throw new GatewayError(
         "upstream_invalid_response",
         `The provider's answer has more than ${MAX_CALLS} tool calls.`,
       );
+    const call: AccumulatedCall = { id, name, arguments: text, extra, isShown, takesText };
     this.calls.push(call);
     this.#noteOrder();
     return call;
@@ -264,15 +246,14 @@ export class RoundAccumulator {
     const { content, reasoning_content: reasoning, refusal } = this.#texts;
     // a call that was cut off before its arguments has none
     const calls = this.calls.map(
-      ({ id, name, arguments: text, extra, takesText, whole }): ToolCall =>
-        whole ??
+      ({ id, name, arguments: text, extra, takesText }) =>
         ({
           id,
           ...(takesText
             ? { type: ANY_TEXT, custom: { name, input: text } }
             : { type: "function", function: { name, arguments: text === "" && finish !== "length" ? "{}" : text } }),
           ...(isObject(extra) && { extra_content: extra }),
-        } as ToolCall),
+        }) as ToolCall,
     );
     const message: Message = {
       role: "assistant",

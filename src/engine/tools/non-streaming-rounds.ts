@@ -1,8 +1,8 @@
 // Joins the rounds of a call with tools into one non-streaming answer (promise 10.4). The texts, reasoning blocks,
 // annotations, images and log probabilities of all rounds are in it; the calls are those of the last round that the client
 // runs.
-import type { AnswerMessage, FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import type { ChatChunk, ChunkDelta, FinishReason } from "../../core/chat.ts";
+import { type JsonObject, listIn, objectsIn } from "../../core/json.ts";
 import { turnPieces } from "../../core/request/turn-order.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
@@ -10,7 +10,9 @@ import type { AnswerForm, RoundOrigin } from "../answer-form.ts";
 import type { Call } from "../call/call.ts";
 import { complete, withAttempts } from "../plan/complete.ts";
 import type { Prepared } from "../plan/stages.ts";
-import { asFunctionCall } from "../request/legacy-functions.ts";
+import { CollectedChoices, type WholeChoice } from "../answer/non-streaming-answer.ts";
+import { LegacyFunctionStage } from "../stream/legacy-function-stage.ts";
+import { RoundStage } from "../stream/round-stage.ts";
 import {
   nonStreaming,
   recordNonStreaming,
@@ -44,7 +46,6 @@ class NonStreamingRounds implements RoundSink {
   readonly #joined = new JoinedBody();
   /** The attempt of the first round. The head of the response names its target. */
   #first: OpenAttempt | null = null;
-  #last: RoundAccumulator | null = null;
   #body: JsonObject = {};
 
   constructor(call: Call, form: AnswerForm) {
@@ -61,7 +62,6 @@ class NonStreamingRounds implements RoundSink {
     attempt.settle("success");
     const accumulator = answer.begin();
     this.#joined.add(completed.answer, accumulator);
-    this.#last = accumulator;
     return { attempt, accumulator, finish: completed.answer.finishReasons[0] ?? null };
   }
 
@@ -71,10 +71,10 @@ class NonStreamingRounds implements RoundSink {
     return "";
   }
 
-  end({ turn, isCut, report }: AnswerEnd): string {
+  end({ isCut, report }: AnswerEnd): string {
     const { record, recorder } = this.#call;
     const { legacyFunctions } = this.#first!.fitted.request.options;
-    this.#body = this.#joined.end(shownCalls(turn, this.#last!), isCut, legacyFunctions, report, record.usage!);
+    this.#body = this.#joined.end(isCut, legacyFunctions, report, record.usage!);
     recorder.finishedWith([this.#joined.finish]);
     return "";
   }
@@ -86,22 +86,11 @@ class NonStreamingRounds implements RoundSink {
   }
 }
 
-function shownCalls(
-  { tool_calls: calls = [] }: Message,
-  { calls: accumulated }: RoundAccumulator,
-): readonly ToolCall[] {
-  return calls.filter((_, index) => accumulated[index]!.isShown);
-}
-
 /** The body of the answer, as the rounds so far have filled it. */
 class JoinedBody {
   #first: JsonObject | null = null;
   #last: JsonObject = {};
-  #message: Record<string, Json | undefined> = {};
-  readonly #details: ReasoningDetail[] = [];
-  readonly #annotations: Json[] = [];
-  readonly #images: Json[] = [];
-  readonly #logprobs: Record<"content" | "refusal", Json[] | null> = { content: null, refusal: null };
+  readonly #chunks: ChatChunk[] = [];
   finish: FinishReason = "stop";
   /** Rounds may have been answered by different targets, each of which takes only its own reasoning back. */
   readonly origins: RoundOrigin[] = [];
@@ -113,79 +102,39 @@ class JoinedBody {
     this.#first ??= body;
     this.#last = body;
     this.finish = finishReasons[0] ?? "stop";
-    const choice = choiceOf(body);
-    const message = choice["message"] as AnswerMessage & Message;
-    const {
-      content: _content,
-      refusal: _refusal,
-      reasoning_content: _reasoning,
-      reasoning_details: _details,
-      annotations,
-      images,
-      tool_calls: _calls,
-      ...rest
-    } = message;
-    let calls = 0;
-    const detailsBefore = this.#details.length;
-    const add = (name: "reasoning_content" | "content" | "refusal", text: unknown): void => {
-      if (typeof text === "string")
-        this.#message[name] = ((this.#message[name] as string | undefined) ?? "") + round.text(name, text);
-    };
-    for (const piece of turnPieces(message)) {
-      add("reasoning_content", piece.reasoning_content);
-      this.#details.push(...round.details(piece.reasoning_details ?? []));
-      add("content", piece.content);
-      add("refusal", piece.refusal);
-      for (const call of piece.tool_calls ?? []) addCall(call, calls++, round);
-    }
-    this.origins.push({ model: body["model"] as string, details: this.#details.length - detailsBefore });
-    if (Array.isArray(annotations)) this.#annotations.push(...round.annotations(annotations as readonly Json[]));
-    if (Array.isArray(images)) this.#images.push(...(images as readonly Json[]));
-    round.addExtraContent(message["extra_content"]);
-    const { content, reasoning_content, refusal } = this.#message;
-    this.#message = { ...rest, content, refusal, reasoning_content };
-    const logprobs = choice["logprobs"] as JsonObject | null;
-    for (const name of ["content", "refusal"] as const)
-      if (Array.isArray(logprobs?.[name])) (this.#logprobs[name] ??= []).push(...(logprobs[name] as readonly Json[]));
+    const { message, ...choice } = (body["choices"] as readonly WholeChoice[])[0]!;
+    const stage = new RoundStage(round);
+    for (const chunk of chunksOfTurn(message, choice)) this.#chunks.push(stage.write(chunk));
+    this.origins.push({ model: body["model"] as string, details: listIn(message["reasoning_details"]).length });
   }
 
-  end(calls: readonly ToolCall[], isCut: boolean, legacy: boolean, report: JsonObject, usage: JsonObject): JsonObject {
+  end(isCut: boolean, isLegacy: boolean, report: JsonObject, usage: JsonObject): JsonObject {
     const { id, created, model, route } = this.#first!;
-    const { role, content, refusal, reasoning_content: reasoning, ...rest } = this.#message;
     if (isCut) this.finish = "length";
-    else if (legacy && calls.length > 0 && this.finish === "tool_calls") this.finish = "function_call";
-    const message = {
-      role: role ?? "assistant",
-      content: content ?? null,
-      refusal: refusal ?? null,
-      ...rest,
-      ...(reasoning !== undefined && { reasoning_content: reasoning }),
-      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
-      ...(this.#annotations.length > 0 && { annotations: this.#annotations }),
-      ...(this.#images.length > 0 && { images: this.#images }),
-      ...(calls.length > 0 && (legacy ? { function_call: asFunctionCall(calls)! } : { tool_calls: calls })),
-      x_gateway_mcp: report,
-    };
-    const logprobs = this.#logprobs.content === null && this.#logprobs.refusal === null ? null : this.#logprobs;
-    return {
-      ...this.#last,
-      id,
-      created,
-      model,
-      route,
-      choices: [{ ...choiceOf(this.#last), index: 0, message, logprobs, finish_reason: this.finish }],
-      usage,
-    };
+    const collected = new CollectedChoices();
+    const legacy = isLegacy ? new LegacyFunctionStage() : null;
+    this.#chunks.push({ choices: [{ index: 0, delta: { x_gateway_mcp: report }, finish_reason: this.finish }] });
+    for (const chunk of this.#chunks) collected.add(legacy === null ? chunk : legacy.write(chunk));
+    const { choices } = collected;
+    this.finish = choices[0]!.finish_reason;
+    return { ...this.#last, id, created, model, route, choices, usage };
   }
 }
 
-function addCall(call: ToolCall, index: number, round: RoundAccumulator): void {
-  const { function: called, extra_content: extra } = call;
-  const id = round.callId(call.id, index);
-  if (isObject(called)) round.addCall(id, called.name, called.arguments, extra);
-  else round.addWhole({ ...call, id });
-}
-
-function choiceOf(body: JsonObject): JsonObject {
-  return (body["choices"] as readonly JsonObject[])[0]!;
+/** Returns a turn as strict chunks, in the order in which it was generated. */
+function chunksOfTurn(message: JsonObject, choice: JsonObject): readonly ChatChunk[] {
+  let count = 0;
+  return turnPieces(message).map((piece) => {
+    const {
+      reasoning_content: reasoning,
+      reasoning_details: details,
+      content,
+      refusal,
+      tool_calls: calls,
+      ...rest
+    } = piece;
+    const numbered = objectsIn(calls).map((call) => ({ ...call, index: count++ }));
+    const delta = { reasoning_content: reasoning, reasoning_details: details, content, refusal, tool_calls: numbered };
+    return { choices: [{ ...choice, index: 0, delta: { ...delta, ...rest } as unknown as ChunkDelta }] };
+  });
 }

@@ -3,12 +3,13 @@
 
 // Decides (the answer): When does a client see `usage` in a stream? By: `end`. Rule: Only if it asked for it. The
 // provider is always asked: `providers/openai-compatible/encode-request.ts` (`putStreamOptions`).
-import { type AnswerFrame, answerId, answerTime } from "../../engine/answer/non-streaming-answer.ts";
+import { type AnswerFrame, answerId, answerTime } from "../../engine/answer/strict-fields.ts";
+import { calledIn, hasOwnMembers } from "../../engine/stream/tool-call-deltas.ts";
 import { isOpening } from "../../engine/stream/stream-stage.ts";
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isSet, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 
 const OPENING = '{"role":"assistant","content":""}';
@@ -149,19 +150,10 @@ function isNothing(name: string, value: Json): boolean {
   }
 }
 
-/** A call comes once with its id and name; its other deltas are pieces of arguments. */
+/** A call comes once with its id and name; its other deltas are pieces of arguments. Empty when it says nothing. */
 function callJson(call: ToolCallDelta): string {
-  const { index, id, function: called, extra_content: extra, custom } = call;
-  // a call of a tool that takes any text, of which there are few
-  if (isObject(custom))
-    return typeof custom["name"] === "string" || custom["input"] !== "" || isObject(extra) ? JSON.stringify(call) : "";
-  const extraJson = extra === undefined || extra === null ? "" : `,"extra_content":${JSON.stringify(extra)}`;
-  const { name, arguments: text } = called!;
-  if (typeof name === "string")
-    return `{"index":${index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(name)},"arguments":${JSON.stringify(text)}}${extraJson}}`;
-  return text === "" && extraJson === ""
-    ? ""
-    : `{"index":${index},"function":{"arguments":${JSON.stringify(text)}}${extraJson}}`;
+  const { name, text } = calledIn(call);
+  return isSet(name) || text !== "" || hasOwnMembers(call) ? JSON.stringify(call) : "";
 }
 
 /** Returns a vendor's own members of a choice, as further members of the JSON object. */

@@ -1,6 +1,6 @@
 // The events of legacy completions: each entry of `choices` of a strict chunk becomes one, with a piece of the text.
 // https://platform.openai.com/docs/api-reference/completions/create
-import { type AnswerFrame, answerId, answerTime } from "../../engine/answer/non-streaming-answer.ts";
+import { type AnswerFrame, answerId, answerTime } from "../../engine/answer/strict-fields.ts";
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, Usage } from "../../core/chat.ts";

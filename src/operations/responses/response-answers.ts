@@ -1,6 +1,6 @@
 // Answers of the Responses API, streamed or not, from the engine's strict answers and chunks.
 import type { AnswerForm, StreamForm } from "../../engine/answer-form.ts";
-import type { AnswerFrame } from "../../engine/answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "../../engine/answer/strict-fields.ts";
 import type { Sealing } from "../../engine/carriers/vendor-reasoning.ts";
 import type { FinishReason } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";

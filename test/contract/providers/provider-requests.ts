@@ -4,7 +4,8 @@ import { StreamSerializer } from "../../../src/operations/chat/stream-serializer
 import { StreamNormalizer } from "../../../src/engine/stream/stream-normalizer.ts";
 import { fitRequest } from "../../../src/engine/fit/fit.ts";
 import { parseChatRequest } from "../../../src/engine/request/parse.ts";
-import { type AnswerFrame, nonStreamingAnswer } from "../../../src/engine/answer/non-streaming-answer.ts";
+import { nonStreamingAnswer } from "../../../src/engine/answer/non-streaming-answer.ts";
+import type { AnswerFrame } from "../../../src/engine/answer/strict-fields.ts";
 import type { ChatRequest, Usage } from "../../../src/core/chat.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { Principal } from "../../../src/core/identity.ts";
