@@ -1,6 +1,6 @@
 // Fits a conversation to its target (promise 6.10): members of messages, content parts, tool calls and tools that the
-// provider does not support are left out and reported. It works only on data, the provider's table of members.
-// Unchanged objects keep their identity, so that the caller's own text can be sent.
+// provider does not support are left out and reported, by the provider's table of members. Unchanged objects keep their
+// identity, so that the caller's own text can be sent. The encoder of the provider then writes what fits.
 import { withMembers } from "../../core/request/request-source.ts";
 import {
   saysMoreThanText,
@@ -16,7 +16,10 @@ import type { ConversationMembers, Members } from "../../providers/conversation/
 import { effectiveCapability } from "../../core/capability.ts";
 import type { Target } from "../../core/target.ts";
 import { dialectOf } from "../../providers/interface/dialect.ts";
+import type { EncodedRequest, JoinedText } from "../../providers/interface/encoded-request.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
+import { withCacheMarks } from "./cache-marks.ts";
+import { partOf, taskFormOf, type TaskPart } from "./task-parts.ts";
 
 /** Only such names are reported, because the caller chooses the names of members and the report is sent in a header. */
 const PLAIN_NAME = /^[\w.-]{1,64}$/;
@@ -253,4 +256,29 @@ export function withToolImages(
   return blocks.has("image_url")
     ? request
     : { ...request, blocks: new Map([...blocks, ["image_url", `messages[${first}].content`]]) };
+}
+
+/** Writes a request for a target; of a task, only the inputs of `part` unless that is null. Throws GatewayError. */
+export function encodedRequest(
+  request: ChatRequest,
+  provider: Provider,
+  target: Target,
+  part: TaskPart | null,
+): EncodedRequest {
+  const { task } = request.form;
+  if (task === undefined) {
+    const spoken = withoutSilentTurns(request);
+    return provider.encodeRequest(
+      spoken.cacheMarks === undefined ? spoken : withCacheMarks(spoken, spoken.cacheMarks),
+      target,
+    );
+  }
+  return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
+}
+
+/** The texts that the target reads as one each, although they are made of several of the request. Throws GatewayError. */
+export function joinedTexts(request: ChatRequest, provider: Provider, target: Target): readonly JoinedText[] {
+  const { task, rawPrompts } = request.form;
+  if (provider.joinedTexts === undefined || task !== undefined || rawPrompts !== undefined) return [];
+  return provider.joinedTexts(withoutSilentTurns(request), target);
 }

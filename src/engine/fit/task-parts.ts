@@ -1,15 +1,11 @@
-// The parts of a task: its inputs in as many upstream requests as its target needs, and how each is written. What the
-// engine knows of a task is its rules (core/chat.ts) and the form that a provider has for it.
+// The parts of a task: its inputs in as many upstream requests as its target needs. What the engine knows of a task is its
+// rules (core/chat.ts) and the form that a provider has for it.
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
-import type { Target } from "../../core/target.ts";
-import type { EncodedRequest, JoinedText } from "../../providers/interface/encoded-request.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
 import type { TaskForm } from "../../providers/interface/task-form.ts";
-import { withCacheMarks } from "./cache-marks.ts";
-import { withoutSilentTurns } from "./fit-conversation.ts";
 
 /** The inputs of one upstream request. */
 export interface TaskPart {
@@ -54,42 +50,16 @@ export function taskParts(request: ChatRequest, { mostInputs }: TaskForm<unknown
 }
 
 /** Returns the search units that the inputs are estimated to be; 0 where the target does not bill those. */
-export function searchUnitsOf(request: ChatRequest, provider: Provider, model: string): number {
-  const { task } = request.form;
-  const form = task === undefined ? null : (provider.tasks?.[task.name]?.(model) ?? null);
-  return form?.searchUnits?.(inputsOf(request)) ?? 0;
+export function taskSearchUnits(request: ChatRequest, { name }: TaskRules, provider: Provider, model: string): number {
+  return provider.tasks?.[name]?.(model)?.searchUnits?.(inputsOf(request)) ?? 0;
 }
 
 function inputsOf({ messages, held }: ChatRequest): number {
   return held?.count ?? messages.length;
 }
 
-/** Writes a request for a target; of a task, only the inputs of `part` unless that is null. Throws GatewayError. */
-export function encodedRequest(
-  request: ChatRequest,
-  provider: Provider,
-  target: Target,
-  part: TaskPart | null,
-): EncodedRequest {
-  const { task } = request.form;
-  if (task === undefined) {
-    const spoken = withoutSilentTurns(request);
-    return provider.encodeRequest(
-      spoken.cacheMarks === undefined ? spoken : withCacheMarks(spoken, spoken.cacheMarks),
-      target,
-    );
-  }
-  return taskFormOf(task, provider, target.model).encode(part === null ? request : partOf(request, part), target);
-}
-
-/** The texts that the target reads as one each, although they are made of several of the request. Throws GatewayError. */
-export function joinedTexts(request: ChatRequest, provider: Provider, target: Target): readonly JoinedText[] {
-  const { task, rawPrompts } = request.form;
-  if (provider.joinedTexts === undefined || task !== undefined || rawPrompts !== undefined) return [];
-  return provider.joinedTexts(withoutSilentTurns(request), target);
-}
-
-function partOf(request: ChatRequest, { at, count }: TaskPart): ChatRequest {
+/** Returns the request with the inputs of one part alone. */
+export function partOf(request: ChatRequest, { at, count }: TaskPart): ChatRequest {
   const { messages } = request;
   return count === messages.length ? request : withMembers(request, { messages: messages.slice(at, at + count) });
 }

@@ -13,7 +13,7 @@ import { shortMember } from "../../core/request/held-body.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import type { CallCost, ChargeInFlight } from "../../core/record/record.ts";
 import { callsFor } from "../fit/fit.ts";
-import { searchUnitsOf } from "../fit/task-parts.ts";
+import { taskSearchUnits } from "../fit/task-parts.ts";
 import { generatedCount, promptCount } from "../../core/request/choice-counts.ts";
 import type { CallPrices, PricedTarget } from "./call-prices.ts";
 
@@ -47,14 +47,7 @@ export function costEstimate(request: ChatRequest, at: PricedTarget, prices: Cal
     prompt,
     completion,
     promptCost:
-      price === null
-        ? null
-        : costBound(
-            prompted,
-            0,
-            { ...price.rates, request: null },
-            searchUnitsOf(request, at.provider, at.target.model),
-          ),
+      price === null ? null : costBound(prompted, 0, { ...price.rates, request: null }, searchUnitsOf(request, at)),
     completionCost: completion === null || bound === null ? null : amountOf(bound * choices, completion),
   };
 }
@@ -81,12 +74,17 @@ export interface AttemptEstimate extends ReservationEstimate {
   most(assumedTokens: number, assumedInCost: number): ChargeInFlight;
 }
 
+function searchUnitsOf(request: ChatRequest, { provider, target }: PricedTarget): number {
+  const { task } = request.form;
+  return task === undefined ? 0 : taskSearchUnits(request, task, provider, target.model);
+}
+
 /** Estimates what an attempt reserves: the prompt and the bound of the answer, for each choice. A count is free. */
 export function estimateAttempt(request: ChatRequest, at: PricedTarget, prices: CallPrices): AttemptEstimate {
   if (request.form.counts === true) return NOTHING;
   const { provider, target } = at;
   const n = generatedCount(request);
-  const units = searchUnitsOf(request, provider, target.model);
+  const units = searchUnitsOf(request, at);
   const outputOf = (assumed: number): number => {
     const bound =
       requestedOutput(request) ?? Math.min(target.facts.maxOutputTokens ?? Number.POSITIVE_INFINITY, assumed);

@@ -16,7 +16,7 @@ import { countedTokens } from "../../core/record/usage.ts";
 import type { StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallRecorder, AttemptUsage } from "../call/call-recorder.ts";
-import type { ReportedUsage } from "./reported-usage.ts";
+import type { ReportedUsage } from "../../providers/answers/strict-usage.ts";
 import { type AttemptEstimate, promptTokens } from "./attempt-estimate.ts";
 import { type CallPrices, type PricedTarget, sumOfCosts } from "./call-prices.ts";
 

@@ -5,7 +5,7 @@ import { newTally, tokensOf } from "../../accounting/estimate.ts";
 import { type ChatChunk, type ChunkChoice, isFinishReason } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import type { AnswerStream, ChunkWriter } from "./answer-stream.ts";
-import { ReportedUsage } from "../metering/reported-usage.ts";
+import { ReportedUsage } from "../../providers/answers/strict-usage.ts";
 import type { StreamNormalizer } from "./stream-normalizer.ts";
 
 /** One of the streams, as a choice of the merged stream. */

@@ -7,7 +7,7 @@ import type { TokenTally } from "../../accounting/estimate.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { AnswerFrame } from "../answer/strict-fields.ts";
-import type { ReportedUsage } from "../metering/reported-usage.ts";
+import type { ReportedUsage } from "../../providers/answers/strict-usage.ts";
 import type { RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { LegacyFunctionStage } from "./legacy-function-stage.ts";
 import { RoundStage } from "./round-stage.ts";

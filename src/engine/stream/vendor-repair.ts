@@ -19,7 +19,7 @@ import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } fr
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/strict-fields.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, unsaidFinish } from "../answer/strict-fields.ts";
-import { ReportedUsage } from "../metering/reported-usage.ts";
+import { ReportedUsage } from "../../providers/answers/strict-usage.ts";
 import type { StreamStage } from "./stream-stage.ts";
 import {
   addDelta,
