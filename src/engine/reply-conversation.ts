@@ -6,6 +6,7 @@
 import { nonStreaming, replyNonStreaming } from "./answer/reply-non-streaming.ts";
 import { replyExplained } from "./explain/explain.ts";
 import type { AnswerForm } from "./answer-form.ts";
+import type { Call } from "./call/call.ts";
 import { sealingForm } from "./carriers/sealing-form.ts";
 import type { ReadyCall } from "./operation.ts";
 import { complete, completeReply } from "./plan/complete.ts";
@@ -14,17 +15,18 @@ import { replyNonStreamingRounds } from "./tools/non-streaming-rounds.ts";
 import { openToolSession } from "./tools/open-tool-session.ts";
 import { replyStreamedRounds } from "./tools/streamed-rounds.ts";
 import { ToolRounds } from "./tools/tool-rounds.ts";
+import type { ToolSession } from "./tools/tool-session.ts";
 
 export async function replyConversation(ready: ReadyCall, own: AnswerForm): Promise<Response> {
   const { call, request, principal, headers, prepare, explains } = ready;
   // clients of chat completions get what their provider has sent
   const form = own.isEngines ? own : sealingForm(own, call.context.carriers, principal);
   const opening = leavesServers(ready) ? null : openToolSession(request, principal, call);
-  if (explains) return replyExplained(prepare, request, principal, headers, call, await opening);
+  const judged = opening === null ? null : judgedSession(opening, call);
+  if (explains) return replyExplained(prepare, request, principal, headers, call, await judged);
   const isStreamed = request.params.stream === true;
-  if (opening !== null) {
-    const rounds = opening.then(async (session) => {
-      if (call.services !== null) await call.policies!.askAbout(session.request);
+  if (judged !== null) {
+    const rounds = judged.then((session) => {
       form.stream.tools?.listed(session.servers);
       return new ToolRounds(session, prepare, call);
     });
@@ -34,6 +36,13 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
   return completeReply(prepare(request), call, nonStreaming(call), (answered) =>
     replyNonStreaming(answered, call, form),
   );
+}
+
+/** Returns the session once the services of guards have judged what its tool servers add to the request. */
+async function judgedSession(opening: Promise<ToolSession>, { services, policies }: Call): Promise<ToolSession> {
+  const session = await opening;
+  if (services !== null) await policies!.askAbout(session.request);
+  return session;
 }
 
 /**

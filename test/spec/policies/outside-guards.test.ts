@@ -298,6 +298,32 @@ describe("a service on answers and results of tools", () => {
     const last = JSON.parse(on.stub.sent.findLast(({ url }) => url.startsWith("http://up.test"))!.body);
     expect(last.messages.at(-1).content).toBe("the [masked] of the desk");
   });
+
+  test("[d9.4] [d16.4] judges the tools of tool servers for an explanation too, which shows what would be sent", async () => {
+    const on = stage(
+      policy({ on: "input" }),
+      (body) => findingsOf(body.texts as string[], /Does find/g),
+      {},
+      {
+        permissions: ["debug"],
+        tools: fakeToolServers({ desk: { find: { run: () => says("There is one.") } } }),
+      },
+    );
+    const response = await on.stub.chat(
+      {
+        model: "openai:gpt-4o",
+        messages: HELLO,
+        tools: [{ type: "mcp", server_label: "desk", require_approval: "never" }],
+      },
+      { headers: { "x-gateway-explain": "true" } },
+    );
+    const explained = (await response.json()) as any;
+    expect([response.status, explained.targets[0].request.body.tools[0].function.description]).toEqual([
+      200,
+      "[masked].",
+    ]);
+    expect(on.service.asked.map(({ body }) => body.place)).toEqual(["input", "input"]);
+  });
 });
 
 describe("a service without a verdict", () => {
