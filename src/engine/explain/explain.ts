@@ -99,8 +99,15 @@ export async function replyExplained(
     await yieldToLoop();
     planned.push(await plannedAt(candidate, stage, place, principal, call));
   }
-  const first = planned.find((one) => one.refusal === null);
-  if (first === undefined) throw refusalOf(planned as readonly Passed[], prepared);
+  // only a budget sends a call to the targets that it redirects to
+  const first = planned.find(
+    (one, at): one is PlannedTarget => one.refusal === null && candidates[at]!.candidate.redirect === null,
+  );
+  if (first === undefined)
+    throw refusalOf(
+      planned.filter((one) => one.refusal !== null),
+      prepared,
+    );
   const secrets = new Set<string>();
   for (const one of planned) {
     await yieldToLoop();
@@ -191,14 +198,18 @@ async function plannedAt(
 }
 
 function reasonFor(
-  { route, target: { order, weight }, share, passedOver: why }: RouteCandidate,
+  { route, target: { order, weight }, share, redirect, passedOver: why }: RouteCandidate,
   { label, strategy, candidates }: RouteStage,
   place: number,
 ): string {
   if (route.name === DIRECT_ROUTE && place === 0 && candidates.length === 1)
     return "The request names this model and no route, so it is the only target.";
   const before =
-    (place === 0 ? "" : "Attempted if all targets before it have failed. ") +
+    (redirect !== null
+      ? "Attempted only where a budget redirects the call to it. "
+      : place === 0
+        ? ""
+        : "Attempted if all targets before it have failed. ") +
     (share === null ? "" : `The call is in its share of ${share} %. `);
   const all = candidates.length;
   if (why !== null) return `One of ${counted(all, "target")} of ${label}, which this call passes over: ${why}.`;

@@ -203,6 +203,25 @@ describe("thresholds", () => {
     });
     expectNothingOpen(nowhere);
   });
+  test("[d9.4] an explanation says that only the budget sends calls to the cheaper model, and fails as the call does", async () => {
+    const gateway = limitedGateway(
+      { budgets: { money: { usd: "1", window: "day", thresholds: [{ percent: 90, degrade_to: "up1:free" }] } } },
+      [routeOf("gold", [{ name: "up0:m", when: "false" }])],
+      {},
+      { permissions: ["debug"] },
+    );
+    const explained = async (fields: object) => {
+      const asked = { model: "up0:m", messages: [{ role: "user", content: "Hello" }], ...fields };
+      return (await (await gateway.chat(asked, { headers: { "x-gateway-explain": "true" } })).json()) as any;
+    };
+    const { targets } = await explained({});
+    expect(targets.map(({ target, why }: any) => [target, why.includes("only where a budget redirects")])).toEqual([
+      ["up0:m", false],
+      ["up1:free", true],
+    ]);
+    expect((await explained({ model: "gold" })).error.code).toBe("target_not_eligible");
+    expect((await ask(gateway, { model: "gold" })).body.error.code).toBe("target_not_eligible");
+  });
   test("[d4.6] a provider's failure alone sends no call to the cheaper model", async () => {
     const gateway = limitedGateway(
       { budgets: { money: { usd: "1", window: "day", thresholds: [{ percent: 90, degrade_to: "up1:free" }] } } },
