@@ -4,7 +4,7 @@ import type { CalledOperation } from "../../engine/call/called-operation.ts";
 import type { KeptAnswers, Operation } from "../../engine/operation.ts";
 import { replyConversation } from "../../engine/reply-conversation.ts";
 import { findResponses, type NamedResponses } from "./keeping/kept-responses.ts";
-import { replyInBackground } from "./background/background-reply.ts";
+import { placeInBackground, replyInBackground } from "./background/background-reply.ts";
 import { memoOf } from "./request-memo.ts";
 import { responseKeeping, storeOf } from "./keeping/response-keeping.ts";
 import { responseAnswers } from "./response-answers.ts";
@@ -32,7 +32,13 @@ export const RESPONSES: Operation = {
     const { clock } = ready.call.context;
     const now = (): number => Math.floor(clock.now() / 1000);
     const memo = memoOf(ready.request);
-    if (memo.isBackground && !ready.explains) return replyInBackground(ready, now);
+    if (memo.isBackground) {
+      const place = placeInBackground(ready);
+      if (!ready.explains) return replyInBackground(ready, place, now);
+      // what is explained is a call that goes on when its client leaves
+      const { call, request } = ready;
+      call.lifetime.detach(request.options.timeoutMs, call.snapshot.limits.defaultTimeoutMs);
+    }
     const keeping = responseKeeping(ready);
     const said = keeping?.isStored === true ? { ...memo, repeated: { ...memo.repeated, store: true } } : memo;
     const frame = responseFrame(said, now);

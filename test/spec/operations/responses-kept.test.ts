@@ -441,6 +441,17 @@ forShortAndLongRequests(() => {
     }
   });
 
+  test("[d9.4] an explanation of a call in the background fails where the call does, because its response is not kept", async () => {
+    const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
+    const stub = keeping({ permissions: ["debug"], snapshot: { policies } });
+    const asked = { ...OPENAI, input: "One.", background: true };
+    for (const headers of [{}, { "x-gateway-explain": "true" }]) {
+      const response = await stub.respond(asked, headers);
+      const { error } = (await response.json()) as Record<string, any>;
+      expect([response.status, error?.param, stub.sent.length]).toEqual([400, "background", 0]);
+    }
+  });
+
   test("[d9.7] the events of a response in the background are a stream that no proxy holds back (H2)", async () => {
     const response = await keeping().respond({ ...OPENAI, input: "One.", stream: true, background: true });
     const names = ["content-type", "cache-control", "x-accel-buffering"];

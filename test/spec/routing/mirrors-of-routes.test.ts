@@ -2,7 +2,9 @@
 // the call of the client stays as it is whatever becomes of the copy.
 import { describe, expect, test } from "bun:test";
 import { openRouting } from "../../../src/engine/plan/open-routing.ts";
+import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { OpenCopies } from "../../../src/engine/mirror/copies.ts";
+import { systemClock } from "../../../src/core/clock.ts";
 import type { RouteMirror } from "../../../src/core/configured/route.ts";
 import type { CallContent } from "../../../src/core/configured/content.ts";
 import type { CallRecord } from "../../../src/core/record/record.ts";
@@ -512,5 +514,16 @@ describe("[d16.1] a mirror", () => {
     const { dropped } = recordOf(gateway, traceId).mirror!;
     expect(JSON.parse(text).mirror).toEqual({ target: "up1:copy", copies: false, why: dropped });
     expect(dropped).toBeString();
+  });
+
+  test("[d9.4] is not said to copy a call in the background, which it does not copy", async () => {
+    const gateway = gatewayOf({}, {}, {}, { kept: new KeptObjects(systemClock) });
+    const body = { model: "r", input: "Hi", background: true };
+    const explained = await gateway.call(RESPONSES, body, { headers: { "x-gateway-explain": "true" } });
+    expect((await gateway.call(RESPONSES, body)).status).toBe(200);
+    await until(() => gateway.records.length === 2);
+    const { dropped } = gateway.records[1]!.mirror!;
+    expect(((await explained.json()) as any).mirror).toEqual({ target: "up1:copy", copies: false, why: dropped });
+    expect(dropped).toBe("the call runs in the background");
   });
 });

@@ -8,7 +8,7 @@ import { STREAM_HEADERS } from "../../../engine/call/reply-headers.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
-import { asGatewayError } from "../../../core/errors.ts";
+import { asGatewayError, type GatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { parseJson } from "../../../wire/json/json.ts";
@@ -22,16 +22,30 @@ import { responseAnswers } from "../response-answers.ts";
 import { type KeptPlace, placeOf } from "../keeping/response-keeping.ts";
 import { responseError, type ResponseFrame, responseFrame, responseObject } from "../response-object.ts";
 
-/** Throws where the response cannot be kept, because nobody could ever get it. */
-export async function replyInBackground(ready: ReadyCall, now: () => number): Promise<Response> {
-  const { call, request } = ready;
-  const { background } = call.context;
+/** Returns where the response is kept. Throws where it cannot be, because nobody could ever get it. */
+export function placeInBackground(ready: ReadyCall): KeptPlace {
   const place = placeOf(ready);
-  if (place === null || background === null)
+  if (place === null || ready.call.context.background === null)
     throw unsupportedParameter(
       "background",
       "background needs a response that is kept, and the one of this call is not, because a guard looks at its request. Wait for the answer instead.",
     );
+  // the items of an input that no store takes are not there: it would be kept as if it had none
+  if (place.input.isTooLarge === true) throw inputTooLarge();
+  return place;
+}
+
+function inputTooLarge(): GatewayError {
+  return invalidRequest(
+    "background",
+    "The input is too large to be kept, which a response in the background needs. Wait for the answer instead.",
+  );
+}
+
+/** `place` is what `placeInBackground` returns. Throws where the response cannot be kept there now. */
+export async function replyInBackground(ready: ReadyCall, place: KeptPlace, now: () => number): Promise<Response> {
+  const { call, request } = ready;
+  const background = call.context.background!;
   const memo = memoOf(request);
   const repeated = { ...memo.repeated, background: true, store: place.keeper.isStored };
   const frame = responseFrame({ ...memo, repeated }, now);
@@ -77,15 +91,9 @@ class BackgroundWork {
   /** Throws `kept_store_unavailable`, and `invalid_request` for an input that is too large to be kept. */
   async queue(): Promise<JsonObject> {
     const queued = this.#without("queued");
-    // the items of an input that no store takes are not there: it would be kept as if it had none
-    if (this.#place.input.isTooLarge !== true) {
-      await this.#marks.runs();
-      if (await this.#progress(queued)) return queued;
-    }
-    throw invalidRequest(
-      "background",
-      "The input is too large to be kept, which a response in the background needs. Wait for the answer instead.",
-    );
+    await this.#marks.runs();
+    if (await this.#progress(queued)) return queued;
+    throw inputTooLarge();
   }
 
   /** Never rejects. */

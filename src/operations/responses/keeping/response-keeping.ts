@@ -52,12 +52,12 @@ export interface KeptPlace {
 
 /** Returns `null` where the response of the call may not be kept. */
 export function placeOf(ready: ReadyCall): KeptPlace | null {
-  const { call, request, principal, explains } = ready;
+  const { call, request, principal } = ready;
   const { kept, durable } = call.context;
   const input = memoOf(request).kept;
   const { tenantId, projectId, tokenId, userId } = principal;
   const store = storeOf(call.snapshot, principal);
-  if (kept === null || input === null || explains || store === "off") return null;
+  if (kept === null || input === null || store === "off") return null;
   // a guard masks only what is sent on, and what is kept would repeat the rest
   if (call.policies?.guardsRequests === true) return null;
   const owner = { tenantId, projectId, tokenId, userId, created: createdOf(principal, call.snapshot) };
@@ -67,7 +67,7 @@ export function placeOf(ready: ReadyCall): KeptPlace | null {
 
 /** Returns `null` where the response of the call may not be kept, and nobody expects it to be. */
 export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
-  const place = placeOf(ready);
+  const place = ready.explains ? null : placeOf(ready);
   if (place === null) return isExpected(ready) ? NOT_KEPT : null;
   const { keeper, owner, input } = place;
   const { call, request } = ready;
