@@ -5,6 +5,7 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
 import { digestOf } from "../../core/text/digest.ts";
 import { messageOf } from "../../core/thrown.ts";
+import { KEPT_OBJECT } from "../../store/calls/calls.ts";
 import type { ContentStore, ContentText } from "../../store/calls/content-store.ts";
 
 export interface DurableObject {
@@ -63,7 +64,7 @@ export function durableStore(contents: Pick<ContentStore, "keep" | "find" | "fin
 
 /** Ids of parts may be those of a vendor, so that each tenant has names of its own. */
 function rowId(tenantId: string, id: string): string {
-  return `kept:${digestOf([tenantId, id])}`;
+  return `${KEPT_OBJECT}${digestOf([tenantId, id])}`;
 }
 
 async function told<Result>(run: () => Promise<Result>): Promise<Result> {

@@ -2,7 +2,7 @@
 // for it. The content is encrypted before it gets here.
 import { type Kysely, sql } from "kysely";
 import type { CallSchema } from "./call-schema.ts";
-import { type CallStore, CONTENT, type ContentKey, type StoredContent } from "./calls.ts";
+import { type CallStore, CONTENT, type ContentKey, KEPT_OBJECT, type StoredContent } from "./calls.ts";
 import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import { inParts } from "../database/in-parts.ts";
 import { ofPresentProjects } from "../database/place-tables.ts";
@@ -73,6 +73,7 @@ export async function countContents(
     .selectFrom("call_content")
     .select((of) => of.fn.countAll<bigint | number | string>().as("calls"))
     .where("tenant_id", "=", tenantId)
+    .where("trace_id", "not like", `${KEPT_OBJECT}%`)
     .$if(projectId !== null, (query) => query.where("project_id", "=", projectId!))
     .executeTakeFirstOrThrow();
   return Number(counted.calls);

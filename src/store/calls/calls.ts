@@ -126,6 +126,9 @@ export const CONTENT = {
 };
 export type StoredContent = KeptIn<typeof CONTENT>;
 
+/** With what the id of a row begins that holds no content of a call, but an object that is kept like it, or a part of one. */
+export const KEPT_OBJECT = "kept:";
+
 /** The encrypted key of a tenant's contents, as it is stored. */
 export interface ContentKey {
   readonly tenantId: string;

@@ -144,14 +144,11 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     async removeOnes(traceIds: readonly string[]): Promise<void> {
       while ((await calls.removeContents({ traceIds })) > 0);
     },
-    /** Removes all content of a place. Returns how many were removed. */
+    /** Removes all content of a place. Returns how many calls had some. */
     async remove({ tenantId, projectId }: ConfigurationScope): Promise<number> {
-      let removed = 0;
-      for (;;) {
-        const gone = await calls.removeContents({ tenantId, projectId });
-        if (gone === 0) return removed;
-        removed += gone;
-      }
+      const removed = await calls.countContents({ tenantId, projectId });
+      while ((await calls.removeContents({ tenantId, projectId })) > 0);
+      return removed;
     },
   };
 }

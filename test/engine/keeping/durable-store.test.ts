@@ -71,9 +71,12 @@ test("[d11.3, d12.8] an object that is kept like content ends with its retention
     expect(await Promise.all(["resp_6", ...parts].map((id) => found("acme", id)))).toEqual(Array(41).fill(null));
     await writes(store).removeProject("site");
     expect([await found("acme", "resp_1"), await found("acme", "msg_1")]).toEqual([null, null]);
-    await keep("acme", "app", ["resp_4"]);
-    expect(await contents.remove({ tenantId: "acme", projectId: "app" })).toBe(1);
-    expect(await found("acme", "resp_4")).toBeNull();
+    await keep("acme", "app", ["resp_4", "msg_4", "msg_5"]);
+    const place = { tenantId: "acme", projectId: "app" };
+    await contents.keep([{ ...place, traceId: "a", expiresMs: 2000, text: '{"messages":[]}' }]);
+    // what is kept like content is removed with it, and is no further call
+    expect([await contents.count(place), await contents.remove(place)]).toEqual([1, 1]);
+    expect([await found("acme", "resp_4"), await contents.keptUntilMs("a")]).toEqual([null, null]);
     clock.nowMs = 1500;
     expect(await found("other", "msg_1")).toBeNull();
   } finally {
