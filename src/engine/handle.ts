@@ -2,6 +2,7 @@
 // the body says, parse, authorize, admit, reply. Each step is a file; errors of all become a response in one place.
 import { authorize, requireInference } from "../auth/authorize.ts";
 import { identify, presentedToken } from "../auth/identify.ts";
+import { wayOf } from "../auth/logins/recent-login.ts";
 import type { CallOptions } from "../core/chat.ts";
 import { TURNS_BYTES, yieldToLoop } from "../core/concurrency/event-loop.ts";
 import type { AccessToken, Permission } from "../core/identity.ts";
@@ -77,7 +78,7 @@ export async function handleCall(
         traceId: replayed ?? call.traceId,
         principal,
         address: received.clientIp(),
-        way: context.way ?? { via: "api" },
+        way: wayOf(context.session),
       });
 
     answer = await operation.reply({

@@ -386,17 +386,17 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
       const id = percentDecoded(c.req.param("id") ?? "");
       const address = (): string | null => clientAddress(c.env.peer, c.req.raw.headers, context.snapshot().proxyTrust);
       const kept = context.kept ?? { kept: null, durable: null, background: null, audit: null, clock: context.clock };
-      const via = c.env.console === undefined ? "api" : "console";
+      const session = c.env.console?.session ?? null;
       const readerNow = async (): Promise<Reader> => {
         const token = await authenticatedAgain(c, context);
         requireMoreThanOps(token);
         const snapshot = context.snapshot();
         inNamedProject(token, scopeInHead(c), snapshot);
-        return { token, address, via, snapshot };
+        return { token, address, ...(session !== null && { session }), snapshot };
       };
       const reader = await readerNow();
       // each of these answers with what was said
-      requireRecentLogin(c.env.console?.session ?? null, context.clock.now());
+      requireRecentLogin(session, context.clock.now());
       const answered = await answer({ ...reader, kept, readerNow, id, query: (name) => c.req.query(name) });
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
       const { headers } = reply(c, {});

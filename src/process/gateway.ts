@@ -352,13 +352,7 @@ function consoleSources({ log }: Base, { storage, source }: ServingParts, contex
     files: openConsoleFiles(consoleFile),
     settings: () => source.configuration().console,
     call: (operation, request, { token, session, peer }) =>
-      handleCall(
-        operation,
-        request,
-        { ...context, way: { via: "console", sessionId: session.id } },
-        peersOf(peer),
-        token,
-      ),
+      handleCall(operation, request, { ...context, session }, peersOf(peer), token),
   };
 }
 

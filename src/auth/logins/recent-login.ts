@@ -1,6 +1,19 @@
 // What a session of the console may do only shortly after its login: what gives rights, takes away many of them at once, or
 // shows what was said in calls. Whoever finds an open browser can do none of it.
 import { GatewayError } from "../../core/errors.ts";
+import type { Actor } from "../../store/records.ts";
+
+/** The session of the console that asks. */
+export interface CallingSession {
+  readonly id: string;
+  /** Until when its login is young enough for what asks for that. */
+  readonly recentUntilMs: number;
+}
+
+/** How the audit log says that something was asked for, by a session of the console or by the API. */
+export function wayOf(session: CallingSession | undefined): Pick<Actor, "via" | "sessionId"> {
+  return session === undefined ? { via: "api" } : { via: "console", sessionId: session.id };
+}
 
 const ALWAYS: ReadonlySet<string> = new Set([
   "createUser",
@@ -41,7 +54,7 @@ export function needsRecentLogin(operationId: string, body: unknown): boolean {
 }
 
 /** Throws `recent_login_required`. `session` is `null` for a token, which proves itself with each request. */
-export function requireRecentLogin(session: { readonly recentUntilMs: number } | null, nowMs: number): void {
+export function requireRecentLogin(session: Pick<CallingSession, "recentUntilMs"> | null, nowMs: number): void {
   if (session === null || nowMs < session.recentUntilMs) return;
   throw new GatewayError(
     "recent_login_required",

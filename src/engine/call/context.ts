@@ -1,5 +1,6 @@
 // The dependencies that the composition root passes to every call.
 import type { Logins } from "../../auth/logins/logins.ts";
+import type { CallingSession } from "../../auth/logins/recent-login.ts";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { OnCharged } from "../../admission/budget-thresholds.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
@@ -19,7 +20,6 @@ import type { Health } from "../../routing/health/health.ts";
 import type { KeptPrompts } from "../../routing/kept-prompts.ts";
 import type { Hedging } from "../../routing/plan/hedging.ts";
 import type { Ledger } from "../../store/journal/ledger.ts";
-import type { Actor } from "../../store/records.ts";
 import type { Store } from "../../store/store.ts";
 import type { BackgroundRuns } from "../keeping/background-runs.ts";
 import type { DurableStore } from "../keeping/durable-store.ts";
@@ -79,8 +79,8 @@ export interface ChatContext {
   readonly audit: Pick<Store, "note"> | null;
   /** Writes down who explains and replays calls; `null` where there is no audit log. */
   readonly notes: Pick<CallAudit, "note"> | null;
-  /** How its calls are asked for, where that is not the API itself. */
-  readonly way?: Pick<Actor, "via" | "sessionId">;
+  /** The session of the console that asks for its calls; absent where they come by the API itself. */
+  readonly session?: CallingSession;
   /** What is known of ids that vendors handed out; `null` where there is no database. */
   readonly objects: VendorObjects | null;
   /** Seals and opens what providers need back of their reasoning. */

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { LimitStore } from "../../admission/limit-store.ts";
 import type { AdminCaller, TenantOrProject } from "../../auth/grants.ts";
+import type { CallingSession } from "../../auth/logins/recent-login.ts";
 import type { ResponseCache } from "../../cache/response-cache.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { AccessToken, Role } from "../../core/identity.ts";
@@ -106,12 +107,6 @@ export interface AdminContext {
 export interface CalledAs {
   readonly token: AccessToken;
   readonly projectId: string;
-}
-
-export interface CallingSession {
-  readonly id: string;
-  /** Until when its login is young enough for what asks for that. */
-  readonly recentUntilMs: number;
 }
 
 export interface AdminCall<Body = unknown, Query = Readonly<Record<string, unknown>>> {

@@ -1,6 +1,7 @@
 // What the console's server side needs of the gateway.
 import type { ConsoleSettings } from "../../auth/logins/console-settings.ts";
 import type { Logins } from "../../auth/logins/logins.ts";
+import type { CallingSession } from "../../auth/logins/recent-login.ts";
 import type { Clock } from "../../core/clock.ts";
 import type { AccessToken } from "../../core/identity.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
@@ -10,7 +11,6 @@ import type { Actor, AuditNote } from "../../store/records.ts";
 import type { SessionTable } from "../../store/identity/kysely-sessions.ts";
 import type { Changed, Writer } from "../../store/writer.ts";
 import type { UpstreamClient } from "../../wire/upstream.ts";
-import type { CallingSession } from "../admin/operation.ts";
 import type { ConsoleFiles } from "./console-files.ts";
 
 export interface ConsoleStore extends Pick<

@@ -19,8 +19,11 @@ export const RESPONSE_ERRORS: CalledOperation["errors"] = {
 /** What requests refer to is kept for callers of whom no scope says `off`. */
 export const KEPT_RESPONSES: KeptAnswers = {
   isFor: ({ token, context, snapshot }) => context.kept !== null && storeOf(snapshot, token) !== "off",
-  find: ({ token, address, context, snapshot }, named) =>
-    findResponses(context, { token, address, snapshot }, named as NamedResponses),
+  find({ token, address, context, snapshot }, named) {
+    const { session } = context;
+    const reader = { token, address, ...(session !== undefined && { session }), snapshot };
+    return findResponses(context, reader, named as NamedResponses);
+  },
 };
 
 export const RESPONSES: Operation = {

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
 import { GatewayError } from "../../../src/core/errors.ts";
 import type { Json, JsonObject } from "../../../src/core/json.ts";
+import { handleCall } from "../../../src/engine/handle.ts";
 import {
   cancelledResponse,
   deletedResponse,
@@ -303,6 +304,30 @@ describe("a response that another token with read_content opens", () => {
     expect(outcome instanceof GatewayError ? outcome.code : (outcome as any).error.code).toBe("store_unavailable");
     expect(stub.sent).toEqual([]);
     expect(await at.kept.kept!.find("acme", id)).not.toBeNull();
+  });
+
+  test("[d14.4] is referred to in the console only shortly after the login, and the audit log names the session", async () => {
+    const noted: Actor[] = [];
+    const note = async (actor: Actor): Promise<void> => void noted.push(actor);
+    const asked = ({ stub, id }: { stub: Stub; id: string }, recentUntilMs: number): Promise<Response> =>
+      handleCall(
+        RESPONSES,
+        new Request("http://gateway.test/api/v1/responses", {
+          method: "POST",
+          headers: { authorization: stub.authorization, "content-type": "application/json" },
+          body: JSON.stringify({ model: MODEL, input: "And?", previous_response_id: id }),
+        }),
+        { ...stub.context, session: { id: "ses_1", recentUntilMs } },
+      );
+    const other = await staged({ permissions: ["read_content"] }, note);
+    const late = await asked(other, clock.now());
+    expect([late.status, ((await late.json()) as any).error.code]).toEqual([403, "recent_login_required"]);
+    expect([other.stub.sent, noted]).toEqual([[], []]);
+    expect((await asked(other, clock.now() + 1)).status).toBe(200);
+    expect(noted).toMatchObject([{ via: "console", sessionId: "ses_1" }]);
+    // what one has made oneself is no reading of content
+    expect((await asked(await staged(undefined, note), clock.now())).status).toBe(200);
+    expect(noted.length).toBe(1);
   });
 
   test.each(WAYS)("[d14.4] its own token's is %s without an entry", async (_, __, open) => {

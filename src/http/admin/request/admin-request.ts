@@ -15,7 +15,7 @@ import {
 } from "../../../auth/grants.ts";
 import { callerWithin } from "../../../auth/caller-within.ts";
 import { judgedParts, streamOf } from "../../../auth/judged-reading.ts";
-import { needsRecentLogin, requireRecentLogin } from "../../../auth/logins/recent-login.ts";
+import { type CallingSession, needsRecentLogin, requireRecentLogin, wayOf } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { AccessToken } from "../../../core/identity.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
@@ -32,7 +32,6 @@ import { parseIfMatch } from "../schemas.ts";
 import type {
   AdminCall,
   AdminContext,
-  CallingSession,
   AdminOperation,
   AdminReply,
   Answer,
@@ -128,7 +127,7 @@ async function handle(
       isOperator: caller.isOperator,
       tenantId: token.tenantId,
       address: c.env.address(),
-      ...wayOf(c),
+      ...wayOfRequest(c),
     },
   };
   try {
@@ -143,9 +142,9 @@ async function handle(
 }
 
 /** The command line says of itself what it is; whoever has its token could say the same. */
-function wayOf(c: AdminHttp): Pick<Actor, "via" | "sessionId"> {
+function wayOfRequest(c: AdminHttp): Pick<Actor, "via" | "sessionId"> {
   const { session } = c.env;
-  if (session !== null) return { via: "console", sessionId: session.id };
+  if (session !== null) return wayOf(session);
   return { via: c.req.header("user-agent")?.startsWith(CLI_AGENT) === true ? "cli" : "api", sessionId: null };
 }
 

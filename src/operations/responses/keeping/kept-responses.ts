@@ -10,7 +10,7 @@ import { isObject, type Json, type JsonObject, leastJsonLength, listIn } from ".
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
 import type { Store } from "../../../store/store.ts";
 import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
-import { type KeptOwner, noteOpened, opensTo, type Reader } from "./opened-responses.ts";
+import { type KeptOwner, noteOpened, opensTo, type Reader, requireRecentReading } from "./opened-responses.ts";
 
 /** Where responses are kept; `null` where there is no such place. */
 export interface KeptStores {
@@ -100,8 +100,8 @@ export function namedIn({ previous_response_id: previous, input }: JsonObject): 
 }
 
 /**
- * Finds what a body names. Throws `invalid_request` for too many names, `kept_store_unavailable`, and
- * `store_unavailable`.
+ * Finds what a body names. Throws `invalid_request` for too many names, `recent_login_required`,
+ * `kept_store_unavailable`, and `store_unavailable`.
  */
 export async function findResponses(
   stores: KeptStores,
@@ -119,6 +119,7 @@ export async function findResponses(
   const known = new Set<string>();
   const opened = async (found: KeptResponse): Promise<void> => {
     const { owner, response } = found;
+    requireRecentReading(owner, reader, stores.clock.now());
     await noteOpened(stores.audit, reader, { owner, id: response["id"] as string, action: "read" });
     if (wanted.size > 0) for (const id of itemsById(itemsIn(found)).keys()) known.add(id);
   };

@@ -6,11 +6,11 @@
 // `engine/objects/call-objects.ts`. Rule: Those of its token or user, and with the permission `read_content` those of
 // projects in which it has a role.
 import { adminCaller, roleAt } from "../../../auth/grants.ts";
+import { type CallingSession, requireRecentLogin, wayOf } from "../../../auth/logins/recent-login.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import { type AccessToken, type Created, createdOf, type Principal, roleAtLeast } from "../../../core/identity.ts";
 import { insufficientRole } from "../../../core/refusals.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
-import type { AuditWay } from "../../../store/records.ts";
 import type { Store } from "../../../store/store.ts";
 
 export interface KeptOwner extends Pick<Principal, "tenantId" | "projectId" | "tokenId" | "userId"> {
@@ -22,8 +22,8 @@ export interface Reader {
   readonly token: AccessToken;
   /** Returns the address of the client; `null` where it is unknown. */
   readonly address: () => string | null;
-  /** How it is asked for; absent where that is not known. */
-  readonly via?: AuditWay;
+  /** The session of the console that asks; absent where the API itself is asked. */
+  readonly session?: CallingSession;
   /** What says which roles the token has. */
   readonly snapshot: Pick<Snapshot, "memberships" | "operators" | "projects" | "users">;
 }
@@ -52,6 +52,14 @@ export function requireChanging(owner: KeptOwner, { token, snapshot }: Reader): 
     );
 }
 
+/**
+ * What a call refers to is sent on, and its answer may repeat it, so that a session of the console refers to what another
+ * caller has made only shortly after its login (promise 14.4). Throws `recent_login_required`.
+ */
+export function requireRecentReading(owner: KeptOwner, { session, ...reader }: Reader, nowMs: number): void {
+  if (!isOwn(owner, reader)) requireRecentLogin(session ?? null, nowMs);
+}
+
 function isOwn(owner: KeptOwner, { token, snapshot }: Pick<Reader, "token" | "snapshot">): boolean {
   const { tokenId, userId, created } = owner;
   // the session of a login link has the id of its user; a later user may get the same id, and was made at another time
@@ -65,7 +73,7 @@ function isOwn(owner: KeptOwner, { token, snapshot }: Pick<Reader, "token" | "sn
  */
 export async function noteOpened(
   audit: Pick<Store, "note"> | null,
-  { token, address, via, snapshot }: Reader,
+  { token, address, session, snapshot }: Reader,
   { id, owner, action }: { readonly id: string; readonly owner: KeptOwner; readonly action: "read" | "remove" },
 ): Promise<void> {
   if (audit === null || isOwn(owner, { token, snapshot })) return;
@@ -76,7 +84,7 @@ export async function noteOpened(
     role: token.role,
     tenantId: token.tenantId,
     address: address(),
-    via: via ?? null,
+    ...wayOf(session),
   };
   try {
     await audit.note(actor, { action, outcome: "done", kind: "kept_response", tenantId, projectId, targetId: id });
