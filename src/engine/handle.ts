@@ -50,6 +50,7 @@ export async function handleCall(
     const replayed = replayedCall(http.headers);
     const showsCost = isOn(http.headers.get("x-gateway-cost"), "x-gateway-cost");
     requireInference(token, explains ? NEEDED_TO_EXPLAIN : NOTHING_NEEDED, snapshot);
+    if (explains) recorder.explains();
     lifetime.enter(token.tenantId, snapshot.limits);
     const reading = readBody(http, snapshot.limits, received.longBodyOf(token, explains));
     const body = isPending(reading) ? await clock.waiting(reading) : reading;

@@ -208,7 +208,7 @@ export interface CallRecord {
   /** The provider's own name of the model that answered, or was asked last. */
   readonly model: string | null;
   readonly stream: boolean;
-  /** The answer was an explanation, and no provider was called (promise 9.4). */
+  /** Only an explanation was asked for, so that no provider was called (promise 9.4). It may have been refused. */
   readonly explained: boolean;
   /** The trace id of the call that this one is a copy of; `null` for a call of a client. No sum and no limit counts a copy. */
   readonly mirrorOf: string | null;

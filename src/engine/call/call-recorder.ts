@@ -130,10 +130,9 @@ export class CallRecorder {
     this.#record.warnings = request.warnings;
   }
 
-  /** Records that the answer is an explanation, and that no provider was called. */
-  explained(): void {
+  /** Records that only an explanation is asked for, so that no provider is called. */
+  explains(): void {
     this.#record.explained = true;
-    this.#record.status = 200;
   }
 
   /** Records that the call is a copy of another one. */
@@ -336,7 +335,8 @@ export class CallRecorder {
     this.attemptsEnded();
     if (this.#asked !== null) this.headedFor(this.#asked.target, this.#asked.route);
     // What was refused before any provider was asked was served by none (promise 9.9).
-    if (this.#attempts.length === 0 && !this.#record.explained) this.#record.provider = this.#record.model = null;
+    const isShown = this.#record.explained && this.#record.code === null;
+    if (this.#attempts.length === 0 && !isShown) this.#record.provider = this.#record.model = null;
   }
 }
 

@@ -123,7 +123,7 @@ export async function replyExplained(
   });
   await yieldToLoop();
   const body = JSON.stringify(explained, null, 2);
-  call.recorder.explained();
+  call.recorder.succeeded();
   const headers = answerHeaders(call, first.fitted, null, "application/json");
   call.lifetime.publish();
   return new Response(body, { headers });

@@ -43,8 +43,8 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refused["k
 /** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
 export function refusalOf(record: CallRecord): Refused | null {
   const { code, policies, limits, tenantId, projectId, startedAtMs } = record;
-  // a copy for a mirror is not refused to anybody
-  const kind = code === null || record.mirrorOf !== null ? undefined : KINDS[code];
+  // neither an explanation nor a copy for a mirror is a call that was refused to anybody
+  const kind = code === null || record.explained || record.mirrorOf !== null ? undefined : KINDS[code];
   if (code === null || kind === undefined || tenantId === null || (record.status !== 403 && record.status !== 429))
     return null;
   // a guard may refuse the answer of a target that was called

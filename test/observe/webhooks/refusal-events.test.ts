@@ -64,6 +64,13 @@ describe("refusals as events", () => {
     events.close();
   });
 
+  test("[d9.4] an explanation that is refused is no call that was, and no event", () => {
+    const { told, events } = opened();
+    events.publish(refused({ explained: true }));
+    expect(told).toEqual([]);
+    events.close();
+  });
+
   test("[d11.4] rules and projects are distinguished; a provider's refusal, and a refusal after which another target answered, is no event", () => {
     const { told, events } = opened();
     events.publish(refused({}));

@@ -39,6 +39,11 @@ test("[d9.4] [d16.1] an explanation of a call that no target takes ends with wha
     const called = await ended({});
     expect(called).toMatchObject({ code });
     expect(await ended({ "x-gateway-explain": "true" })).toEqual(called);
+    // the record says which of the two was no call
+    expect(gateway.records.map(({ explained, code: recorded }) => [explained, recorded])).toEqual([
+      [false, code],
+      [true, code],
+    ]);
   }
 });
 
