@@ -1,6 +1,6 @@
 // What the audit log says of calls that show more than their own answer: explanations, and replays of recorded calls
-// (`x-gateway-replay-of`). A token that makes many of them writes a bounded number of rows a minute, and one more row
-// that says how many there were beyond that (docs/audit.md).
+// (`x-gateway-replay-of`). A token that makes many of them in a project writes a bounded number of rows a minute, and one
+// more row that says how many there were beyond that (docs/audit.md).
 
 // Decides (records and configuration): Which explanations and replays are in the audit log? By: `CallAudit`. Also:
 // called by `engine/handle.ts`. Rule: A row before anything is shown or sent; each token writes a bounded number a
@@ -17,7 +17,7 @@ const TRACE_ID = /^[0-9a-f]{32}$/;
 
 export type NotedAction = "explain" | "replay";
 
-/** The rows that a token writes in one minute. Each replay is of another call; explanations say little by themselves. */
+/** The rows that a token writes of one project in one minute. Each replay is of another call; explanations say little by themselves. */
 const MOST_ROWS: Readonly<Record<NotedAction, number>> = { explain: 1, replay: 30 };
 const MINUTE_MS = 60_000;
 
@@ -41,7 +41,7 @@ interface Minute {
 export class CallAudit {
   readonly #store: Pick<Store, "note">;
   readonly #onLost: (fault: unknown) => void;
-  /** By action and token. */
+  /** By action, token and project. */
   readonly #minutes = new Map<string, Minute>();
 
   /** `onLost` is called when the number of calls without a row of their own could not be written. */
@@ -75,7 +75,8 @@ export class CallAudit {
   }
 
   #minuteOf(called: NotedCall): Minute {
-    const key = `${called.action} ${called.principal.tokenId}`;
+    // a personal token has several projects, and who reads the log of one sees none of another's rows
+    const key = `${called.action} ${called.principal.tokenId} ${called.principal.projectId}`;
     const known = this.#minutes.get(key);
     if (known !== undefined) return known;
     const ends = setTimeout(() => void this.#end(key), MINUTE_MS).unref();

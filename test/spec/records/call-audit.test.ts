@@ -82,6 +82,21 @@ test("rows are bounded: what is beyond is counted in one more row", async () => 
   }
 });
 
+test("the audit log of each project has the explanations of a token that calls in several", async () => {
+  const { rows, notes } = open();
+  const [address, way] = [null, { via: "api" } as const];
+  for (const projectId of ["site", "app", "app"]) {
+    const principal = { tenantId: "acme", projectId, tokenId: "t1", userId: "ann", role: "developer" } as const;
+    await notes.note({ action: "explain", traceId: OTHER, principal, address, way });
+  }
+  expect(rows.map(({ projectId, targetId }) => [projectId, targetId])).toEqual([
+    ["site", OTHER],
+    ["app", OTHER],
+  ]);
+  await notes.close();
+  expect(rows.slice(2).map(({ projectId, note }) => [projectId, note])).toEqual([["app", "1 more within a minute"]]);
+});
+
 test("without the audit log nothing is explained or replayed", async () => {
   const { sent, call } = open(true);
   for (const headers of [{ "x-gateway-explain": "true" }, { "x-gateway-replay-of": OTHER }])
