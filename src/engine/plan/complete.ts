@@ -16,6 +16,7 @@ import type { Failure, TryStep } from "../../routing/plan/plan-steps.ts";
 import { failureAfter, Failures } from "../../routing/plan/verdict.ts";
 import type { Call } from "../call/call.ts";
 import { isOfCredential } from "../attempt/resolve-credential.ts";
+import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import { noneEligible, type Prepared } from "./stages.ts";
 import { routeKey } from "./route-key.ts";
 import type { PassedOver } from "./route-stages.ts";
@@ -345,9 +346,13 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
 
 /**
  * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
- * 4.3), and one that has effects is in the ledger. Throws the last refusal, or `ledger_unavailable`.
+ * 4.3), and one that has effects is in the ledger. The call keeps the reservation until it is over. Returns what counts
+ * the call; `null` where it has no target. Throws the last refusal, or `ledger_unavailable`.
  */
-export async function reserveInAdvance(prepared: Prepared, call: Call): Promise<void> {
+export async function reserveInAdvance(
+  prepared: Prepared,
+  call: Call,
+): Promise<Pick<AttemptMeter, "countCall"> | null> {
   const { stages } = prepared;
   let refusal: GatewayError | null = noneEligible(prepared);
   const left = new Set(stages.flatMap(({ candidates }) => candidates));
@@ -364,12 +369,11 @@ export async function reserveInAdvance(prepared: Prepared, call: Call): Promise<
     }
     call.recorder.headedFor(candidate.target, candidate.route.name);
     await call.lifetime.admitted();
-    meter.countCall();
-    // the call keeps the reservation until it is over
     meter.close();
-    return;
+    return meter;
   }
   if (refusal !== null) throw withAttempts(refusal, call);
+  return null;
 }
 
 function finalError(last: unknown, outOfTime: boolean, call: Call): unknown {

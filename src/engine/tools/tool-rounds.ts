@@ -83,7 +83,7 @@ export class ToolRounds {
   async *run(sink: RoundSink): AsyncGenerator<string, void> {
     const { approved } = this.#session;
     if (approved.length > 0) {
-      await reserveInAdvance(this.#preparedRound(), this.#call);
+      (await reserveInAdvance(this.#preparedRound(), this.#call))?.countCall();
       yield* this.#runTools(null, approved, sink);
     }
     for (;;) {

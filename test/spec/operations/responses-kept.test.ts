@@ -10,6 +10,7 @@ import { providers } from "../../../src/providers/registry.ts";
 import type { UpstreamClient } from "../../../src/wire/upstream.ts";
 import { openaiAnswer, openaiChunk, eventStream } from "../../harness/servers/upstream.ts";
 import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
+import { limitSet } from "../../harness/limited.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import { deletedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
@@ -439,6 +440,25 @@ forShortAndLongRequests(() => {
       const { error } = (await response.json()) as Record<string, any>;
       expect([response.status, error?.param, stub.sent.length]).toEqual([400, "background", 0]);
     }
+  });
+
+  test("[d4.3, d12.2] a call in the background that a limit or its model refuses is refused at once, and not queued", async () => {
+    const limits = { calls: { metric: "requests", window: "minute", limit: 1 } };
+    const stub = keeping({ snapshot: { limitRules: limitSet({ limits }) } });
+    const asked = async (fields: object = {}) => {
+      const response = await stub.respond({ ...OPENAI, input: "One.", background: true, ...fields });
+      return { response, body: (await response.json()) as Record<string, any> };
+    };
+    const unknown = await asked({ model: "nobody:m" });
+    expect([unknown.response.status, unknown.body["error"]?.code]).toEqual([404, "model_not_found"]);
+    const first = await asked();
+    expect([first.response.status, first.body["status"]]).toEqual([200, "queued"]);
+    expect(first.response.headers.get("x-ratelimit-remaining-requests")).toBe("0");
+    const { response, body } = await asked();
+    expect([response.status, body["error"]?.code]).toEqual([429, "rate_limit_exceeded"]);
+    expect(response.headers.get("retry-after")).not.toBeNull();
+    await stub.context.background!.get(first.body["id"])?.ended;
+    expect(stub.records.map(({ status }) => status).toSorted()).toEqual([200, 404, 429]);
   });
 
   test("[d9.4] an explanation of a call in the background fails where the call does, because its response is not kept", async () => {

@@ -7,6 +7,7 @@ import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
 import { STREAM_HEADERS } from "../../../engine/call/reply-headers.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
+import { reserveInAdvance } from "../../../engine/plan/complete.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
 import { asGatewayError, type GatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
@@ -42,7 +43,10 @@ function inputTooLarge(): GatewayError {
   );
 }
 
-/** `place` is what `placeInBackground` returns. Throws where the response cannot be kept there now. */
+/**
+ * `place` is what `placeInBackground` returns. Throws what refuses the call before anything is sent, and where the
+ * response cannot be kept there now.
+ */
 export async function replyInBackground(ready: ReadyCall, place: KeptPlace, now: () => number): Promise<Response> {
   const { call, request } = ready;
   const background = call.context.background!;
@@ -51,6 +55,8 @@ export async function replyInBackground(ready: ReadyCall, place: KeptPlace, now:
   const frame = responseFrame({ ...memo, repeated }, now);
   call.objects.answerId = frame.id;
   const work = new BackgroundWork(ready, place, frame);
+  // what is refused is not queued; where there are tool servers, the request is whole once they have listed their tools
+  if (request.options.toolServers.length === 0) await reserveInAdvance(ready.prepare(request), call);
   const queued = await work.queue();
   const run = background.begin(frame.id, (reports) => work.run(reports), work.cancel);
   const isStreamed = request.params.stream === true;
