@@ -266,13 +266,15 @@ export class CallLimits {
       refused: codeOf(shortage),
     });
     this.#statuses.set(account, status);
-    if (rule.thresholds.length > 0 && !shortage.exceedsLimit) this.#options.onCharged(account, status);
+    // without the store, nobody knows how much is used
+    const isKnown = !shortage.unavailable && shortage.isOfShare !== true;
+    if (rule.thresholds.length > 0 && !shortage.exceedsLimit && isKnown) this.#options.onCharged(account, status);
   }
 
   #refuse(refused: Refused): GatewayError {
     if (refused.kind === "redirected") this.#redirectedTo.push(refused.degradeTo);
-    // A budget that refuses a call degrades it too, if it has a target for that.
-    if (refused.kind === "short")
+    // A budget that refuses a call degrades it too, if it has a target for that; one that cannot be asked refuses nothing.
+    if (refused.kind === "short" && !refused.shortage.unavailable)
       for (const { degradeTo } of refused.shortage.need.account.rule.thresholds)
         if (degradeTo !== null) this.#redirectedTo.push(degradeTo);
     return refusalError(refused, this.#options.clock.now());

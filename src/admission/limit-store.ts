@@ -111,6 +111,8 @@ export interface Shortage {
   readonly exceedsLimit: boolean;
   /** The store cannot be reached and the rule says `closed`. */
   readonly unavailable: boolean;
+  /** The store cannot be reached, and the share of this replica has no room: what all replicas have used is not known. */
+  readonly isOfShare?: true;
 }
 
 export interface LimitStore {

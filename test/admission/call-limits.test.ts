@@ -4,7 +4,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { CallLimits } from "../../src/admission/call-limits.ts";
 import type { AttemptReservation } from "../../src/admission/held-attempt.ts";
-import type { Account, LimitStore } from "../../src/admission/limit-store.ts";
+import type { Account, LimitStore, Need, Shortage } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import type { ReservationEstimate } from "../../src/admission/reservation-estimate.ts";
 import { GatewayError } from "../../src/core/errors.ts";
@@ -78,6 +78,30 @@ describe("one call", () => {
     expect(used(many(1)[0]!)).toBe(0);
     begin(many(256), 1);
     expect(used(many(1)[0]!)).toBe(1);
+  });
+
+  test("[d4.6] a budget that cannot be asked has reached no threshold, and one whose share is used up reports none", () => {
+    const thresholds = [{ percent: 100, degradeTo: "up1:free" }];
+    const account = accountOf({ id: "money", kind: "budget", unit: "nano_usd", window: "day", limit: 100, thresholds });
+    const refusedWith = (shortage: Partial<Shortage>) => {
+      const need: Need = { account, units: 1, force: false };
+      const status = { limit: 100, used: 100, remaining: 0, resetsAtMs: null };
+      const short: Shortage = { need, status, fitsAtMs: null, exceedsLimit: false, unavailable: false, ...shortage };
+      const charged: Account[] = [];
+      const limits = new CallLimits({
+        caller: { rules: [account.rule], degradeTo: ["up1:free"], ofEveryCall: [], accountsAt: () => [account] },
+        user: null,
+        store: { reserve: () => short } as unknown as LimitStore,
+        clock: turnedClock(),
+        onCharged: (of) => void charged.push(of),
+        outcomes: [],
+      });
+      const refusal = limits.reserve({ route: "direct", provider: "up0", model: "up0:m" }, estimateOf(1), false);
+      return [(refusal as GatewayError).code, limits.isRedirectedTo("up1:free"), charged.length];
+    };
+    expect(refusedWith({})).toEqual(["insufficient_quota", true, 1]);
+    expect(refusedWith({ unavailable: true })).toEqual(["limit_store_unavailable", false, 0]);
+    expect(refusedWith({ isOfShare: true })).toEqual(["insufficient_quota", true, 0]);
   });
 
   test("attempts one after the other: the call is one request and one unit of concurrency, each attempt one of its provider's", () => {

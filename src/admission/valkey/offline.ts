@@ -48,14 +48,10 @@ export function shortageOffline(
     needed.set(account, before + need.units);
     if (before + need.units <= localRoom(account, channel, storeMs, leaseLifeMs)) continue;
     const isEver = need.units <= account.limit && account.kind !== "total";
-    return shortageOf(
-      need,
-      account,
-      account.limit,
-      isEver
-        ? localMs(channel, leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS)
-        : null,
-    );
+    const fitsAtMs = isEver
+      ? localMs(channel, leavesAtMs(account, bucketAt(account, storeMs), leaseLifeMs) ?? storeMs + ASK_AGAIN_MS)
+      : null;
+    return { ...shortageOf(need, account, account.limit, fitsAtMs), isOfShare: true };
   }
   return null;
 }

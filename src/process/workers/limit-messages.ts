@@ -1,6 +1,6 @@
 // How reservations of limits are written in messages. A rule is sent once, with a number by which later messages name it.
 import type { LimitRule } from "../../core/configured/limit.ts";
-import type { AccountReading, AccountStatus, Need } from "../../admission/limit-store.ts";
+import type { AccountReading, AccountStatus, Need, Shortage } from "../../admission/limit-store.ts";
 
 /** `[number of the rule, value of its scope, units, 1 when the need is forced]` */
 export type NeedWire = readonly [rule: number, value: string, units: number, force: 0 | 1];
@@ -23,14 +23,11 @@ export type ReservedWire =
       readonly stamp?: number | undefined;
       readonly run?: string | undefined;
     }
-  | {
+  | ({
       /** The index of the need that has no room. */
       readonly short: number;
       readonly status: StatusWire;
-      readonly fitsAtMs: number | null;
-      readonly exceedsLimit: boolean;
-      readonly unavailable: boolean;
-    };
+    } & Omit<Shortage, "need" | "status">);
 
 /** `[number of the reservation, units for each need]`; `null` leaves a need open. */
 export type SettledWire = readonly [id: number, used: readonly (number | null)[]];

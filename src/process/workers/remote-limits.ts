@@ -131,8 +131,8 @@ export class RemoteLimits implements LimitStore {
     isLost: () => boolean,
   ): Reservation | Shortage {
     if ("short" in answer) {
-      const { short, status, fitsAtMs, exceedsLimit, unavailable: isUnavailable } = answer;
-      return { need: needs[short]!, status: statusOf(status), fitsAtMs, exceedsLimit, unavailable: isUnavailable };
+      const { short, status, ...why } = answer;
+      return { need: needs[short]!, status: statusOf(status), ...why };
     }
     const { accounts, overdrawn = [], stamp, run } = answer;
     const isOpen = needs.map(() => true);

@@ -110,8 +110,8 @@ export class WorkerReservations {
     },
   ): ReservedWire {
     if (isShortage(answer)) {
-      const { need, status, fitsAtMs, exceedsLimit, unavailable } = answer;
-      return { short: needs.indexOf(need), status: statusWire(status), fitsAtMs, exceedsLimit, unavailable };
+      const { need, status, ...why } = answer;
+      return { short: needs.indexOf(need), status: statusWire(status), ...why };
     }
     // The worker has ended meanwhile.
     if (this.#isEnded) answer.release();
