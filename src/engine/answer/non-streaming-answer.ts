@@ -95,7 +95,7 @@ function withGiven(choice: WholeChoice, given: AnswerMessage | undefined): Whole
   if (!isObject(given)) return choice;
   const message = withOrderOf<Record<string, Json | undefined>>({ ...choice.message }, given);
   for (const name of ["content", "refusal"] as const) if (given[name] === "") message[name] ??= "";
-  return { ...choice, message: message as JsonObject };
+  return { ...choice, message: message };
 }
 
 /** Turns a non-streaming answer into one chunk. Its numbers of choices are kept only where they say which is which. */
@@ -149,7 +149,7 @@ export class CollectedChoices {
       if (delta !== undefined) addDelta(choice.message, delta);
       for (const name in source)
         if (name !== "delta" && isSet(source[name]))
-          choice[name] = name === "logprobs" ? continued(choice[name], source[name]) : source[name]!;
+          choice[name] = name === "logprobs" ? continued(choice[name], source[name]) : source[name];
     }
   }
 }
@@ -179,7 +179,7 @@ function continued(before: Json | undefined, value: Json): Json {
   if (!isObject(before) || !isObject(value)) return value ?? before ?? null;
   const joined: Record<string, Json | undefined> = { ...before };
   for (const name in value) joined[name] = continued(before[name], value[name]!);
-  return joined as JsonObject;
+  return joined;
 }
 
 function denseIndexes(choices: readonly AnswerChoice[]): boolean {

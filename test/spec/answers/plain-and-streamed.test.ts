@@ -31,7 +31,7 @@ function saidBy(events: readonly Record<string, any>[]): Said[] {
         else choice.message[name] = value;
       }
     }
-  return [...said].sort(([a], [b]) => a - b).map(([, choice]) => choice);
+  return [...said].toSorted(([a], [b]) => a - b).map(([, choice]) => choice);
 }
 
 function addCalls(calls: Record<string, any>[], deltas: readonly Record<string, any>[]): void {
@@ -73,7 +73,7 @@ const CITATION = {
   type: "url_citation",
   url_citation: { url: "https://a.example/", title: "A", start_index: 6, end_index: 9 },
 };
-const message = fc.record({
+const drawnMessage = fc.record({
   role: fc.constantFrom("assistant", "model", undefined),
   content: text,
   refusal: text,
@@ -87,12 +87,16 @@ const message = fc.record({
 const logprobs = fc.constantFrom(undefined, null, { content: [{ token: "x" }] });
 const anyChoice = fc.record({
   index: fc.constantFrom(0, 0, 1, 7, undefined),
-  message,
+  message: drawnMessage,
   finish_reason: fc.constantFrom("stop", "length", "tool_calls", null, undefined, "strange"),
   logprobs,
 });
 /** A choice whose end a stream may say. */
-const endedChoice = fc.record({ message, finish_reason: fc.constantFrom("stop", "length", "tool_calls"), logprobs });
+const endedChoice = fc.record({
+  message: drawnMessage,
+  finish_reason: fc.constantFrom("stop", "length", "tool_calls"),
+  logprobs,
+});
 const answer = (choice: fc.Arbitrary<Record<string, any>>) =>
   fc.record({ choices: fc.array(choice, { minLength: 1, maxLength: 3 }) });
 
