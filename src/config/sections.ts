@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { LEAST_BODY_BOUNDS } from "../core/request/body-bounds.ts";
 import type { ServerLimits } from "../core/snapshot.ts";
+import { SECRET_HEADER_OF_CLIENT } from "../core/text/secret-names.ts";
 import { headerName } from "./sent-headers.ts";
 import { sectionSettings, type SectionSettings } from "./section-settings.ts";
 import { MAX_WORKERS } from "./worker-count.ts";
@@ -50,10 +51,6 @@ const bound = (least: number, max: number, description: string) =>
 
 /** A host name or address without scheme, port or brackets. */
 export const HOST = /^[A-Za-z0-9.:_-]{1,253}$/;
-
-/** Names of headers that may hold secrets, or do not identify the caller. */
-export const MAY_HOLD_SECRET =
-  /^(authorization|proxy-authorization|cookie|set-cookie|.*api[-_]?key.*|.*(token|secret|password|signature).*|x-goog-.*|x-amz-.*)$/i;
 
 function isProxyUrl(text: string): boolean {
   return /^https?:\/\/[^\s/]+\/?$/i.test(text) && URL.canParse(text);
@@ -219,7 +216,7 @@ export const serverSection = z
     condition_headers: z
       .array(
         headerName.refine(
-          (name) => !MAY_HOLD_SECRET.test(name),
+          (name) => !SECRET_HEADER_OF_CLIENT.test(name),
           "this header may contain a secret, which conditions cannot read",
         ),
       )

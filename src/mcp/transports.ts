@@ -8,6 +8,7 @@ import { Cancellation } from "../core/concurrency/cancellation.ts";
 import type { ToolServer, ToolTransport } from "../core/configured/tool.ts";
 import { isKey } from "../core/text/quoted-key.ts";
 import { secretRemover } from "../core/text/redaction.ts";
+import { SECRET_SETTING } from "../core/text/secret-names.ts";
 import { checkAddress } from "../wire/address-guard.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { boundedFetch, type BoundedFetch, valueCounter } from "./bounded-fetch.ts";
@@ -132,8 +133,6 @@ interface Opened {
 
 type NamedSecret = readonly [name: string, value: string];
 
-/** A name that says that its value is a credential, whatever that looks like. */
-const CREDENTIAL_NAME = /authorization|api[-_]?key|token|secret|passw|cookie|credential|signature/i;
 /** A shorter text may stand anywhere by chance. */
 const LEAST_CREDENTIAL = 8;
 
@@ -158,7 +157,7 @@ function opened({ endSession, ...given }: Opened) {
       given
         .secrets()
         .flatMap(([name, value]) =>
-          isKey(value) || (value.length >= LEAST_CREDENTIAL && CREDENTIAL_NAME.test(name)) ? [value] : [],
+          isKey(value) || (value.length >= LEAST_CREDENTIAL && SECRET_SETTING.test(name)) ? [value] : [],
         ),
     /** The fault that ended the transport, when it is known more precisely than the client reports it. */
     fault: () => fault,

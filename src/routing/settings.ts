@@ -1,7 +1,7 @@
 // The sections `routes:` and `route_defaults:` of the configuration, both global and of single tenants and projects:
 // their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
-import { MAY_HOLD_SECRET } from "../config/sections.ts";
+import { SECRET_HEADER_OF_CLIENT } from "../core/text/secret-names.ts";
 import { cacheUseSchema } from "../auth/settings/cache-use-settings.ts";
 import { promptCacheSchema } from "../auth/settings/prompt-cache-settings.ts";
 import { MAX_RULE } from "../policies/policy-rule.ts";
@@ -32,7 +32,7 @@ const sticky = z
         .string()
         .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header")
         .refine(
-          (name) => !MAY_HOLD_SECRET.test(name),
+          (name) => !SECRET_HEADER_OF_CLIENT.test(name),
           "this header may contain a secret and cannot be used to distinguish callers",
         )
         .meta({ title: "Header", description: "Name of a header in the client's request." }),

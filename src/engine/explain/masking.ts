@@ -5,6 +5,7 @@ import type { StoredCredential } from "../../core/configured/credential.ts";
 import { isObject, type Json } from "../../core/json.ts";
 import { COMMON_PARAMETERS } from "../../core/params.ts";
 import type { Credential } from "../../core/target.ts";
+import { SECRET_HEADER, SECRET_MEMBER, SECRET_QUERY } from "../../core/text/secret-names.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
@@ -15,10 +16,6 @@ const MIN_SHOWN = 12;
 /** A shorter text is not a secret and may be any word. */
 const MIN_SECRET = 8;
 
-const SECRET_HEADER = /key|token|secret|auth|cookie|passw|credential|signature/i;
-const SECRET_MEMBER =
-  /(api|access|private|secret|auth|account|subscription|shared|signing)[-_]?key$|secret|token$|password|passwd|authorization|credential|cookie/i;
-const SECRET_QUERY = /([?&](?:[a-z-]*key|[a-z-]*token|sig|[a-z-]*signature|[a-z-]*secret|password|code)=)[^&#]*/gi;
 const NO_SECRETS: ReadonlySet<string> = new Set(COMMON_PARAMETERS);
 
 export function masked(secret: string): string {

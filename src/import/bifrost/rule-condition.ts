@@ -2,7 +2,7 @@
 // the model, is computed here; headers and the kind of the request are left for the condition. An expression that
 // cannot be evaluated is false there, so each part that reads a header asks whether it was sent.
 // https://docs.getbifrost.ai/providers/routing-rules
-import { MAY_HOLD_SECRET } from "../../config/sections.ts";
+import { SECRET_HEADER_OF_CLIENT } from "../../core/text/secret-names.ts";
 import type { OperationName } from "../../core/operation.ts";
 import {
   type ExpressionPart,
@@ -162,7 +162,7 @@ const HEADER = /^[a-z0-9!#$%&'*+.^_`|~-]{1,100}$/;
 function headerName(key: unknown): string | null {
   if (typeof key !== "string") return null;
   const name = key.toLowerCase();
-  if (MAY_HOLD_SECRET.test(name))
+  if (SECRET_HEADER_OF_CLIENT.test(name))
     throw new NotExpressible("conditions cannot read this header, which may hold a secret");
   if (!HEADER.test(name)) throw new NotExpressible("this cannot be the name of a header");
   return name;

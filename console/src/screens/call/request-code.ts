@@ -64,7 +64,7 @@ export function pythonValue(value: unknown): string {
 
 type UpstreamRequest = NonNullable<ExplainedTarget["request"]>;
 
-const SECRET = /authorization|key|token|secret|cookie|signature/i;
+const SECRET = /key|token|secret|auth|cookie|passw|credential|signature/i;
 
 /** The request to the provider, with its key in a variable. */
 export function upstreamCurl({ method, url, headers = {}, body_text: text, body }: UpstreamRequest): string {
