@@ -9,7 +9,7 @@ import { runsGateway } from "../grants.ts";
 import { actingToken, keptLogin, keptToken, keptUser } from "./kept-identity.ts";
 import { membershipsOf } from "../memberships.ts";
 
-/** How long a login counts as recent: recent-login.ts says for what. */
+/** How long a login counts as recent: `ADMIN_OPERATIONS` says for what. */
 export const RECENT_LOGIN_MS = 15 * 60_000;
 
 /** 256 random bits in 43 characters that need no quoting in cookies and URLs. */

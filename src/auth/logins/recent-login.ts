@@ -1,7 +1,7 @@
-// What a session of the console may do only shortly after its login: what gives rights, takes away many of them at once, or
-// shows what was said in calls. Whoever finds an open browser can do none of it.
+// Which requests of a session of the console need a recent login. `ADMIN_OPERATIONS` says it of each operation.
 import { GatewayError } from "../../core/errors.ts";
 import type { Actor } from "../../store/records.ts";
+import type { Requirement } from "../admin-operations.ts";
 
 /** The session of the console that asks. */
 export interface CallingSession {
@@ -15,31 +15,6 @@ export function wayOf(session: CallingSession | undefined): Pick<Actor, "via" | 
   return session === undefined ? { via: "api" } : { via: "console", sessionId: session.id };
 }
 
-const ALWAYS: ReadonlySet<string> = new Set([
-  "createUser",
-  "putTenantMembership",
-  "putProjectMembership",
-  // a personal token has the roles of its user, and outlives the session
-  "createTenantToken",
-  "createTenantClaim",
-  "rotateTenantToken",
-  "readTenantLogContent",
-  "readProjectLogContent",
-  "removeTenantContent",
-  "removeProjectContent",
-  "deleteTenant",
-  "deleteProject",
-  "deleteUser",
-]);
-/** These give rights only where the body has a field that does. */
-const BY_FIELDS: ReadonlySet<string> = new Set([
-  "updateTenantToken",
-  "createProjectToken",
-  "createProjectClaim",
-  "updateProjectToken",
-  "updateUser",
-]);
-
 interface Fields {
   readonly permissions?: readonly unknown[] | undefined;
   readonly operator?: unknown;
@@ -47,8 +22,8 @@ interface Fields {
 }
 
 /** `body` is that of a valid request for the operation. */
-export function needsRecentLogin(operationId: string, body: unknown): boolean {
-  if (!BY_FIELDS.has(operationId)) return ALWAYS.has(operationId);
+export function needsRecentLogin({ login: needed }: Pick<Requirement, "login">, body: unknown): boolean {
+  if (needed !== "recent_for_rights") return needed === "recent";
   const { permissions = [], operator = false, login = null } = body as Fields;
   return permissions.length > 0 || operator !== false || login !== null;
 }

@@ -201,7 +201,7 @@ async function attempted(
   // The body may have taken long to arrive.
   const caller = sent === null ? arrived : await callerNow();
   const role = requireRole(caller, requirement, place);
-  if (needsRecentLogin(operation.id, body)) requireRecentLogin(c.env.session, context.clock.now());
+  if (needsRecentLogin(requirement, body)) requireRecentLogin(c.env.session, context.clock.now());
   const call: AdminCall = {
     caller,
     role,
