@@ -1,5 +1,5 @@
-// The prices that apply to one call, and the place where its usage becomes money (promises 4.7 and 4.8). What the console
-// shows of a cost as a sum is computed again in `http/admin/calls/call-cost.ts`, and shown only where both agree.
+// The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8): what the
+// console shows of a cost as a sum are the priced parts of this file.
 import { costOf, type PricedUsage, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { servedPrice } from "../../accounting/price-factors.ts";
@@ -10,9 +10,17 @@ import type { Clock } from "../../core/clock.ts";
 import { NO_RATES, type Rate, type Rates } from "../../core/configured/price.ts";
 import type { CallCost } from "../../core/record/record.ts";
 import type { Snapshot } from "../../core/snapshot.ts";
+import type { Target } from "../../core/target.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 export type PricedTarget = Pick<Resolved, "provider" | "target">;
+
+/** What decides the price at a target. */
+interface PricedPlace extends Pick<Resolved, "provider"> {
+  readonly target: Pick<Target, "providerId" | "model" | "settings" | "isCallersAddress"> & {
+    readonly baseUrl: string | null;
+  };
+}
 type PricedRequest = Pick<ChatRequest, "options" | "form">;
 
 export interface CallPricesOptions {
@@ -22,6 +30,17 @@ export interface CallPricesOptions {
   readonly projectId: string | null;
   /** Whether a price that comes with the request counts (permission `custom_price`). */
   readonly mayPrice: boolean;
+}
+
+/** A usage with its prices, part by part. */
+export interface PricedParts {
+  readonly price: CurrentPrice;
+  /** What the model itself used. */
+  readonly own: PricedUsage;
+  /** What other models used within the call, which costs what they cost where that is known. */
+  readonly others: readonly (PricedUsage & { readonly model: string })[];
+  /** The provider's own tools that it ran, with the price of one use. A tool without a known price is free. */
+  readonly tools: readonly { readonly kind: string; readonly uses: number; readonly nanoUsd: number }[];
 }
 
 /** The price id in the record when the price came with the request. */
@@ -35,7 +54,7 @@ export class CallPrices {
   }
 
   /** Returns the price that the gateway knows; `null` when it knows none. */
-  known({ provider, target }: PricedTarget): CurrentPrice | null {
+  known({ provider, target }: PricedPlace): CurrentPrice | null {
     const { snapshot, clock } = this.#options;
     const settings = snapshot.providers.get(target.providerId);
     // the known price does not apply to an address of the caller's own
@@ -47,58 +66,63 @@ export class CallPrices {
    * Returns the price that budgets count: the caller's own price where the token may set one, otherwise the known one
    * (promise 4.8).
    */
-  counted({ options: { ownPrice } }: PricedRequest, at: PricedTarget): CurrentPrice | null {
+  counted({ options: { ownPrice } }: PricedRequest, at: PricedPlace): CurrentPrice | null {
     const known = this.known(at);
     return this.#options.mayPrice && ownPrice !== null
       ? { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, known) }
       : known;
   }
 
-  /**
-   * Returns the cost that budgets count for a usage; `null` when the price is not known. What other models used within
-   * the call costs what those models cost, where that is known.
-   */
-  cost(usage: Usage, request: PricedRequest, at: PricedTarget): CallCost | null {
-    const counted = this.counted(request, at);
-    const price = counted === null ? null : servedPrice(counted, usage, at);
+  /** Returns the cost that budgets count for a usage; `null` when the price is not known. */
+  cost(usage: Usage, request: PricedRequest, at: PricedPlace): CallCost | null {
+    const price = this.counted(request, at);
+    if (price === null) return null;
     // a price for each request is that of an answer
-    if (request.form.counts === true) return price === null ? null : { nanoUsd: 0, priceId: price.id };
-    const tools = price === null || price.id === REQUEST_PRICE ? 0 : this.#hostedTools(usage, at);
-    const cost = this.#costOfTokens(usage, price, at);
-    return tools === 0 || cost === null ? cost : sumOfCosts(cost, { nanoUsd: tools, priceId: cost.priceId });
+    if (request.form.counts === true) return { nanoUsd: 0, priceId: price.id };
+    return costOfParts(this.#parts(usage, price, at));
   }
 
-  /** Returns nano-dollars for what the provider ran of its own tools; a tool without a known price adds nothing. */
-  #hostedTools({ hosted_tools: used }: Usage, { provider, target }: PricedTarget): number {
-    if (used === undefined) return 0;
-    const settings = this.#options.snapshot.providers.get(target.providerId);
-    if (settings === undefined || target.isCallersAddress) return 0;
-    return Object.entries(used).reduce((sum, [kind, uses]) => {
-      return sum + uses * (hostedToolPrice(kind, settings, provider.hostedTools ?? []) ?? 0);
-    }, 0);
+  /** Returns the parts of the cost of a usage by the known price; `null` when that is not known. */
+  parts(usage: Usage, at: PricedPlace): PricedParts | null {
+    const price = this.known(at);
+    return price === null ? null : this.#parts(usage, price, at);
   }
 
-  #costOfTokens(usage: Usage, price: CurrentPrice | null, at: PricedTarget): CallCost | null {
-    if (price === null || price.id === REQUEST_PRICE) return costAt(usage, price);
-    const { other_models: others = [] } = usage;
-    if (others.length === 0) return costAt(usage, price);
-    return costAt(
-      usageWithout(usage, others),
+  /** The caller's own price is that of everything. */
+  #parts(usage: Usage, counted: CurrentPrice, at: PricedPlace): PricedParts {
+    const price = servedPrice(counted, usage, at);
+    const { other_models: models = [], hosted_tools: tools = {} } = usage;
+    const { rates } = price;
+    if (price.id === REQUEST_PRICE) return { price, own: { usage, rates }, others: [], tools: [] };
+    const settings = this.#options.snapshot.providers.get(at.target.providerId)!;
+    return {
       price,
-      others.map((other) => ({
-        usage: other,
-        rates: (this.known({ ...at, target: { ...at.target, model: other.model } }) ?? price).rates,
+      own: { usage: models.length === 0 ? usage : usageWithout(usage, models), rates },
+      others: models.map((used) => ({
+        model: used.model,
+        usage: used,
+        // only the request of the attempt has a price of its own
+        rates: {
+          ...(this.known({ ...at, target: { ...at.target, model: used.model } }) ?? price).rates,
+          request: null,
+        },
       })),
-    );
+      tools: Object.entries(tools).map(([kind, uses]) => ({
+        kind,
+        uses,
+        nanoUsd: hostedToolPrice(kind, settings, at.provider.hostedTools ?? []) ?? 0,
+      })),
+    };
   }
 
   /**
    * Returns the cost by the caller's own price where the token may not set one: it is recorded, and no budget counts it.
    * `null` when there is no such price.
    */
-  callersCost(usage: Usage, { options: { ownPrice } }: PricedRequest, at: PricedTarget): CallCost | null {
+  callersCost(usage: Usage, { options: { ownPrice } }: PricedRequest, at: PricedPlace): CallCost | null {
     if (ownPrice === null || this.#options.mayPrice) return null;
-    return costAt(usage, { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, this.known(at)) });
+    const price = { id: REQUEST_PRICE, rates: ratesOfCaller(ownPrice, this.known(at)) };
+    return costOfParts({ price, own: { usage, rates: price.rates }, others: [], tools: [] });
   }
 }
 
@@ -117,13 +141,17 @@ function savedBy(before: number | undefined, more: number | undefined): Pick<Cal
   return before === undefined && more === undefined ? {} : { promptCacheSavedNanoUsd: (before ?? 0) + (more ?? 0) };
 }
 
-function costAt(usage: Usage, price: CurrentPrice | null, others: readonly PricedUsage[] = []): CallCost | null {
-  const nanoUsd = price === null ? null : costOf(usage, price.rates, others);
+/** Returns `null` when something was used whose price is not known. */
+export function costOfParts({ price, own, others, tools }: PricedParts): CallCost | null {
+  const nanoUsd = costOf(own.usage, own.rates, others);
   if (nanoUsd === null) return null;
-  const saving = (one: PricedUsage): number | undefined => promptCacheSaving(one.usage, one.rates) ?? undefined;
-  const own = savedBy(undefined, saving({ usage, rates: price!.rates }));
-  const saved = others.reduce((sum, other) => savedBy(sum.promptCacheSavedNanoUsd, saving(other)), own);
-  return { nanoUsd, priceId: price!.id, ...saved };
+  const saved = [own, ...others].reduce(
+    (sum: Pick<CallCost, "promptCacheSavedNanoUsd">, { usage, rates }) =>
+      savedBy(sum.promptCacheSavedNanoUsd, promptCacheSaving(usage, rates) ?? undefined),
+    {},
+  );
+  const withTools = tools.reduce((sum, tool) => sum + tool.uses * tool.nanoUsd, nanoUsd);
+  return { nanoUsd: Math.min(withTools, Number.MAX_SAFE_INTEGER), priceId: price.id, ...saved };
 }
 
 /**

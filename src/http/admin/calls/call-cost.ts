@@ -1,15 +1,11 @@
 // The cost of a call as a sum that can be checked by hand: units times price, for each attempt. It is shown only where
 // it comes to exactly what the ledger has; prices may have changed since the call.
-import { costLines, type CostKind, costOf } from "../../../accounting/cost.ts";
-import { type CurrentPrice, priceAt } from "../../../accounting/price-book.ts";
+import { costLines, type CostKind, type PricedUsage } from "../../../accounting/cost.ts";
 import { exactUsd, usd } from "../../../accounting/price.ts";
-import { servedPrice } from "../../../accounting/price-factors.ts";
-import { usageWithout } from "../../../accounting/summed-usage.ts";
 import type { Usage } from "../../../core/chat.ts";
-import type { Rates } from "../../../core/configured/price.ts";
-import { hostedToolPrice } from "../../../core/configured/hosted-tool.ts";
 import { type CallRecord, usedBy } from "../../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
+import { CallPrices, costOfParts } from "../../../engine/metering/call-prices.ts";
 import type { Provider } from "../../../providers/interface/provider.ts";
 import type { CostPart } from "./call-verdict.ts";
 
@@ -87,39 +83,29 @@ function pricedAttempt(
   providers: ReadonlyMap<string, Provider>,
   atMs: number,
 ): PricedAttempt | null {
-  const settings = snapshotSeenBy(snapshot, { tenantId: tenantId!, projectId }).providers.get(id);
+  const seen = snapshotSeenBy(snapshot, { tenantId: tenantId!, projectId });
+  const settings = seen.providers.get(id);
   const provider = settings === undefined ? undefined : providers.get(settings.family);
   if (settings === undefined || provider === undefined) return null;
-  const priceOf = (name: string): CurrentPrice | null =>
-    priceAt(snapshot.prices, { tenantId, projectId }, settings, provider, name, atMs);
-  const known = priceOf(model);
-  const price = known === null ? null : servedPrice(known, usage, { provider, target: { ...settings, model } });
-  if (price === null) return null;
-  const { other_models: models = [] } = usage;
-  const own = models.length === 0 ? usage : usageWithout(usage, models);
-  // only the request of the attempt has a price of its own
-  const others = models.map((one) => ({
-    model: one.model,
-    usage: one,
-    rates: { ...(priceOf(one.model) ?? price).rates, request: null },
-  }));
-  const cost = costOf(own, price.rates, others);
-  if (cost === null) return null;
-  const tools = Object.entries(usage.hosted_tools ?? {}).map(([kind, uses]): PricedPart => {
-    const nanoUsd = hostedToolPrice(kind, settings, provider.hostedTools ?? []) ?? 0;
-    return { ...part("hosted_tools", uses, nanoUsd * 1_000_000), what: `uses of ${kind}` };
-  });
+  const target = { ...settings, providerId: id, model, isCallersAddress: false };
+  const prices = new CallPrices({ snapshot: seen, clock: { now: () => atMs }, tenantId, projectId, mayPrice: false });
+  const priced = prices.parts(usage, { provider, target });
+  const cost = priced === null ? null : costOfParts(priced);
+  if (priced === null || cost === null) return null;
   const parts = [
-    ...partsOf(own, price.rates),
-    ...others.flatMap((other) =>
-      partsOf(other.usage, other.rates).map((one) => ({ ...one, what: `${one.what} of ${other.model}` })),
+    ...partsOf(priced.own),
+    ...priced.others.flatMap((other) =>
+      partsOf(other).map((one) => ({ ...one, what: `${one.what} of ${other.model}` })),
     ),
+    ...priced.tools.map(({ kind, uses, nanoUsd }) => ({
+      ...part("hosted_tools", uses, nanoUsd * 1_000_000),
+      what: `uses of ${kind}`,
+    })),
   ];
-  const toolsNanoUsd = tools.reduce((sum, { nanoUsd }) => sum + nanoUsd, 0);
-  return { provider: id, model, priceId: price.id, parts: [...parts, ...tools], costNanoUsd: cost + toolsNanoUsd };
+  return { provider: id, model, priceId: priced.price.id, parts, costNanoUsd: cost.nanoUsd };
 }
 
-function partsOf(usage: Usage, rates: Rates): readonly PricedPart[] {
+function partsOf({ usage, rates }: PricedUsage): readonly PricedPart[] {
   return costLines(usage, rates).map(({ kind, units, rate }) => part(kind, units, rate!));
 }
 
