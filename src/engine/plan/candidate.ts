@@ -29,7 +29,7 @@ import type { ChatContext } from "../call/context.ts";
 import { comparableCost } from "../metering/attempt-estimate.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
-import { requestForTarget } from "../fit/entry-request.ts";
+import { type Entry, requestForTarget } from "../fit/entry-request.ts";
 import type { CallPolicies } from "../call/call-policies.ts";
 import { type FitSettings, refuseOverwrittenGuards } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
@@ -58,8 +58,8 @@ export type RouteStage = Stage<RouteCandidate>;
 
 /** How a target became a candidate. */
 export interface Origin {
-  /** Parameters of the entries that led here; empty when there are none. */
-  readonly variant: string;
+  /** The parameters of each entry that led here and has some. */
+  readonly params: readonly Entry["params"][];
   /**
    * Whether the configuration of a route names the target. The route then covers it for a token that is restricted to
    * routes.
@@ -71,6 +71,20 @@ export interface Origin {
   readonly via: string | null;
   /** Why the entry that led here is not for this call; `null` when it is. */
   readonly passedOver: string | null;
+}
+
+/** What tells two candidates for one target apart, or two ways into one route. */
+interface Distinction {
+  readonly route?: string;
+  readonly isCovered?: boolean;
+  readonly params?: Origin["params"];
+  readonly isRedirect?: boolean;
+  readonly isPassedOver?: boolean;
+}
+
+/** Returns a text that is equal for equal ones whose members are in the same order. */
+export function distinctionKey(distinction: Distinction): string {
+  return JSON.stringify(distinction);
 }
 
 /**
@@ -110,8 +124,6 @@ export class RouteCandidate implements Candidate {
   readonly key: string;
   /** Under which the attempts in flight are counted: also those that only bring settings go to the account as configured. */
   readonly slotKey: string;
-  readonly variant: string;
-  readonly rules: string;
   readonly upstream: string;
   /** A tenant has set time limits for the target, which is not its own. */
   readonly hasLimitsOfTenant: boolean;
@@ -132,20 +144,19 @@ export class RouteCandidate implements Candidate {
   readonly deployed: string | null;
   readonly #caller: Caller;
   readonly #request: ChatRequest;
-  readonly #isCovered: boolean;
-  readonly #via: string | null;
+  readonly #origin: Origin;
   readonly #deployment: string | null;
   readonly #callers: CallersAccount | null;
+  #variant: string | null = null;
+  #rules: string | null = null;
   #judged: ReturnType<CallPolicies["at"]> | null = null;
   #ready: ReadyTarget | null = null;
 
   constructor(caller: Caller, { serving, origin, request, route, target, verdict }: CandidateParts) {
     const { principal, call } = caller;
-    const { variant, covered, redirect, via } = origin;
     this.#caller = caller;
     this.#request = request;
-    this.#isCovered = covered;
-    this.#via = via;
+    this.#origin = origin;
     this.#deployment = deploymentOf(request, target);
     const sent = target.brought === undefined ? request : requestForTarget(request, target, route);
     this.#callers = broughtAccount(sent, this.#deployment, principal);
@@ -153,12 +164,7 @@ export class RouteCandidate implements Candidate {
     const account = owner === undefined && this.#callers === null ? "" : accountInKey(owner, this.#callers);
     this.key = `${target.name}${account}`;
     this.slotKey = this.#callers?.brought === "settings" ? `${target.name}${accountInKey(owner, null)}` : this.key;
-    // a target that was refused when it was requested may run when a budget redirects the call to it
-    this.variant = redirect === null ? variant : `instead ${variant}`;
     this.passedOver = origin.passedOver ?? verdict?.passedOver ?? null;
-    // the same target may stand elsewhere without the condition
-    if (this.passedOver !== null) this.variant = `passed over ${this.variant}`;
-    this.rules = `${route.name}${covered ? " covered" : ""}`;
     this.share = verdict?.share ?? null;
     this.upstream = `${target.providerId}${account}`;
     this.hasLimitsOfTenant = owner === undefined && route.hasLimitsOfTenant === true;
@@ -168,9 +174,24 @@ export class RouteCandidate implements Candidate {
     this.serving = serving;
     this.route = route;
     this.target = target;
-    this.redirect = redirect;
+    this.redirect = origin.redirect;
     this.deployed = this.#deployment === null ? null : `${target.providerId}:${this.#deployment}`;
     this.costNanoUsd = route.strategy === "least_cost" ? costOf(this, call.meter.prices) : null;
+  }
+
+  /** Made only when something failed or was refused, as `rules` is. */
+  get variant(): string {
+    return (this.#variant ??= distinctionKey({
+      params: this.#origin.params,
+      // a target that was refused when it was requested may run when a budget redirects the call to it
+      isRedirect: this.redirect !== null,
+      // the same target may stand elsewhere without the condition
+      isPassedOver: this.passedOver !== null,
+    }));
+  }
+
+  get rules(): string {
+    return (this.#rules ??= distinctionKey({ route: this.route.name, isCovered: this.#origin.covered }));
   }
 
   get isOffered(): boolean {
@@ -199,8 +220,9 @@ export class RouteCandidate implements Candidate {
   permit(): void {
     const { principal, call } = this.#caller;
     const { route, target, deployed } = this;
-    requireEnabled(call.snapshot, principal, target.name, this.#via);
-    requireTarget(principal.restrictions, route, target, this.#isCovered, this.#via);
+    const { covered, via } = this.#origin;
+    requireEnabled(call.snapshot, principal, target.name, via);
+    requireTarget(principal.restrictions, route, target, covered, via);
     if (this.passedOver !== null) throw notEligible(this.passedOver);
     if (deployed !== null) {
       requireEnabled(call.snapshot, principal, deployed, null);

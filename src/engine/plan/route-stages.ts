@@ -11,7 +11,15 @@ import {
   DEFAULT_RETRIES,
   type EntryCondition,
 } from "../../core/configured/route.ts";
-import { type Origin, type RouteStage, type Serving, stickyKeyOf, type Caller, RouteCandidate } from "./candidate.ts";
+import {
+  type Caller,
+  distinctionKey,
+  type Origin,
+  RouteCandidate,
+  type RouteStage,
+  type Serving,
+  stickyKeyOf,
+} from "./candidate.ts";
 import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
@@ -79,7 +87,7 @@ export class ServingRoute implements Serving {
     const { route, origin } = this;
     return (this.#policyStages ??= route.contentPolicyFallbacks.flatMap((fallback) =>
       fallbackStages(
-        { ...this.#preparing, entered: new Set([route.name]) },
+        { ...this.#preparing, entered: new Set([wayInto(route, origin)]) },
         this,
         fallback,
         route.contentPolicyFallbacks,
@@ -173,8 +181,8 @@ function entryStages(
     author === "caller" ? principal.restrictions : null,
   );
   const via = author === "configuration" ? from.via : route.name === DIRECT_ROUTE ? null : route.name;
-  const variant = Object.keys(entry.params).length === 0 ? from.variant : from.variant + JSON.stringify(entry.params);
-  const origin: Origin = { ...from, variant, via };
+  const params = Object.keys(entry.params).length === 0 ? from.params : [...from.params, entry.params];
+  const origin: Origin = { ...from, params, via };
   if (route.name !== DIRECT_ROUTE || entry.route !== null)
     return takeoverStages(
       preparing,
@@ -195,15 +203,16 @@ function entryStages(
 
 /** Returns the stages of a route that takes the call over, followed by its own fallbacks. */
 function takeoverStages(preparing: Preparing, serving: Serving, requested: RouteTarget | null): RouteStage[] {
-  const {
-    route,
-    origin: { variant, covered },
-  } = serving;
+  const { route, origin } = serving;
   if (route.name === DIRECT_ROUTE) return routeStages(preparing, serving, requested, route.targets[0]!.name);
-  const place = variant === "" && !covered ? route.name : `${route.name} ${covered ? "covered" : ""} ${variant}`;
-  if (preparing.entered.has(place)) return [];
-  preparing.entered.add(place);
+  const way = wayInto(route, origin);
+  if (preparing.entered.has(way)) return [];
+  preparing.entered.add(way);
   return [...routeStages(preparing, serving, requested, `route ${route.name}`), ...routeFallbacks(preparing, serving)];
+}
+
+export function wayInto({ name }: Route, { covered, params }: Origin): string {
+  return distinctionKey({ route: name, isCovered: covered, params });
 }
 
 function coveredBy({ name }: Route, origin: Origin, { restrictions }: Principal): Origin {
@@ -239,7 +248,7 @@ function entryOf(model: string): Entry {
 export interface Preparing extends Caller {
   readonly sent: ChatRequest;
   /**
-   * The routes that have taken over the call. No route does so twice, because that would bring nothing new, and a chain
+   * The ways into the routes that serve the call. None is taken twice, because that would bring nothing new, and a chain
    * of routes may be a loop.
    */
   readonly entered: Set<string>;

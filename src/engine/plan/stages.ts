@@ -16,6 +16,7 @@ import {
   type PassedOver,
   type Preparing,
   verdictsOf,
+  wayInto,
 } from "./route-stages.ts";
 import { requireNoHeaders } from "../fit/caller-headers.ts";
 import { type ErrorCode, GatewayError } from "../../core/errors.ts";
@@ -54,12 +55,14 @@ export function prepare(
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
   const { route, requested } = resolveRoute(sent.options, call.snapshot, principal, principal.restrictions);
-  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]), passedOver: [] };
-  const serving = new ServingRoute(preparing, route, sent, {
+  const origin: Origin = {
     ...FIRST_ORIGIN,
     covered: isCovered(principal, route),
     via: route.name === DIRECT_ROUTE ? null : route.name,
-  });
+  };
+  const entered = new Set([wayInto(route, origin)]);
+  const preparing: Preparing = { sent, principal, http, call, entered, passedOver: [] };
+  const serving = new ServingRoute(preparing, route, sent, origin);
   call.deadline.boundByRoute(route.timeouts.totalMs);
   const stages = routeStages(preparing, serving, requested, labelOf(route));
   const { candidates } = stages[0]!;
@@ -81,8 +84,8 @@ export function prepare(
   };
 }
 
-const FIRST_ORIGIN: Pick<Origin, "variant" | "redirect" | "passedOver"> = {
-  variant: "",
+const FIRST_ORIGIN: Pick<Origin, "params" | "redirect" | "passedOver"> = {
+  params: [],
   redirect: null,
   passedOver: null,
 };
@@ -109,9 +112,10 @@ export function prepareCopy(
   call: PlannedCall,
   route: Route,
 ): Prepared {
-  const preparing: Preparing = { sent, principal, http, call, entered: new Set([route.name]), passedOver: [] };
-  const covered = isCovered(principal, route);
-  const serving = new ServingRoute(preparing, route, sent, { ...FIRST_ORIGIN, covered, via: route.name });
+  const origin: Origin = { ...FIRST_ORIGIN, covered: isCovered(principal, route), via: route.name };
+  const entered = new Set([wayInto(route, origin)]);
+  const preparing: Preparing = { sent, principal, http, call, entered, passedOver: [] };
+  const serving = new ServingRoute(preparing, route, sent, origin);
   call.deadline.boundByRoute(route.timeouts.totalMs);
   call.recorder.targeted(route.targets[0]!, route.name);
   return {

@@ -70,13 +70,12 @@ export function blockedReason<T extends Candidate>(
 }
 
 /** A target that was refused and never called counts as attempted only under the rules that refused it. */
-export function tallyOf<T extends Candidate>({ tallies }: State<T>, { key, variant, rules }: T): Tally<T> | null {
-  for (const tally of tallies) {
-    const { candidate, attempts } = tally;
-    if (candidate.key === key && candidate.variant === variant && (attempts > 0 || candidate.rules === rules))
-      return tally;
-  }
-  return null;
+export function tallyOf<T extends Candidate>({ tallies }: State<T>, one: T): Tally<T> | null {
+  const found = tallies.find(
+    ({ candidate: { key, variant, rules }, attempts }) =>
+      key === one.key && variant === one.variant && (attempts > 0 || rules === one.rules),
+  );
+  return found ?? null;
 }
 
 export function explained<T extends Candidate>({ prefix }: Planned<T>, why: string): string {

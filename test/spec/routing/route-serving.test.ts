@@ -242,6 +242,20 @@ describe("a call that falls back to another route", () => {
     expect(gateway.upstream.targets()).toEqual(["up0", "up1", "up2"]);
   });
 
+  test("[d7.3] routes that fall back to one another are planned once each, also for a token that is restricted to routes", async () => {
+    const routes = [
+      routeOf("a", ["up0:m"], { fallbacks: ["route:b"] }),
+      routeOf("b", ["up1:m"], { fallbacks: ["route:a"] }),
+    ];
+    for (const restrictions of [{}, { routes: ["a", "b"] }]) {
+      const gateway = routedGateway(routes, {}, { token: { permissions: ["debug"], ...restrictions } });
+      const headers = { "x-gateway-explain": "true" };
+      const explained = await (await gateway.chat({ messages: HELLO, route: "a" }, { headers })).json();
+      const { targets } = explained as { readonly targets: readonly { readonly target: string }[] };
+      expect(targets.map(({ target }) => target)).toEqual(["up0:m", "up1:m"]);
+    }
+  });
+
   test("[d1.5] a direct call stays a direct call, by the defaults of its scope", async () => {
     const gateway = routedGateway(
       [],
