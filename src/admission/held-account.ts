@@ -97,6 +97,7 @@ export class HeldAccount {
       settled: null,
       after: after.used,
       wouldRefuse,
+      ...(reservation.id !== undefined && { reservation: reservation.id }),
     };
     outcome.counted = countedAt(rule, reservation);
     if (this.outcome === null) outcomes.push(outcome);

@@ -77,6 +77,8 @@ export interface Reservation {
   readonly run?: string | undefined;
   /** In a worker: its name, by which later processes find in its journal what it held. */
   readonly holder?: string | undefined;
+  /** In a worker: the number of this reservation among its own. */
+  readonly id?: number;
   /**
    * Charges what each need really used, in the order of the needs; a value below 0 counts as 0. A need whose value is
    * `null` stays open and is ended by a later call, for example when an attempt has ended and the call has not. Never

@@ -133,6 +133,11 @@ export interface LimitOutcome {
   readonly refused?: ErrorCode;
   /** `undefined` when the counts do not outlive the process or are not kept by it. */
   counted?: CountedHere | undefined;
+  /**
+   * In a worker: the number of the reservation, the first where the rule counts the call, by which the supervisor settles
+   * what the worker left open.
+   */
+  readonly reservation?: number;
 }
 
 /**

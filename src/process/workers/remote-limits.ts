@@ -149,6 +149,7 @@ export class RemoteLimits implements LimitStore {
       return { settlement: ++this.#settlements, after: units.map(() => null) };
     };
     return {
+      id,
       needs,
       before: statusesIn(accounts, needs, "before"),
       after: statusesIn(accounts, needs, "after"),

@@ -23,6 +23,8 @@ import { changesWire, readingWire, type ReservedWire, type ReserveWire, statusWi
 import type { WorkerChannel } from "./messages.ts";
 
 interface HeldReservation {
+  /** The worker's number of it, which the outcome in the record has as well. */
+  readonly id: number;
   readonly call: string;
   readonly reservation: Reservation;
   /** For each need, whether it has not been settled. */
@@ -115,7 +117,7 @@ export class WorkerReservations {
     }
     // The worker has ended meanwhile.
     if (this.#isEnded) answer.release();
-    else this.#held.set(id, { call, reservation: answer, isOpen: needs.map(() => true) });
+    else this.#held.set(id, { id, call, reservation: answer, isOpen: needs.map(() => true) });
     answer.whenLost?.(() => channel.notify("limit_lost", { id }));
     // A store shared with other machines gives no stamp; nothing is compared with this one.
     const { before, after, overdrawn, stamp = this.#options.clock.now() * 1000, run } = answer;
@@ -145,49 +147,41 @@ export interface JournalledLimits {
 /** `reserved`: the journal cannot be read. `nothing`: the call is not in it, so it had not begun. */
 export type Journalled = JournalledLimits | "reserved" | "nothing";
 
-/**
- * Ends what is open of the reservations of one call, in the order in which they were made. `through` is the last
- * settlement of the worker that has been applied.
- */
+/** Ends what is open of the reservations of one call. `through` is the last settlement of the worker that has been applied. */
 export function endCall(held: readonly HeldReservation[], journalled: Journalled, through = 0): void {
-  const charges = new Map<string, number[]>();
-  const openOf = held.map(({ reservation: { needs }, isOpen }) => needs.filter((_, index) => isOpen[index] === true));
-  const chargesOf = (account: Account): number[] =>
-    charges.getOrInsertComputed(`${account.rule.id}\n${account.value}`, () => {
-      const count = openOf.flat().filter((need) => isSame(need.account, account)).length;
-      return [...openCharges(account, count, journalled as JournalledLimits, through)];
-    });
-  for (const { reservation, isOpen } of held)
+  const isUnsettled = ({ counted }: LimitOutcome): boolean => (counted?.settlement ?? Infinity) > through;
+  const charged = new Set<string>();
+  /** A rule that counts the call is charged as a whole, whatever the number of its reservations. */
+  const isCharged = ({ rule, value }: Account): boolean => {
+    const account = `${rule.id}\n${value}`;
+    const isIt = charged.has(account);
+    charged.add(account);
+    return isIt;
+  };
+  for (const { id, reservation, isOpen } of held)
     reservation.settle(
       reservation.needs.map(({ account, units }, index) => {
         if (isOpen[index] !== true) return null;
         if (account.rule.unit === "concurrency" || journalled === "nothing") return 0;
-        return journalled === "reserved" ? units : (chargesOf(account).shift() ?? 0);
+        if (journalled === "reserved") return units;
+        if (countsAttempts(account.rule)) return charge(account, journalled, (outcome) => outcome.reservation === id);
+        return isCharged(account) ? 0 : charge(account, journalled, isUnsettled);
       }),
     );
 }
 
-/**
- * What each of the open reservations of an account is charged. A rule that counts attempts has one outcome for each, of
- * which the last are open. One that counts the call is charged as a whole, whatever the number of its reservations.
- */
-function openCharges(
+/** What the journal says of an account, in those of its outcomes that are meant. */
+function charge(
   { rule, value }: Account,
-  count: number,
   { limits, isClosed }: JournalledLimits,
-  through: number,
-): readonly number[] {
-  const units = limits
-    .filter((outcome) => outcome.id === rule.id && outcome.value === value && outcome.refused === undefined)
-    .filter(({ counted }) => counted?.settlement === undefined || counted.settlement > through)
+  isMeant: (outcome: LimitOutcome) => boolean,
+): number {
+  return limits
+    .filter((one) => one.id === rule.id && one.value === value && one.refused === undefined && isMeant(one))
     .map(({ settled, reserved, counted }) =>
       isClosed || counted?.settlement !== undefined ? (settled ?? 0) : reserved,
-    );
-  return countsAttempts(rule) ? units.slice(-count) : [units.reduce((sum, each) => sum + each, 0)];
-}
-
-function isSame(one: Account, other: Account): boolean {
-  return one.rule.id === other.rule.id && one.value === other.value;
+    )
+    .reduce((sum, each) => sum + each, 0);
 }
 
 type JournalOfCalls = (calls: ReadonlyMap<string, unknown>) => ReadonlyMap<string, JournalledLimits> | null;

@@ -12,7 +12,7 @@ const PLACES = accountOf({ id: "places", unit: "concurrency", window: null, limi
 /** Counts each attempt by itself. */
 const OF_MODEL = accountOf({ id: "of-model", unit: "tokens", limit: 1000, scope: { model: "a:b" } });
 
-const outcome = (id: string, kept: number, settled: number | null): LimitOutcome => ({
+const outcome = (id: string, kept: number, settled: number | null, reservation = 0): LimitOutcome => ({
   id,
   value: "",
   unit: "tokens",
@@ -21,6 +21,7 @@ const outcome = (id: string, kept: number, settled: number | null): LimitOutcome
   settled,
   after: 0,
   wouldRefuse: false,
+  reservation,
 });
 
 /** Reserves, ends what is said of it in the order of the needs, and returns what each account has used after the death. */
@@ -35,7 +36,7 @@ async function afterDeath(
     const reservation = await reserved(store, ...needs);
     const settled = settledBefore[index] ?? needs.map(() => null);
     reservation.settle(settled);
-    held.push({ call: "c", reservation, isOpen: settled.map((units) => units === null) });
+    held.push({ id: index, call: "c", reservation, isOpen: settled.map((units) => units === null) });
   }
   endCall(held, journalled);
   const used = [];
@@ -70,10 +71,18 @@ describe("[d13.2] what a dead worker had reserved", () => {
   });
 
   test("is charged for each attempt where a rule counts attempts, and not again for one that was settled", async () => {
-    const journalled = { limits: [outcome("of-model", 100, 10), outcome("of-model", 200, 40)], isClosed: true };
+    const journalled = { limits: [outcome("of-model", 100, 10, 0), outcome("of-model", 200, 40, 1)], isClosed: true };
     const attempts = [[needOf(OF_MODEL, 100)], [needOf(OF_MODEL, 200)]];
     expect(await afterDeath(attempts, journalled)).toEqual({ used: [0, 0, 50], open: 0 });
     expect(await afterDeath(attempts, journalled, [[10]])).toEqual({ used: [0, 0, 50], open: 0 });
+  });
+
+  test("is charged for an attempt by its number, whatever else the journal has of the account", async () => {
+    const attempts = [[needOf(OF_MODEL, 100)], [needOf(OF_MODEL, 200)]];
+    // the second attempt had not ended, and the first one came later into the record
+    const listed = [outcome("of-model", 200, null, 1), outcome("of-model", 100, 10, 0)];
+    const journalled = { limits: listed, isClosed: false };
+    expect(await afterDeath(attempts, journalled, [[10]])).toEqual({ used: [0, 0, 210], open: 0 });
   });
 
   test("is not charged for a refusal that the journal has too", async () => {
