@@ -1,6 +1,6 @@
 // The supervisor of `server.workers` above 1 (docs/design/workers.md): it serves no calls. It starts the workers, watches and
-// replaces them, and has for all of them what must be there once: the counts of limits, the writer of the calls' database
-// and its pruning, the log's output, and the signals.
+// replaces them, and has for all of them what must be there once (docs/operations.md lists it), such as the counts of limits,
+// the slots of targets, the writer of the calls' database, the log's output, and the signals.
 import { bootstrap } from "../auth/first-identities.ts";
 import { givenFirstToken } from "../auth/tokens/given-token.ts";
 import { type Environment, workerEnvironment } from "../config/environment.ts";
