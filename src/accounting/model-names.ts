@@ -4,7 +4,7 @@ import { BoundedCache } from "../core/bounded-cache.ts";
 import { DIRECT_ROUTE, type Route } from "../core/configured/route.ts";
 import { type Snapshot, snapshotSeenBy } from "../core/snapshot.ts";
 import { normalizedName } from "../core/target.ts";
-import type { ModelLabel, NamedModel } from "../observe/metrics/call-meters.ts";
+import type { ModelLabel, MeteredModel } from "../observe/metrics/call-meters.ts";
 import { type KnowledgeSource, modelKnowledge } from "./model-catalogue.ts";
 
 export interface NameSources {
@@ -19,7 +19,7 @@ const MAX_REMEMBERED = 2000;
 export function openModelNames(snapshot: () => Snapshot, sources: NameSources) {
   let seen: Snapshot | null = null;
   let routed: ReadonlySet<string> = new Set();
-  const remembered = new BoundedCache<string, NamedModel | null>(MAX_REMEMBERED);
+  const remembered = new BoundedCache<string, MeteredModel | null>(MAX_REMEMBERED);
 
   const nameOf: ModelLabel = ({ tenantId, projectId, provider, model }) => {
     if (provider === null || model === null) return null;
@@ -63,7 +63,7 @@ function listedName(
   sources: NameSources,
   providerId: string,
   model: string,
-): NamedModel | null {
+): MeteredModel | null {
   const settings = providers.get(providerId);
   const source = settings === undefined ? undefined : sources.providers.get(settings.family);
   // with a key of its own, a caller could otherwise ask a disabled provider for every model of the catalogue

@@ -15,7 +15,7 @@ import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.t
 import type { OnCharged } from "./budget-thresholds.ts";
 import { HeldAccount, type HeldReservation } from "./held-account.ts";
 import { type AttemptReservation, HeldAttempt } from "./held-attempt.ts";
-import { type Refused, refusalError } from "./limit-errors.ts";
+import { type LimitRefusal, refusalError } from "./limit-errors.ts";
 import { codeOf, isShortage, type LimitStore, type Need, type Reservation, type Shortage } from "./limit-store.ts";
 import { AccountStatuses, rateHeaders } from "./rate-headers.ts";
 import type { ReservationEstimate } from "./reservation-estimate.ts";
@@ -271,7 +271,7 @@ export class CallLimits {
     if (rule.thresholds.length > 0 && !shortage.exceedsLimit && isKnown) this.#options.onCharged(account, status);
   }
 
-  #refuse(refused: Refused): GatewayError {
+  #refuse(refused: LimitRefusal): GatewayError {
     if (refused.kind === "redirected") this.#redirectedTo.push(refused.degradeTo);
     // A budget that refuses a call degrades it too, if it has a target for that; one that cannot be asked refuses nothing.
     if (refused.kind === "short" && !refused.shortage.unavailable)
@@ -289,7 +289,7 @@ function tooMany(count: number): GatewayError {
 }
 
 /** The call ended while it waited, so its client is gone and the details of this refusal do not matter. */
-function tooLate({ needs, before }: Reservation): Refused {
+function tooLate({ needs, before }: Reservation): LimitRefusal {
   return {
     kind: "short",
     shortage: { need: needs[0]!, status: before[0]!, fitsAtMs: null, exceedsLimit: false, unavailable: true },
@@ -297,7 +297,7 @@ function tooLate({ needs, before }: Reservation): Refused {
 }
 
 /** The first budget whose usage before this attempt had already reached a threshold that sends its calls elsewhere. */
-function redirectedBy({ needs, before }: Reservation): Refused | null {
+function redirectedBy({ needs, before }: Reservation): LimitRefusal | null {
   for (let index = 0; index < needs.length; index++) {
     const { account, force } = needs[index]!;
     const { used, limit } = before[index]!;

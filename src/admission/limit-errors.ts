@@ -9,7 +9,7 @@ import type { AccountStatus, Shortage } from "./limit-store.ts";
 import { firstReservation, type ReservationEstimate } from "./reservation-estimate.ts";
 
 /** Why an attempt may not run; nothing was reserved for it. */
-export type Refused =
+export type LimitRefusal =
   | { readonly kind: "short"; readonly shortage: Shortage }
   /** A budget counts money, and the price of the model is not known (promise 4.5). */
   | { readonly kind: "unpriced"; readonly account: Account }
@@ -22,7 +22,7 @@ export type Refused =
     };
 
 /** `nowMs` is the time since 1970. */
-export function refusalError(refused: Refused, nowMs: number): GatewayError {
+export function refusalError(refused: LimitRefusal, nowMs: number): GatewayError {
   if (refused.kind === "short") return shortageError(refused.shortage, nowMs);
   if (refused.kind === "unpriced") {
     return new GatewayError(

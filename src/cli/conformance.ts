@@ -9,7 +9,7 @@ import { operationsAt } from "../http/model-operations.ts";
 import { providers } from "../providers/registry.ts";
 import { type Caller, openCaller } from "../diagnostics/conformance/caller.ts";
 import { ALL_CHECKS } from "../diagnostics/conformance/operation-checks.ts";
-import type { Base, Check, Verdict } from "../diagnostics/conformance/checks.ts";
+import type { Base, Check, CheckVerdict } from "../diagnostics/conformance/checks.ts";
 import { snapshotWithoutStore } from "./listings.ts";
 import { namedConfiguration } from "./named-configuration.ts";
 import { printJson, printLine, printTable } from "./output.ts";
@@ -27,12 +27,12 @@ export interface ConformanceFlags {
  * `kept`: the check succeeded. `lost`: an answer came that breaks the contract. `refused`: the provider or the gateway
  * responded with an error. `not offered`: the capability table says that the provider lacks the feature.
  */
-export type Outcome = "kept" | "lost" | "refused" | "not offered";
+export type CheckOutcome = "kept" | "lost" | "refused" | "not offered";
 
 export interface Result {
   readonly check: string;
   readonly title: string;
-  readonly outcome: Outcome;
+  readonly outcome: CheckOutcome;
   readonly ms: number | null;
   readonly note: string;
 }
@@ -88,7 +88,7 @@ function chosenChecks(only: readonly string[] | undefined): readonly Check[] {
 }
 
 async function resultOf(check: Check, caller: Caller, base: Base): Promise<Result> {
-  const { came, fault, note } = await check.run(caller, base).catch((thrown: unknown): Verdict => ({
+  const { came, fault, note } = await check.run(caller, base).catch((thrown: unknown): CheckVerdict => ({
     came: null,
     fault: messageOf(thrown),
   }));

@@ -9,7 +9,7 @@ import type { ImportChoices } from "../import/gateway-import.ts";
 import { GATEWAY_LABELS, type GatewayName } from "../import/gateway-names.ts";
 import { importConfiguration, type Imported } from "../import/import-configuration.ts";
 import type { Needs } from "../import/needs.ts";
-import { countOf, type Outcome, type ReportLine } from "../import/report.ts";
+import { countOf, type ImportOutcome, type ReportLine } from "../import/report.ts";
 import { CONFIGURATION_FILE, writeImport } from "../import/write-import.ts";
 import { printJson, printLine, printTable } from "./output.ts";
 
@@ -85,7 +85,11 @@ function summaryOf(imported: Imported, { out }: ImportFlags): object {
   };
 }
 
-const WORDS: Readonly<Record<Outcome, string>> = { taken: "taken", changed: "changed", without: "no counterpart" };
+const WORDS: Readonly<Record<ImportOutcome, string>> = {
+  taken: "taken",
+  changed: "changed",
+  without: "no counterpart",
+};
 
 function printReport(gateway: GatewayName, imported: Imported, { out }: ImportFlags): void {
   const { report, secrets } = imported;

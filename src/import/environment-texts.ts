@@ -8,11 +8,11 @@ import { placeholderUrl } from "./address.ts";
 import { textOf, wordOf } from "./figures.ts";
 import { type ForeignNode, plainOf } from "./foreign-file.ts";
 import { type Reference, variable } from "./reference.ts";
-import { always, type Claims, type Place } from "./report.ts";
+import { always, type Claims, type WrittenPlace } from "./report.ts";
 import type { Secrets } from "./secrets.ts";
 
 /** A value for our configuration, and how it differs from the other one; `null` when it does not. */
-export interface Found {
+export interface FoundText {
   readonly value: Reference | string;
   readonly how: string | null;
 }
@@ -55,7 +55,7 @@ export function openEnvironmentTexts(
     /** A variable of the environment, or of the file itself. */
     referenceTo,
     /** A key, password or token, which gets a file called `name` if it is written out; `null` for what cannot be one. */
-    secret: (node: ForeignNode | undefined, name: string, fallback?: string, form = API_KEY): Found | null => {
+    secret: (node: ForeignNode | undefined, name: string, fallback?: string, form = API_KEY): FoundText | null => {
       const reference = variableOf(node);
       if (reference !== null) return { value: referenceTo(reference, fallback), how: null };
       const text = written(node);
@@ -67,7 +67,7 @@ export function openEnvironmentTexts(
      * The path of the file, called `name`, that a credentials file gets whose JSON is written out; `null` where there is
      * none, such as in a variable that the file does not set.
      */
-    credentialsFile: (node: ForeignNode | undefined, name: string): Found | null => {
+    credentialsFile: (node: ForeignNode | undefined, name: string): FoundText | null => {
       const reference = variableOf(node);
       const holder = reference === null ? node : own?.get(reference);
       const text = holder?.kind === "mapping" ? JSON.stringify(plainOf(holder)) : textOf(holder);
@@ -76,7 +76,7 @@ export function openEnvironmentTexts(
       return { value: secrets.keepFile(reference ?? name, text), how: reference === null ? IN_A_FILE : null };
     },
     /** An address that the configuration accepts, whatever the other one has. */
-    address: (node: ForeignNode): Found => {
+    address: (node: ForeignNode): FoundText => {
       const reference = variableOf(node);
       const placeholder = placeholderUrl(reference ?? "address-of-the-provider");
       if (reference !== null)
@@ -92,7 +92,7 @@ export function openEnvironmentTexts(
       };
     },
     /** One of the words that become part of an address, such as a region; `null` for what cannot be one. */
-    word: (node: ForeignNode | undefined): Found | null => {
+    word: (node: ForeignNode | undefined): FoundText | null => {
       const reference = variableOf(node);
       if (reference !== null)
         return {
@@ -109,11 +109,11 @@ const IN_A_FILE = "the secret stands in a file of its own, to which the configur
 
 /** Returns what was found at the node, of which the report says that it stands at the place. */
 export function placed(
-  found: Found | null,
+  found: FoundText | null,
   node: ForeignNode | undefined,
-  to: Place,
+  to: WrittenPlace,
   claims: Claims,
-): Found["value"] | null {
+): FoundText["value"] | null {
   if (found !== null) claims.moved(node, to, found.how);
   return found?.value ?? null;
 }

@@ -5,12 +5,12 @@ import { type ForeignFile, type ForeignNode, leavesOf } from "./foreign-file.ts"
 import { shownPath } from "./secret-shape.ts";
 
 /** `taken`: it means the same here. `changed`: it became something else, which `note` describes. */
-export type Outcome = "taken" | "changed" | "without";
+export type ImportOutcome = "taken" | "changed" | "without";
 
 export interface ReportLine {
   readonly line: number;
   readonly path: string;
-  readonly outcome: Outcome;
+  readonly outcome: ImportOutcome;
   /** Where it stands in our configuration; `null` if nowhere. */
   readonly to: string | null;
   /** How it was changed, or why it has no counterpart. */
@@ -30,7 +30,7 @@ export function always(text: string): Always {
  * Where a value stands: a place of the configuration as written-places.ts reads it. A function returns the places that
  * are known only when everything is written; one of them is enough, and without any the value was not written.
  */
-export type Place = string | Always | (() => readonly string[]);
+export type WrittenPlace = string | Always | (() => readonly string[]);
 
 /** Where a setting stands of something that has a place only when it is written. */
 export type PlaceOf = (setting: string) => () => readonly string[];
@@ -40,13 +40,13 @@ export type PlaceOf = (setting: string) => () => readonly string[];
  * of single values before it speaks of all that remain. Without a node, nothing is said.
  */
 export interface Claims {
-  readonly taken: (node: ForeignNode | undefined, to: Place) => void;
-  readonly changed: (node: ForeignNode | undefined, to: Place, how: string) => void;
+  readonly taken: (node: ForeignNode | undefined, to: WrittenPlace) => void;
+  readonly changed: (node: ForeignNode | undefined, to: WrittenPlace, how: string) => void;
   /** Taken, or changed where there is something to say about it. */
-  readonly moved: (node: ForeignNode | undefined, to: Place, how: string | null) => void;
+  readonly moved: (node: ForeignNode | undefined, to: WrittenPlace, how: string | null) => void;
   readonly without: (node: ForeignNode | undefined, why: string) => void;
   /** Calls of the other gateway reached a model by this node. A configuration in which it has no place lacks a target; `why` is said if nothing else is. */
-  readonly target: (node: ForeignNode, to: Place, why?: string) => void;
+  readonly target: (node: ForeignNode, to: WrittenPlace, why?: string) => void;
   /** Such a node of which no target was made. */
   readonly missing: (node: ForeignNode, why: string) => void;
 }
@@ -87,14 +87,14 @@ const UNKNOWN = "the import does not know this setting";
 const NOT_WRITTEN = "nothing of it is in the configuration that was made";
 
 interface Word {
-  readonly outcome: Outcome;
-  readonly to: Place | null;
+  readonly outcome: ImportOutcome;
+  readonly to: WrittenPlace | null;
   readonly note: string | null;
 }
 
 export function openReport({ root, replaced }: ForeignFile): OpenReport {
   const said = new Map<ForeignNode, Word>();
-  const targets = new Map<ForeignNode, { readonly to: Place; readonly why: string }>();
+  const targets = new Map<ForeignNode, { readonly to: WrittenPlace; readonly why: string }>();
   const claim = (node: ForeignNode | undefined, what: Word): void => {
     for (const leaf of node === undefined ? [] : leavesOf(node)) said.set(leaf, merged(said.get(leaf), what));
   };
@@ -164,7 +164,7 @@ function merged(first: Word | undefined, next: Word): Word {
 }
 
 /** Empty for what needs no place. */
-function placesOf(to: Place | null): readonly string[] {
+function placesOf(to: WrittenPlace | null): readonly string[] {
   if (typeof to === "string") return [to];
   return typeof to === "function" ? to() : [];
 }
@@ -187,7 +187,7 @@ function isLeftOut(to: string, place: string, targets: readonly string[]): boole
   );
 }
 
-export function countOf(lines: readonly ReportLine[]): Readonly<Record<Outcome, number>> {
+export function countOf(lines: readonly ReportLine[]): Readonly<Record<ImportOutcome, number>> {
   const count = { taken: 0, changed: 0, without: 0 };
   for (const { outcome } of lines) count[outcome] += 1;
   return count;

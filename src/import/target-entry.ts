@@ -5,7 +5,7 @@ import type { Json } from "../core/json.ts";
 import { COMMON_PARAMETERS, FIELDS } from "../core/params.ts";
 import { type ForeignNode, plainOf } from "./foreign-file.ts";
 import { type Mapping, type Value, valueOf } from "./reference.ts";
-import type { Claims, Place } from "./report.ts";
+import type { Claims, WrittenPlace } from "./report.ts";
 
 /** `own` are the settings beside the model. Those that are undefined, and lists and mappings without members, are left out. */
 export function targetEntry(model: string, own: Mapping): Value {
@@ -28,7 +28,7 @@ const MAX_NAME = 256;
 export function addParameter(
   params: Record<string, Value>,
   [name, node]: readonly [string, ForeignNode],
-  { at, how, claims }: { readonly at: Place; readonly how: string | null; readonly claims: Claims },
+  { at, how, claims }: { readonly at: WrittenPlace; readonly how: string | null; readonly claims: Claims },
 ): void {
   const problem = parameterProblem(name, node);
   const value = valueOf(plainOf(node));

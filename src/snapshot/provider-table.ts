@@ -9,7 +9,7 @@ import {
   environmentBaseUrl,
   environmentCredential,
   environmentSettings,
-  type Found,
+  type FoundValue,
   openSettings,
 } from "../providers/credentials/credential-variables.ts";
 import {
@@ -97,7 +97,7 @@ export function entrySettings(
   const ofEnvironment = environmentSettings(family, environment);
   const settings = { ...ofEnvironment.values, ...entry.settings };
   // Like the key, the address belongs to the account whose id is the family's.
-  const address: Found<string> =
+  const address: FoundValue<string> =
     entry.baseUrl === null && id === family.id ? environmentBaseUrl(family, environment) : { value: null, faults: [] };
   const baseUrl = entry.baseUrl ?? address.value ?? family.baseUrl;
   const credentials = entry.enabled ? entryCredentials(id, entry, family, { settings, environment, notices }) : [];

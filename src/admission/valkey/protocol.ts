@@ -71,7 +71,7 @@ export type Operation =
 export type Statement = readonly [account: number, whole: 0 | 1 | 2, ...number[]];
 
 /** Accounts are counted from 1, as Lua does. */
-export interface Message {
+export interface StoreMessage {
   readonly replica: string;
   readonly sequence: number;
   /** As last reported by the store; empty before the first answer. */
@@ -88,7 +88,7 @@ export interface Message {
   readonly operations: readonly Operation[];
 }
 
-export interface MessageWithKeys extends Message {
+export interface MessageWithKeys extends StoreMessage {
   readonly keys: readonly string[];
 }
 
@@ -145,7 +145,7 @@ export function wholeUnits(units: number): number {
 }
 
 /** The form that the script reads. */
-export function encodeMessage(message: Message): string {
+export function encodeMessage(message: StoreMessage): string {
   const {
     replica: r,
     sequence: q,

@@ -10,7 +10,7 @@ import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/c
 import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
 import { printJson, printLine } from "../output.ts";
 import { type Kind, KINDS, KINDS_IN_PROJECT, KINDS_IN_TENANT } from "./documents.ts";
-import { type Place, readActualState } from "./gateway-state.ts";
+import { type AppliedPlace, readActualState } from "./gateway-state.ts";
 import type { ActualState } from "./plan.ts";
 
 export interface ExportFlags extends GatewayFlags, PlaceFlags {
@@ -55,7 +55,11 @@ async function ofTenant(client: AdminClient, tenant: string): Promise<readonly A
   return [...own, ...inTenant, ...inProjects];
 }
 
-async function ofPlace(client: AdminClient, kinds: readonly Kind[], place: Place): Promise<readonly ActualState[]> {
+async function ofPlace(
+  client: AdminClient,
+  kinds: readonly Kind[],
+  place: AppliedPlace,
+): Promise<readonly ActualState[]> {
   const found: ActualState[] = [];
   for (const kind of kinds) found.push(...(await readActualState(client, kind, place)));
   return found;

@@ -5,7 +5,7 @@ import type { AdminClient } from "../admin/client.ts";
 import type { Kind, DesiredState } from "./documents.ts";
 import type { Step, ActualState } from "./plan.ts";
 
-export type Place = Pick<DesiredState, "tenant" | "project">;
+export type AppliedPlace = Pick<DesiredState, "tenant" | "project">;
 
 /** Nouns of the admin API for what the configuration file cannot hold, and for the one kind that has no names. */
 const OTHER_NOUNS: Readonly<Record<Exclude<Kind, ConfiguredKind>, string>> = {
@@ -35,7 +35,7 @@ const HEAD = new Set([
   "read_only_fields",
 ]);
 
-function pathOf(kind: Kind, { tenant, project }: Place): string {
+function pathOf(kind: Kind, { tenant, project }: AppliedPlace): string {
   if (kind === "tenant" || kind === "project") return `/${pathNoun(kind)}`;
   const place =
     project === null ? `/tenants/${encodeURIComponent(tenant!)}` : `/projects/${encodeURIComponent(project)}`;
@@ -43,7 +43,11 @@ function pathOf(kind: Kind, { tenant, project }: Place): string {
 }
 
 /** All resources of a kind in a place. Throws RefusedRequest with the status 404 where the place does not exist. */
-export async function readActualState(client: AdminClient, kind: Kind, place: Place): Promise<readonly ActualState[]> {
+export async function readActualState(
+  client: AdminClient,
+  kind: Kind,
+  place: AppliedPlace,
+): Promise<readonly ActualState[]> {
   if (kind === "settings")
     return [actualStateOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
   const found = await client.list(
@@ -61,7 +65,7 @@ export async function readActualState(client: AdminClient, kind: Kind, place: Pl
     .map((one) => actualStateOf(kind, place, one));
 }
 
-function actualStateOf(kind: Kind, { tenant, project }: Place, shown: JsonObject): ActualState {
+function actualStateOf(kind: Kind, { tenant, project }: AppliedPlace, shown: JsonObject): ActualState {
   const { id, name, user_id: user, etag, origin } = shown;
   const base = {
     kind,

@@ -13,7 +13,7 @@ export interface Check {
   readonly needs: readonly Feature[];
   /** The check is not offered for a model with which the gateway does not serve this operation. */
   readonly operation?: OperationName;
-  readonly run: (caller: Caller, base: Base) => Promise<Verdict>;
+  readonly run: (caller: Caller, base: Base) => Promise<CheckVerdict>;
 }
 
 /** The fields that all calls of a run share. */
@@ -21,7 +21,7 @@ export interface Base extends JsonObject {
   readonly model: string;
 }
 
-export interface Verdict {
+export interface CheckVerdict {
   readonly came: Came | null;
   /** `null` when the check succeeded. */
   readonly fault: string | null;
@@ -174,7 +174,7 @@ const RESULT_TURNS = [
   { role: "tool", tool_call_id: "call_abc123def", content: "Sunny, 21 degrees" },
 ];
 
-async function unknownModel(caller: Caller, base: Base): Promise<Verdict> {
+async function unknownModel(caller: Caller, base: Base): Promise<CheckVerdict> {
   const came = await caller.call({ ...base, model: `${base.model}-that-does-not-exist-0`, messages: HELLO, ...ROOM });
   if (came.error === null) return { came: null, fault: null, note: "the server accepts any model name" };
   const refused = { ...came, error: null };
@@ -184,7 +184,7 @@ async function unknownModel(caller: Caller, base: Base): Promise<Verdict> {
 }
 
 /** Every provider's server has to end its work when the connection closes. */
-async function cancel(caller: Caller, base: Base): Promise<Verdict> {
+async function cancel(caller: Caller, base: Base): Promise<CheckVerdict> {
   const tookMs = await caller.leave({ ...base, ...ROOM, messages: COUNTING });
   if (tookMs === null) return { came: null, fault: "the provider sent no stream to disconnect from" };
   return {

@@ -2,7 +2,7 @@
 // stream, and a call of a tool. The request asks for the provider's address in the way of all these operations.
 import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import type { Came, Caller } from "./caller.ts";
-import { type Base, type Check, CHECKS, type Verdict } from "./checks.ts";
+import { type Base, type Check, CHECKS, type CheckVerdict } from "./checks.ts";
 
 const HELLO = "Say hello in one short sentence.";
 const ASK_WEATHER = "What is the weather in Vienna? Use the tool.";
@@ -22,7 +22,7 @@ function check(path: string, id: string, title: string, needs: Check["needs"], b
     id,
     title,
     needs,
-    async run(caller: Caller, { model, ...own }: Base): Promise<Verdict> {
+    async run(caller: Caller, { model, ...own }: Base): Promise<CheckVerdict> {
       const came: Came = await caller.callAt(path, { model, ...body, x_gateway: own });
       return { came, fault: came.error === null ? judge(came.events) : null };
     },

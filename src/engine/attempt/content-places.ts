@@ -19,7 +19,7 @@ export interface Fetched {
   readonly mediaType: string;
   readonly bytes: Uint8Array;
 }
-export interface Place {
+export interface ContentPlace {
   readonly message: number;
   readonly part: number;
   readonly type: BlockType;
@@ -74,7 +74,11 @@ export const FETCHABLE: Readonly<
 };
 
 /** Returns the request with the bytes in place of the addresses. */
-export function withContent(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): ChatRequest {
+export function withContent(
+  request: ChatRequest,
+  places: readonly ContentPlace[],
+  fetched: readonly Fetched[],
+): ChatRequest {
   const messages = request.messages.map((message, index) =>
     filledMessage(
       message,
@@ -88,10 +92,10 @@ export function withContent(request: ChatRequest, places: readonly Place[], fetc
  * Returns the addresses in blocks that the model accepts only as bytes. Throws `invalid_request` when there are too
  * many.
  */
-export function placesToFetch(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
+export function placesToFetch(request: ChatRequest, provider: Provider, model: string): readonly ContentPlace[] {
   const types = provider.inlines(model);
   if (types.size === 0 || ![...types].some((type) => request.blocks.has(type))) return [];
-  const places: Place[] = [];
+  const places: ContentPlace[] = [];
   request.messages.forEach(({ content }, message) => {
     if (!Array.isArray(content)) return;
     (content as readonly ContentPart[]).forEach((block, part) => {
@@ -117,7 +121,7 @@ export function placesToFetch(request: ChatRequest, provider: Provider, model: s
 
 function filledMessage(
   message: Message,
-  filled: readonly { readonly place: Place; readonly fetched: Fetched }[],
+  filled: readonly { readonly place: ContentPlace; readonly fetched: Fetched }[],
 ): Message {
   if (filled.length === 0) return message;
   const content = [...(message.content as readonly ContentPart[])];

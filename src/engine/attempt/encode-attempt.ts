@@ -20,7 +20,7 @@ import type { TaskPart } from "../fit/task-parts.ts";
 import { unfit, UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
-import { FETCHABLE, type Fetched, type Place, placesToFetch, withContent } from "./content-places.ts";
+import { FETCHABLE, type Fetched, type ContentPlace, placesToFetch, withContent } from "./content-places.ts";
 import { promptPieces } from "./prompt-pieces.ts";
 
 /**
@@ -151,7 +151,7 @@ function withFetchedParts(
   return places.length === 0 ? request : fetchedInPlace(request, places, candidate, call);
 }
 
-function placesHere(request: ChatRequest, provider: Provider, model: string): readonly Place[] {
+function placesHere(request: ChatRequest, provider: Provider, model: string): readonly ContentPlace[] {
   try {
     return placesToFetch(request, provider, model);
   } catch (thrown) {
@@ -162,7 +162,7 @@ function placesHere(request: ChatRequest, provider: Provider, model: string): re
 
 async function fetchedInPlace(
   request: ChatRequest,
-  places: readonly Place[],
+  places: readonly ContentPlace[],
   candidate: EncodingAttempt["candidate"],
   call: Call,
 ): Promise<ChatRequest> {
@@ -171,7 +171,7 @@ async function fetchedInPlace(
 
 /** Returns what is behind the addresses as guards let the target have it. Throws UnfitForTarget, and what `fetchAll` throws. */
 async function fetchedFor(
-  places: readonly Place[],
+  places: readonly ContentPlace[],
   { policyTarget }: EncodingAttempt["candidate"],
   call: Call,
 ): Promise<readonly Fetched[]> {
@@ -198,7 +198,7 @@ async function fetchedWhereHeld(
   return places.length === 0 ? request : longRequests.fill(request, places, await fetchedFor(places, candidate, call));
 }
 
-async function fetchAll(places: readonly Place[], call: Call): Promise<readonly Fetched[]> {
+async function fetchAll(places: readonly ContentPlace[], call: Call): Promise<readonly Fetched[]> {
   const cancellation = new Cancellation();
   const stop = (): void => cancellation.abort(call.signal.reason);
   call.signal.addEventListener("abort", stop);
@@ -240,7 +240,12 @@ class FetchedBytes {
   }
 }
 
-async function fetchOne(place: Place, all: FetchedBytes, cancellation: Cancellation, call: Call): Promise<Fetched> {
+async function fetchOne(
+  place: ContentPlace,
+  all: FetchedBytes,
+  cancellation: Cancellation,
+  call: Call,
+): Promise<Fetched> {
   const timer = setTimeout(
     () => cancellation.abort(unavailable(place, `did not arrive within ${TIME_MS / 1000} s`)),
     TIME_MS,
@@ -274,7 +279,7 @@ async function fetchOne(place: Place, all: FetchedBytes, cancellation: Cancellat
   }
 }
 
-async function readBytes(response: UpstreamResponse, place: Place, all: FetchedBytes): Promise<Uint8Array> {
+async function readBytes(response: UpstreamResponse, place: ContentPlace, all: FetchedBytes): Promise<Uint8Array> {
   const { status, body } = response;
   try {
     if (status >= 300 && status < 400)
@@ -297,14 +302,14 @@ async function readBytes(response: UpstreamResponse, place: Place, all: FetchedB
   }
 }
 
-function tooLarge(place: Place): GatewayError {
+function tooLarge(place: ContentPlace): GatewayError {
   return unavailable(
     place,
     `is too large: the gateway fetches at most ${MAX_PART_BYTES / MIB} MiB for one part and ${MAX_ALL_BYTES / MIB} MiB for a call`,
   );
 }
 
-function unavailable({ path }: Place, problem: string, detail: string | null = null): GatewayError {
+function unavailable({ path }: ContentPlace, problem: string, detail: string | null = null): GatewayError {
   return new GatewayError("content_unavailable", `The content at ${path} ${problem}.`, {
     param: path,
     ...(detail !== null && { detail }),

@@ -96,7 +96,7 @@ export interface Answered<T> {
  * The target was not called, because it does not accept the request or the call may not go there. The attempt holds
  * nothing any more.
  */
-export interface Refused {
+export interface RefusedAttempt {
   readonly kind: "refused";
   /** `null` when the caller need not learn the reason. */
   readonly reason: GatewayError | null;
@@ -116,7 +116,7 @@ export interface ChosenAttempt extends Pick<TryStep<RouteCandidate>, "candidate"
 
 export class AttemptRun<T> {
   /** Rejects with the failure of the attempt, after its end. */
-  readonly result: Promise<Answered<T> | Refused>;
+  readonly result: Promise<Answered<T> | RefusedAttempt>;
   readonly #candidate: RouteCandidate;
   readonly #chosen: ChosenAttempt;
   readonly #call: Call;
@@ -177,7 +177,7 @@ export class AttemptRun<T> {
     this.#lifetime?.end(this.#endReason);
   }
 
-  async #run(work: AttemptWork<T>): Promise<Answered<T> | Refused> {
+  async #run(work: AttemptWork<T>): Promise<Answered<T> | RefusedAttempt> {
     try {
       const opened = await this.#acquire();
       if (opened.kind === "refused") {
@@ -204,7 +204,7 @@ export class AttemptRun<T> {
   }
 
   /** Performs the steps before anything is sent. */
-  async #acquire(): Promise<{ readonly kind: "open"; readonly attempt: OpenAttempt } | Refused> {
+  async #acquire(): Promise<{ readonly kind: "open"; readonly attempt: OpenAttempt } | RefusedAttempt> {
     const call = this.#call;
     const candidate = this.#candidate;
     const { route } = candidate;
@@ -466,7 +466,7 @@ interface Ready {
 }
 
 /** Returns the request as the candidate accepts it, or why it may not go there. */
-export function readyAt(candidate: RouteCandidate, call: Call): Ready | Refused {
+export function readyAt(candidate: RouteCandidate, call: Call): Ready | RefusedAttempt {
   // the target to which a budget redirects is only for calls that the budget redirects
   if (!candidate.isOffered) return { kind: "refused", reason: null };
   try {

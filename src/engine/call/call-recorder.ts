@@ -33,7 +33,7 @@ export interface AttemptUsage {
 }
 
 /** Why an answer, or a part of it, has ended. */
-export interface Finish {
+export interface RecordedFinish {
   readonly finishReasons: readonly (FinishReason | null)[];
   readonly nativeFinishReasons: readonly string[];
 }
@@ -275,7 +275,7 @@ export class CallRecorder {
     this.#record.rounds += 1;
   }
 
-  finished({ finishReasons, nativeFinishReasons }: Finish): void {
+  finished({ finishReasons, nativeFinishReasons }: RecordedFinish): void {
     this.#record.finishReasons = [...finishReasons];
     this.#record.nativeFinishReasons = [...nativeFinishReasons];
   }

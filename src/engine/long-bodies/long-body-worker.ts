@@ -30,7 +30,7 @@ import type { TaskAnswer } from "../../providers/interface/task-form.ts";
 import type { ThreadReply, ThreadRequest } from "../../wire/request-thread.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
-import { type Fetched, type Place, placesToFetch, withContent } from "../attempt/content-places.ts";
+import { type Fetched, type ContentPlace, placesToFetch, withContent } from "../attempt/content-places.ts";
 import { promptPieces } from "../attempt/prompt-pieces.ts";
 import { leavesAny, openedEdits, openedMessages } from "../carriers/opened-request.ts";
 import { requireReasoning, type ReturningMember, returningMember } from "../carriers/returned-reasoning.ts";
@@ -117,7 +117,7 @@ export interface FillQuestion {
   readonly conversation: number;
   /** The id by which later questions refer to these files. */
   readonly fill: number;
-  readonly places: readonly Place[];
+  readonly places: readonly ContentPlace[];
   readonly fetched: readonly Fetched[];
 }
 
@@ -300,7 +300,7 @@ class LongBodies {
   }
 
   /** Returns the places in the conversation as the model receives it. */
-  places({ conversation, family, model }: PlacesQuestion): readonly Place[] {
+  places({ conversation, family, model }: PlacesQuestion): readonly ContentPlace[] {
     const provider = providers.get(family)!;
     return placesToFetch(withToolImages(this.#heldOf(conversation).request, provider, { model }), provider, model);
   }

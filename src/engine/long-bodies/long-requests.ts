@@ -11,7 +11,7 @@ import type { Target } from "../../core/target.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
 import { HeldBytes } from "../call/held-bytes.ts";
-import type { Fetched, Place } from "../attempt/content-places.ts";
+import type { Fetched, ContentPlace } from "../attempt/content-places.ts";
 import type { HeldFinding } from "../guards/guard-held.ts";
 import type { TaskPart } from "../fit/task-parts.ts";
 import { outlineOf } from "./held-conversation.ts";
@@ -67,9 +67,9 @@ export interface LongRequests {
    * Returns the places in the conversation with addresses of files that the model accepts only as bytes. Throws as
    * `placesToFetch` does.
    */
-  places(request: ChatRequest, provider: Provider, model: string): Promise<readonly Place[]>;
+  places(request: ChatRequest, provider: Provider, model: string): Promise<readonly ContentPlace[]>;
   /** Returns the request with the files at their places. Their bytes are transferred, and are empty afterwards. */
-  fill(request: ChatRequest, places: readonly Place[], fetched: readonly Fetched[]): Promise<ChatRequest>;
+  fill(request: ChatRequest, places: readonly ContentPlace[], fetched: readonly Fetched[]): Promise<ChatRequest>;
   /**
    * Returns the last messages that fit into this many characters and the margin of redaction, without their files
    * (content-size.ts).

@@ -30,7 +30,7 @@ export interface MeteredAttempt {
  * Returns the usage that the answer to the upstream request at this index shows so far; `null` while nothing was
  * generated and no figures came.
  */
-export type UsageSource = (index: number) => AttemptUsage | null;
+export type UsageReader = (index: number) => AttemptUsage | null;
 
 export interface Payment {
   /** Returns whether the call pays for the answer; the first call decides it. */
@@ -56,7 +56,7 @@ export class AttemptMeter {
   readonly #prices: CallPrices;
   readonly #recorder: CallRecorder;
   readonly #onClosed: () => void;
-  #source: UsageSource | null = null;
+  #source: UsageReader | null = null;
   /** What providers reported with a failure, by the index of the request. */
   #failed: Map<number, Usage> | null = null;
   /** `null` for an attempt that does not use the response cache, and pays. */
@@ -94,7 +94,7 @@ export class AttemptMeter {
   }
 
   /** From here on, usage is read from the answers. */
-  readFrom(source: UsageSource): void {
+  readFrom(source: UsageReader): void {
     this.#source = source;
   }
 

@@ -36,7 +36,7 @@ import { settingsFor } from "../fit/fit-settings.ts";
 import { openingOf } from "../long-bodies/held-conversation.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
 import { type AskedTarget, type ReadyTarget, readyTarget, wayAt } from "../ready-target.ts";
-import type { Verdict } from "./eligibility.ts";
+import type { EntryVerdict } from "./eligibility.ts";
 import { targetFor } from "./resolve-target.ts";
 
 /** The parts of a call that matter for its stages. */
@@ -117,7 +117,7 @@ export interface CandidateParts {
   readonly route: Route;
   readonly target: RouteTarget;
   /** `null` when the route has no conditions for its targets. */
-  readonly verdict: Verdict | null;
+  readonly verdict: EntryVerdict | null;
 }
 
 export class RouteCandidate implements Candidate {

@@ -28,7 +28,7 @@ import {
   type ChosenAttempt,
   endOf,
   readyAt,
-  type Refused,
+  type RefusedAttempt,
   reserve,
 } from "../attempt/run-attempt.ts";
 
@@ -261,7 +261,7 @@ async function hedged<T>(
   { plan, secondEnded }: Hedging<T>,
   call: Call,
   work: AttemptWork<T>,
-): Promise<Answered<T> | Refused> {
+): Promise<Answered<T> | RefusedAttempt> {
   const {
     clock,
     routing: { hedging },

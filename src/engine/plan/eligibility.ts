@@ -20,7 +20,7 @@ export interface EligibilitySource extends Omit<FactSource, "listedHeaders"> {
 }
 
 /** Why an entry of a route is not for the call, or the share of calls that the call is in. */
-export interface Verdict {
+export interface EntryVerdict {
   /** Such as `` `when` is false ``; `null` when the entry is for the call. */
   readonly passedOver: string | null;
   /** In percent; `null` when the entry has no share, or the call is not in it. */
@@ -31,12 +31,12 @@ export interface Verdict {
   readonly hasFailed: boolean;
 }
 
-export const FOR_THE_CALL: Verdict = { passedOver: null, share: null, isOutsideShare: false, hasFailed: false };
+export const FOR_THE_CALL: EntryVerdict = { passedOver: null, share: null, isOutsideShare: false, hasFailed: false };
 
 export class Eligibility {
   readonly #source: EligibilitySource;
   readonly #facts: CallFacts;
-  readonly #verdicts = new Map<readonly EntryCondition[], ReadonlyMap<EntryCondition, Verdict>>();
+  readonly #verdicts = new Map<readonly EntryCondition[], ReadonlyMap<EntryCondition, EntryVerdict>>();
 
   /** A share has been decided by the trace id, perhaps in place of a sticky key. */
   isDividedByTrace = false;
@@ -53,9 +53,9 @@ export class Eligibility {
     entries: readonly T[],
     place: string,
     stickyKey: string | null,
-  ): ReadonlyMap<T, Verdict> {
+  ): ReadonlyMap<T, EntryVerdict> {
     const known = this.#verdicts.get(entries);
-    if (known !== undefined) return known as ReadonlyMap<T, Verdict>;
+    if (known !== undefined) return known as ReadonlyMap<T, EntryVerdict>;
     const fresh = this.#judge(entries, place, stickyKey);
     this.#verdicts.set(entries, fresh);
     return fresh;
@@ -66,8 +66,8 @@ export class Eligibility {
     entries: readonly T[],
     place: string,
     stickyKey: string | null,
-  ): ReadonlyMap<T, Verdict> {
-    const verdicts = new Map<T, Verdict>();
+  ): ReadonlyMap<T, EntryVerdict> {
+    const verdicts = new Map<T, EntryVerdict>();
     const isDivided = entries.some(({ share }) => share !== undefined);
     const { traceId } = this.#source;
     const key = stickyKey ?? traceId;
@@ -88,7 +88,7 @@ export class Eligibility {
     return verdicts;
   }
 
-  #refusalBy(when: string): Pick<Verdict, "passedOver" | "hasFailed"> | null {
+  #refusalBy(when: string): Pick<EntryVerdict, "passedOver" | "hasFailed"> | null {
     try {
       return compileCondition(when).holds(this.#facts) ? null : { passedOver: "`when` is false", hasFailed: false };
     } catch (thrown) {
@@ -98,7 +98,7 @@ export class Eligibility {
   }
 }
 
-function outside(share: number): Verdict {
+function outside(share: number): EntryVerdict {
   return { ...FOR_THE_CALL, passedOver: `the call is not in its share of ${share} %`, isOutsideShare: true };
 }
 

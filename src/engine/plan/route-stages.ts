@@ -20,7 +20,7 @@ import {
   type Serving,
   stickyKeyOf,
 } from "./candidate.ts";
-import { FOR_THE_CALL, type Verdict } from "./eligibility.ts";
+import { FOR_THE_CALL, type EntryVerdict } from "./eligibility.ts";
 import type { ChatRequest, EntryAuthor } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
@@ -57,7 +57,7 @@ function targetVerdicts(
   preparing: Preparing,
   route: Route,
   requested: RouteTarget | null,
-): ReadonlyMap<RouteTarget, Verdict> | null {
+): ReadonlyMap<RouteTarget, EntryVerdict> | null {
   if (route.isConditional !== true) return null;
   const verdicts = verdictsOf(preparing, route, route.targets, "targets");
   return requested !== null && verdicts.get(requested)!.isOutsideShare
@@ -269,7 +269,7 @@ interface StageParts {
   readonly label: string;
   readonly group: object;
   /** Which of the targets are for this call; absent when all are. */
-  readonly verdicts?: ReadonlyMap<RouteTarget, Verdict> | null;
+  readonly verdicts?: ReadonlyMap<RouteTarget, EntryVerdict> | null;
 }
 
 /** Makes one stage of a call: its candidates, and the rules of the route by which they are attempted. */
@@ -310,7 +310,7 @@ export function verdictsOf<T extends EntryCondition>(
   route: Route,
   entries: readonly T[],
   kind: string,
-): ReadonlyMap<T, Verdict> {
+): ReadonlyMap<T, EntryVerdict> {
   const { sent, principal, http, call } = preparing;
   const key = stickyKeyAt(route, preparing);
   return call.eligibilityOf(sent, principal, http).among(entries, `${kind} of ${route.name}`, key);

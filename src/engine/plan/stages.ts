@@ -6,7 +6,7 @@ import type { Principal } from "../../core/identity.ts";
 import { DIRECT_ROUTE, type Route, type RouteMirror, routeOfCopies } from "../../core/configured/route.ts";
 import { resolveRoute, splitModel } from "../../routing/resolve-route.ts";
 import type { Origin, PlannedCall, RouteCandidate, RouteStage } from "./candidate.ts";
-import type { Verdict } from "./eligibility.ts";
+import type { EntryVerdict } from "./eligibility.ts";
 import {
   routeStages,
   callerFallbacks,
@@ -38,7 +38,7 @@ export interface PlannedCopy {
   /** The rules of the copy, with the target of the mirror alone. */
   readonly route: Route;
   /** Whether the call is among those that are copied. */
-  readonly verdict: Verdict;
+  readonly verdict: EntryVerdict;
 }
 
 /**

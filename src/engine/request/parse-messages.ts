@@ -13,7 +13,7 @@ import { invalid, invalidRequest, objectAt, textAt } from "../../core/refusals.t
 import { isLegacyMessage, withToolCalls } from "./legacy-functions.ts";
 import { ROUNDS_FIELD, withReplays } from "../tools/replayed-conversation.ts";
 
-export interface Conversation {
+export interface ParsedConversation {
   readonly messages: readonly Message[];
   readonly blocks: ReadonlyMap<BlockType, string>;
   readonly vendorForms: readonly VendorForm[];
@@ -86,7 +86,7 @@ const MAX_NAME = 64;
  * With `replays`, the rounds of earlier answers that the client sends back are inserted in their places; otherwise they
  * are left out.
  */
-export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): Conversation {
+export function parseMessages(value: Json | undefined, legacyParams: boolean, replays: boolean): ParsedConversation {
   if (!Array.isArray(value)) throw invalid("messages", "an array of at least one message", value);
   if (value.length === 0)
     throw invalidRequest("messages", "messages must hold at least one message; got an empty array.");

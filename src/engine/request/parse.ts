@@ -22,7 +22,7 @@ import { withNestedTools } from "./flat-tools.ts";
 import { withToolsForFunctions } from "./legacy-functions.ts";
 import { requestWithEntry } from "./entry-text.ts";
 import { isToolServer, parseToolServers } from "../tools/parse-mcp.ts";
-import { type Conversation, parseMessages } from "./parse-messages.ts";
+import { type ParsedConversation, parseMessages } from "./parse-messages.ts";
 import { AS_CONFIGURED, parseRouting, ROUTING_FIELDS } from "./parse-routing.ts";
 import { parseResponseFormat, parseToolChoice, parseTools } from "./parse-tools.ts";
 
@@ -106,7 +106,7 @@ function rewrittenMembers(
   params: ChatParams,
   byFunctions: readonly string[],
   toolServers: readonly RequestedToolServer[],
-  { rewritten }: Conversation,
+  { rewritten }: ParsedConversation,
 ): ReadonlySet<string> {
   const names = byFunctions.slice();
   if (toolServers.length > 0) names.push("tools");

@@ -3,7 +3,7 @@
 import type { ProviderFamily } from "../../providers/settings.ts";
 import { isAddressOf, placeholderUrl } from "../address.ts";
 import { always, type PlaceOf } from "../report.ts";
-import { type Found, placed } from "../environment-texts.ts";
+import { type FoundText, placed } from "../environment-texts.ts";
 import { isOff, numberOf, textOf, textsOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
@@ -158,7 +158,7 @@ function addressEntry(
 }
 
 /** Bifrost adds the version to the address, unless the paths are overridden. */
-function withPath(address: Found["value"], provider: ForeignNode, at: PlaceOf, { claims }: ImportContext): Value {
+function withPath(address: FoundText["value"], provider: ForeignNode, at: PlaceOf, { claims }: ImportContext): Value {
   const overrides = provider.members.get("custom_provider_config")?.members.get("request_path_overrides");
   const path = textOf(overrides?.members.get("chat_completion"));
   const prefix = path?.endsWith(CHAT_PATH) === true ? path.slice(0, -CHAT_PATH.length) : VERSION_PATH;

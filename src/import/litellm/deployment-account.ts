@@ -2,12 +2,12 @@
 // provider's own. https://docs.litellm.ai/docs/proxy/configs
 import type { ProviderFamily } from "../../providers/settings.ts";
 import { isOpenAiAddress, placeholderUrl } from "../address.ts";
-import type { EnvironmentTexts, Found } from "../environment-texts.ts";
+import type { EnvironmentTexts, FoundText } from "../environment-texts.ts";
 import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping, Value } from "../reference.ts";
-import type { NamedModel } from "./provider-names.ts";
+import type { DeployedModel } from "./provider-names.ts";
 import { meantAddress, OF_THE_PATH } from "./whole-address.ts";
 
 /** The settings of a deployment by name: its own, and those of the credential that it names. */
@@ -50,7 +50,7 @@ const ADDRESSED: ReadonlySet<string> = new Set([
 
 /** Returns the id of the account's entry. */
 export function deploymentAccount(
-  named: NamedModel,
+  named: DeployedModel,
   settings: Settings,
   { claims, draft, families, texts }: ImportContext,
 ): string {
@@ -73,13 +73,13 @@ export function deploymentAccount(
   return id;
 }
 
-function wantedId({ prefix }: NamedModel, familyId: string, found: Found | null): string {
+function wantedId({ prefix }: DeployedModel, familyId: string, found: FoundText | null): string {
   if (found === null || ADDRESSED.has(prefix) || prefix !== "openai" || familyId === "openai") return prefix;
   const host = typeof found.value === "string" && URL.canParse(found.value) ? new URL(found.value).host : familyId;
   return host.replaceAll(/[:.]+/g, "-");
 }
 
-function partOf(key: string, node: ForeignNode | undefined, found: Found | null): readonly Part[] {
+function partOf(key: string, node: ForeignNode | undefined, found: FoundText | null): readonly Part[] {
   return found === null ? [] : [{ key, value: found.value, node: node ?? null, how: found.how }];
 }
 
@@ -97,7 +97,7 @@ function addressParts(
   family: ProviderFamily,
   known: string | undefined,
   node: ForeignNode | undefined,
-  found: Found | null,
+  found: FoundText | null,
 ): readonly Part[] {
   if (found !== null) return partOf("base_url", node, found);
   if (family.baseUrl !== null) return [];
@@ -105,7 +105,7 @@ function addressParts(
 }
 
 function credentialParts(
-  { prefix, name }: NamedModel,
+  { prefix, name }: DeployedModel,
   family: ProviderFamily,
   settings: Settings,
   texts: EnvironmentTexts,

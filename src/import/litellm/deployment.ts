@@ -12,7 +12,7 @@ import { ACCOUNT_SETTINGS, deploymentAccount, type Settings } from "./deployment
 import { isKeptByLiteLlm } from "./kept-parameters.ts";
 import { importModelFacts } from "./model-facts.ts";
 import { whyUnserved } from "../unserved-models.ts";
-import { BEDROCK_PATH, namedModel, type NamedModel } from "./provider-names.ts";
+import { BEDROCK_PATH, namedModel, type DeployedModel } from "./provider-names.ts";
 
 export interface Deployment {
   readonly node: ForeignNode;
@@ -82,7 +82,12 @@ export function readDeployment(
   };
 }
 
-function problemOf(named: NamedModel | null, asked: string, model: string, { families }: ImportContext): string | null {
+function problemOf(
+  named: DeployedModel | null,
+  asked: string,
+  model: string,
+  { families }: ImportContext,
+): string | null {
   if (named === null) return whyUnknown(asked);
   if (!families.has(named.name.family)) return `Dragoman has no provider ${named.name.family}`;
   if (looksLikeKey(model)) return "it looks like a key, which cannot be the name of a model";

@@ -6,7 +6,7 @@ import { isOff, isOn, numberOf, textOf, textsOf, wholeOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import { joined, type Mapping, type Reference, type Value } from "../reference.ts";
-import type { Place } from "../report.ts";
+import type { WrittenPlace } from "../report.ts";
 import { deploymentAccount, type Settings } from "./deployment-account.ts";
 
 interface GuardService {
@@ -22,7 +22,7 @@ interface GuardService {
 /** A guardrail, and what is needed to take it over. */
 export interface Asked {
   readonly params: Settings;
-  readonly at: Place;
+  readonly at: WrittenPlace;
   readonly context: ImportContext;
 }
 

@@ -6,7 +6,7 @@ import { isOn, textOf } from "../figures.ts";
 import { type ForeignNode, NO_MEMBERS } from "../foreign-file.ts";
 import type { ImportContext } from "../gateway-import.ts";
 import type { Mapping } from "../reference.ts";
-import type { Place } from "../report.ts";
+import type { WrittenPlace } from "../report.ts";
 import { shownKey } from "../secret-shape.ts";
 import { STAYS_MASKED } from "./without-counterpart.ts";
 import { literally } from "../usable-condition.ts";
@@ -173,7 +173,7 @@ function sought(finding: Finding | null, action: Action, entity: readonly string
 }
 
 /** The policies that it becomes, which are known when they are written. */
-function placesOf({ places }: Sought): Place {
+function placesOf({ places }: Sought): WrittenPlace {
   return () => places;
 }
 

@@ -171,7 +171,7 @@ const INFERRED: readonly (readonly [RegExp, string])[] = [
   [/^[a-z][a-z0-9-]*\.[a-z]/, "bedrock"],
 ];
 
-export interface NamedModel {
+export interface DeployedModel {
   /** As LiteLLM calls the provider. */
   readonly prefix: string;
   readonly name: ProviderName;
@@ -182,7 +182,7 @@ export interface NamedModel {
  * The provider and the model behind `model` and `custom_llm_provider` of a deployment; `null` for a provider that this
  * gateway does not have.
  */
-export function namedModel(model: string, provider: string | null): NamedModel | null {
+export function namedModel(model: string, provider: string | null): DeployedModel | null {
   const slash = model.indexOf("/");
   const before = slash <= 0 ? null : model.slice(0, slash);
   if (provider !== null) {

@@ -2,14 +2,14 @@
 // operation, or that of Google's publishers, with project, location and model.
 // https://docs.litellm.ai/docs/providers/vertex, https://docs.litellm.ai/docs/providers/cohere
 import { isPlainAddress } from "../../providers/credentials/credential-settings.ts";
-import type { EnvironmentTexts, Found } from "../environment-texts.ts";
+import type { EnvironmentTexts, FoundText } from "../environment-texts.ts";
 import { textOf } from "../figures.ts";
 import type { ForeignNode } from "../foreign-file.ts";
 
 interface MeantAddress {
   readonly family: string;
   /** `null` where the provider's own address is meant. */
-  readonly found: Found | null;
+  readonly found: FoundText | null;
   /** Settings of the provider that stand in the address. */
   readonly settings: Readonly<Record<string, string>>;
 }

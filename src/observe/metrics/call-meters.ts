@@ -21,14 +21,16 @@ const OWN_SECONDS = [
   0.000025, 0.00005, 0.000075, 0.0001, 0.00015, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1,
 ];
 
-export interface NamedModel {
+export interface MeteredModel {
   /** The name itself or, for a model that the catalogue recognizes by a prefix, the catalogue's own name. */
   readonly name: string;
   /** False when the model occurs only in the catalogue. */
   readonly isConfigured: boolean;
 }
 /** The name under which a call's model is counted; null when the model is neither configured nor in the catalogue. */
-export type ModelLabel = (call: Pick<CallRecord, "provider" | "model" | "tenantId" | "projectId">) => NamedModel | null;
+export type ModelLabel = (
+  call: Pick<CallRecord, "provider" | "model" | "tenantId" | "projectId">,
+) => MeteredModel | null;
 
 /** What metrics add up over calls. A figure is counted once it stands here and in a metric (`metersOf`). */
 const SUMS = {

@@ -14,7 +14,7 @@ import { type EventFigures, newEventFigures } from "./event-figures.ts";
 import { openEventOutbox } from "./event-outbox.ts";
 import type { Log } from "../log.ts";
 import type { Observer } from "../observer.ts";
-import { type Refused, refusalEvents } from "./refusal-events.ts";
+import { type RefusedCalls, refusalEvents } from "./refusal-events.ts";
 import { watchTokenExpiry } from "./token-expiry.ts";
 import { openDispatcher } from "./webhook-dispatcher.ts";
 import { webhookSender } from "./webhook-sender.ts";
@@ -24,7 +24,7 @@ export interface OpenEvents extends Events {
   /** Emits events for calls that were refused. */
   readonly observer: Observer;
   /** Takes over calls that were refused in another process. */
-  refused(refused: Refused): void;
+  refused(refused: RefusedCalls): void;
   /** Called when the configuration or the store has changed. */
   wake(): void;
   close(timeoutMs: number): Promise<void>;

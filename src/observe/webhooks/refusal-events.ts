@@ -7,7 +7,7 @@ import type { Events, NewEvent } from "../../core/record/event.ts";
 import { type CallRecord, isErrorOfTarget } from "../../core/record/record.ts";
 
 /** Calls of a project that the same rule refused. */
-export interface Refused {
+export interface RefusedCalls {
   readonly code: NonNullable<CallRecord["code"]>;
   readonly rule: string | null;
   readonly kind: "policy" | "limit" | "budget" | "price";
@@ -21,7 +21,7 @@ export interface Refused {
 
 interface Tally {
   /** `count` is 0 when all of them have been reported. */
-  refused: Refused;
+  refused: RefusedCalls;
   sinceMs: number;
 }
 
@@ -33,7 +33,7 @@ const EVERY_MS = 60_000;
 const MOST_TALLIES = 5_000;
 const MOST_OF_TENANT = 500;
 
-const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refused["kind"]>>> = {
+const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, RefusedCalls["kind"]>>> = {
   policy_violation: "policy",
   rate_limit_exceeded: "limit",
   insufficient_quota: "budget",
@@ -41,7 +41,7 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, Refused["k
 };
 
 /** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
-export function refusalOf(record: CallRecord): Refused | null {
+export function refusalOf(record: CallRecord): RefusedCalls | null {
   const { code, policies, limits, tenantId, projectId, startedAtMs } = record;
   // neither an explanation nor a copy for a mirror is a call that was refused to anybody
   const kind = code === null || record.explained || record.mirrorOf !== null ? undefined : KINDS[code];
@@ -62,11 +62,11 @@ export function refusalOf(record: CallRecord): Refused | null {
 }
 
 /** The same text for refusals of which one event gives the number. */
-export function refusalKey({ code, rule, tenantId, projectId }: Refused): string {
+export function refusalKey({ code, rule, tenantId, projectId }: RefusedCalls): string {
   return JSON.stringify([code, rule, tenantId, projectId]);
 }
 
-export function joinedRefusals(earlier: Refused, later: Refused): Refused {
+export function joinedRefusals(earlier: RefusedCalls, later: RefusedCalls): RefusedCalls {
   return { ...later, count: earlier.count + later.count, startedAtMs: earlier.startedAtMs };
 }
 
@@ -94,7 +94,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
     clearInterval(timer);
     timer = null;
   };
-  const add = (refused: Refused): void => {
+  const add = (refused: RefusedCalls): void => {
     const key = refusalKey(refused);
     const known = tallies.get(key);
     if (known !== undefined) {
@@ -127,7 +127,7 @@ export function refusalEvents(events: Events, clock: Pick<Clock, "now">) {
 }
 
 function refusalEvent(
-  { code, kind, rule, tenantId, projectId, count, last }: Refused,
+  { code, kind, rule, tenantId, projectId, count, last }: RefusedCalls,
   sinceMs: number,
   untilMs: number,
 ): NewEvent {

@@ -4,7 +4,7 @@
 import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { messageOf } from "../../core/thrown.ts";
-import { FrameReader, frameOf, type Message } from "./frames.ts";
+import { FrameReader, frameOf, type FramedMessage } from "./frames.ts";
 
 /**
  * The messages that one side takes, as functions: each kind gets a body, and returns what a request of this kind is
@@ -70,7 +70,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
   readonly #waiting = new Map<number, Waiting>();
   readonly #reader = new FrameReader();
   readonly #whenClosed: (() => void)[] = [];
-  #turn: Message[] = [];
+  #turn: FramedMessage[] = [];
   #isDue = false;
   #unwritten: Uint8Array[] = [];
   #unwrittenBytes = 0;
@@ -191,7 +191,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
 
   /** For the connection: these bytes have arrived. */
   read(bytes: Uint8Array): void {
-    let messages: readonly Message[];
+    let messages: readonly FramedMessage[];
     try {
       messages = this.#reader.read(bytes);
     } catch (fault) {
@@ -219,7 +219,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
     for (const listener of this.#whenClosed.splice(0)) listener();
   }
 
-  #send(message: Message): void {
+  #send(message: FramedMessage): void {
     if (this.#isClosed) return;
     this.#turn.push(message);
     if (this.#isDue) return;
@@ -230,7 +230,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
     });
   }
 
-  #answered({ id, body, bytes = NONE, isError }: Message): void {
+  #answered({ id, body, bytes = NONE, isError }: FramedMessage): void {
     const waiting = this.#waiting.get(id);
     this.#waiting.delete(id);
     if (isError !== true) return waiting?.resolve({ body, bytes });
@@ -238,7 +238,7 @@ export class Channel<Sent extends Messages, Taken extends Messages> {
     waiting?.reject(new ChannelError(message, code));
   }
 
-  #take({ id, body, bytes = NONE }: Message, kind: string): void {
+  #take({ id, body, bytes = NONE }: FramedMessage, kind: string): void {
     const handler = this.#handlers.get(kind);
     let result: MaybePromise<unknown>;
     try {

@@ -3,7 +3,7 @@
 // messages as JSON, and the attached bytes of these messages, one after the other.
 
 /** A message as it stands in a frame. */
-export interface Message {
+export interface FramedMessage {
   /** The name of the message; `null` in a reply. */
   readonly kind: string | null;
   /** The number of a request, which its reply repeats; 0 when no reply is expected. */
@@ -28,7 +28,7 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 /** Throws RangeError when the frame is longer than MAX_FRAME_BYTES. */
-export function frameOf(messages: readonly Message[]): Uint8Array {
+export function frameOf(messages: readonly FramedMessage[]): Uint8Array {
   let attached = 0;
   for (const { bytes } of messages) attached += bytes?.length ?? 0;
   const json = encoder.encode(JSON.stringify(messages.map(jsonOf)));
@@ -48,7 +48,7 @@ export function frameOf(messages: readonly Message[]): Uint8Array {
   return frame;
 }
 
-function jsonOf({ kind, id, body, bytes, isError }: Message): MessageJson {
+function jsonOf({ kind, id, body, bytes, isError }: FramedMessage): MessageJson {
   if (isError === true) return [kind, id, body, bytes?.length ?? NO_BYTES, 1];
   return bytes === undefined ? [kind, id, body] : [kind, id, body, bytes.length];
 }
@@ -63,8 +63,8 @@ export class FrameReader {
    * Returns the messages of all frames that are complete with this read, whose memory may be used again afterwards.
    * Throws when the bytes are not frames; the reader is of no use afterwards.
    */
-  read(bytes: Uint8Array): readonly Message[] {
-    const messages: Message[] = [];
+  read(bytes: Uint8Array): readonly FramedMessage[] {
+    const messages: FramedMessage[] = [];
     let offset = 0;
     while (offset < bytes.length) {
       if (this.#begun !== null) {
@@ -85,7 +85,7 @@ export class FrameReader {
   }
 
   /** Returns how many bytes of the read were taken. */
-  #fill(bytes: Uint8Array, offset: number, messages: Message[]): number {
+  #fill(bytes: Uint8Array, offset: number, messages: FramedMessage[]): number {
     const begun = this.#begun!;
     const taken = Math.min(begun.length - this.#filled, bytes.length - offset);
     begun.set(bytes.subarray(offset, offset + taken), this.#filled);
@@ -111,7 +111,7 @@ function frameLength(bytes: Uint8Array, offset: number): number {
 }
 
 /** The memory of a frame that `isOwn` stays as it is; of any other one, attached bytes are copied. */
-function readFrame(frame: Uint8Array, messages: Message[], isOwn: boolean): void {
+function readFrame(frame: Uint8Array, messages: FramedMessage[], isOwn: boolean): void {
   const jsonEnd = HEAD_BYTES + uint32(frame, 4);
   if (jsonEnd > frame.length) throw new RangeError("the JSON of a frame is longer than the frame");
   let offset = jsonEnd;

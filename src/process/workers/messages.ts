@@ -7,7 +7,7 @@ import type { RefusalNews } from "../../credentials/rotation.ts";
 import type { ProcessStanding } from "../../http/standing.ts";
 import type { IntegrationOutline } from "../../observe/integrations/handover.ts";
 import type { WorkerFigures } from "../../observe/metrics/worker-gauges.ts";
-import type { Refused } from "../../observe/webhooks/refusal-events.ts";
+import type { RefusedCalls } from "../../observe/webhooks/refusal-events.ts";
 import type { QueueOutcome } from "../../core/concurrency/slots.ts";
 import type { HealthNews } from "../../routing/health/health-news.ts";
 import type { SlotAnswer, SlotRequest } from "../../routing/shared-slots.ts";
@@ -66,7 +66,7 @@ export type ToSupervisor = {
   /** The last metrics of a worker that ends, in the bytes. */
   last_metrics(body: null): null;
   events(body: readonly NewEvent[]): void;
-  refusals(body: readonly Refused[]): null;
+  refusals(body: readonly RefusedCalls[]): null;
   /** The integrations that the supervisor has open. */
   integrations(body: null): readonly IntegrationOutline[];
   /** Lines for one thread of integrations, in the bytes. */

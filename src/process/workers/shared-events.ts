@@ -2,7 +2,7 @@
 // those that follow are counted together before they are sent, so that many of them are few messages.
 import { newEventFigures } from "../../observe/webhooks/event-figures.ts";
 import type { OpenEvents } from "../../observe/webhooks/open-events.ts";
-import { joinedRefusals, type Refused, refusalKey, refusalOf } from "../../observe/webhooks/refusal-events.ts";
+import { joinedRefusals, type RefusedCalls, refusalKey, refusalOf } from "../../observe/webhooks/refusal-events.ts";
 import type { SupervisorChannel, WorkerChannel } from "./messages.ts";
 
 const REFUSALS_MS = 100;
@@ -22,7 +22,7 @@ export function serveEvents(channel: WorkerChannel, events: OpenEvents): void {
 /** In a worker. Without the supervisor, events are lost and counted. */
 export function openWorkerEvents(channel: SupervisorChannel): OpenEvents {
   const figures = newEventFigures();
-  let refusals = new Map<string, Refused>();
+  let refusals = new Map<string, RefusedCalls>();
   let timer: ReturnType<typeof setTimeout> | null = null;
 
   const send = (): void => {
@@ -33,7 +33,7 @@ export function openWorkerEvents(channel: SupervisorChannel): OpenEvents {
     else channel.notify("refusals", [...refusals.values()]);
     refusals = new Map();
   };
-  const refused = (one: Refused): void => {
+  const refused = (one: RefusedCalls): void => {
     if (timer === null) {
       timer = setTimeout(send, REFUSALS_MS);
       if (channel.isClosed) figures.shedEvents += 1;

@@ -13,7 +13,7 @@ import type { ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { turnContent } from "./turn-content.ts";
 
-export interface Conversation {
+export interface EncodedConversation {
   readonly system: string | readonly JsonObject[] | undefined;
   readonly messages: readonly Turn[];
   /** Whether a block names a file that was uploaded before. */
@@ -34,7 +34,7 @@ export interface Turn extends JsonObject {
 export function encodeConversation(
   messages: readonly Message[],
   { systemTurns }: Pick<ModelFacts, "systemTurns">,
-): Conversation {
+): EncodedConversation {
   const system: SystemText[] = [];
   const runs: TurnRun[] = [];
   /** System messages after the first turn that have not been placed yet. */
@@ -91,7 +91,7 @@ function encodeSystem(message: Message, path: string): string | readonly JsonObj
   return content;
 }
 
-function joinSystem(parts: readonly SystemText[]): Conversation["system"] {
+function joinSystem(parts: readonly SystemText[]): EncodedConversation["system"] {
   const filled = parts.filter((part) => part.length > 0);
   return filled.length <= 1 ? filled[0] : filled.flatMap(asBlocks);
 }

@@ -14,7 +14,7 @@ import type { FamilyFacts } from "./models.ts";
 import { reasoningBlocks } from "./reasoning.ts";
 import { turnContent } from "./turn-content.ts";
 
-export interface Conversation {
+export interface EncodedConversation {
   readonly system: readonly JsonObject[];
   readonly messages: readonly Turn[];
   /** Whether there are tool calls or tool results, which the vendor accepts only beside `toolConfig`. */
@@ -29,7 +29,7 @@ interface Turn extends JsonObject {
 type TurnRun = Run<Turn["role"], Turn["content"]>;
 
 /** Throws GatewayError `unsupported_content_block` with the path. */
-export function encodeConversation(messages: readonly Message[], facts: FamilyFacts): Conversation {
+export function encodeConversation(messages: readonly Message[], facts: FamilyFacts): EncodedConversation {
   const naming = documentNames();
   const systems: (readonly JsonObject[])[] = [];
   const runs: TurnRun[] = [];

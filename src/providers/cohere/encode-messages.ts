@@ -10,14 +10,14 @@ import { plainReasoning } from "../conversation/conversation-members.ts";
 import { NOT_THINKING } from "./models.ts";
 import { documentText } from "../conversation/document-text.ts";
 
-export interface Conversation {
+export interface EncodedConversation {
   readonly messages: readonly JsonObject[];
   /** The documents of all messages, in their order. */
   readonly documents: readonly JsonObject[];
 }
 
 /** Throws GatewayError `unsupported_content_block` or `invalid_request` with the path. */
-export function encodeConversation(messages: readonly Message[], model: string): Conversation {
+export function encodeConversation(messages: readonly Message[], model: string): EncodedConversation {
   const documents: JsonObject[] = [];
   return {
     messages: messages.map((message, index) => encodeMessage(message, `messages[${index}]`, model, documents)),

@@ -17,11 +17,11 @@ import {
 import type { ProviderFamily } from "../settings.ts";
 
 /** A `value` of `null` means that the environment does not hold it. Each fault is a sentence for the operator. */
-export interface Found<T> {
+export interface FoundValue<T> {
   readonly value: T | null;
   readonly faults: readonly string[];
 }
-const NOTHING: Found<never> = { value: null, faults: [] };
+const NOTHING: FoundValue<never> = { value: null, faults: [] };
 
 /** The variables that error messages name for forms other than keys. */
 const FORM_VARIABLES: Readonly<Partial<Record<CredentialForm, string>>> = {
@@ -37,10 +37,10 @@ export function environmentCredential(
   family: ProviderFamily,
   settings: Readonly<Record<string, string>>,
   environment: Variables,
-): Found<StoredCredential> {
+): FoundValue<StoredCredential> {
   const { credentials } = family;
   const faults: string[] = [];
-  const google = (): Found<StoredCredential> =>
+  const google = (): FoundValue<StoredCredential> =>
     credentials.includes("google") && (settings["project"] !== undefined || !takesProject(family))
       ? googleFile(environment)
       : NOTHING;
@@ -66,19 +66,19 @@ function textOf(environment: Variables, name: string): string | null {
   return environment.get(name)?.trim() || null;
 }
 
-function unfit(name: string, what: string): Found<never> {
+function unfit(name: string, what: string): FoundValue<never> {
   return { value: null, faults: [`the environment variable ${name} is ignored: it contains ${what}`] };
 }
 const NO_KEY = "characters that are not allowed in keys";
 
-function environmentKey(family: ProviderFamily, environment: Variables): Found<StoredCredential> {
+function environmentKey(family: ProviderFamily, environment: Variables): FoundValue<StoredCredential> {
   const name = family.keyVariables.find((each) => textOf(environment, each) !== null);
   if (name === undefined) return NOTHING;
   const key = textOf(environment, name)!;
   return API_KEY.test(key) ? { value: bareKey(key, family), faults: [] } : unfit(name, NO_KEY);
 }
 
-function awsPair(environment: Variables): Found<StoredCredential> {
+function awsPair(environment: Variables): FoundValue<StoredCredential> {
   const names = ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"] as const;
   const [accessKeyId, secretAccessKey, sessionToken] = names.map((name) => textOf(environment, name)) as [
     string | null,
@@ -95,14 +95,14 @@ function awsPair(environment: Variables): Found<StoredCredential> {
     : unfit(bad, NO_KEY);
 }
 
-function googleFile(environment: Variables): Found<StoredCredential> {
+function googleFile(environment: Variables): FoundValue<StoredCredential> {
   const path = textOf(environment, "GOOGLE_APPLICATION_CREDENTIALS");
   return path === null
     ? NOTHING
     : { value: { kind: "google_file", path, tokenUrl: GOOGLE_TOKEN_URL, ...OPERATORS }, faults: [] };
 }
 
-function entraApplication(environment: Variables): Found<StoredCredential> {
+function entraApplication(environment: Variables): FoundValue<StoredCredential> {
   const [tenant, client, secret, file] = [
     "AZURE_TENANT_ID",
     "AZURE_CLIENT_ID",
@@ -141,7 +141,7 @@ export function environmentSettings(
   return { values, faults };
 }
 
-export function environmentBaseUrl({ baseUrlVariables }: ProviderFamily, environment: Variables): Found<string> {
+export function environmentBaseUrl({ baseUrlVariables }: ProviderFamily, environment: Variables): FoundValue<string> {
   const name = baseUrlVariables.find((each) => textOf(environment, each) !== null);
   if (name === undefined) return NOTHING;
   const text = textOf(environment, name)!;

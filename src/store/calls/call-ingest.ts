@@ -8,7 +8,7 @@ import { figuresOf } from "./call-columns.ts";
 import { type CallInserts, type Incoming, insertIncoming, KEYS_AT_ONCE, type Placed, type Tx } from "./call-insert.ts";
 import type { CallColumn } from "./call-column-types.ts";
 import { type CallRow, type CallSchema, type FoundRow, SUM_COLUMNS } from "./call-schema.ts";
-import { KEYS, loweredSum, type SumRow, sumsOf, type SumTable } from "../sums/call-sums.ts";
+import { KEYS, loweredSum, type SumRow, sumsOfCalls, type SumTable } from "../sums/call-sums.ts";
 import { tagRowsOf } from "./call-tags.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { inParts } from "../database/in-parts.ts";
@@ -53,8 +53,8 @@ export async function ingestCalls(
     await removeTags(tx, before);
     await inserts.tags(tx, counted.flatMap(tagRowsOf));
     if (counted.length > 0) await inserts.lockSums(tx);
-    for (const [table, sums] of sumsOf(before)) await takeOff(tx, table, sums);
-    for (const [table, sums] of sumsOf(counted)) await inserts.addUp(tx, table, sums);
+    for (const [table, sums] of sumsOfCalls(before)) await takeOff(tx, table, sums);
+    for (const [table, sums] of sumsOfCalls(counted)) await inserts.addUp(tx, table, sums);
     // A row that is replaced names no attempt, because it was made of the opening entry of its call.
     await addAttempts(tx, [...added, ...replaced].map(askingCall), numberOf);
     if (place !== undefined) await keepPlace(tx, place);

@@ -7,15 +7,15 @@ import { fromInteger, toInteger } from "./columns.ts";
 type Values = Readonly<Record<string, unknown>>;
 
 /** A field with the name of its member. A member that may be undefined may also be left out. */
-export interface Field<Member, Columns> {
+export interface StoredField<Member, Columns> {
   toColumns(value: Member): Columns;
   fromColumns(row: Columns): Member;
   /** By the names of the admin API; nothing where it is a secret. */
   audited(value: Member): JsonObject;
 }
-export type Fields = Readonly<Record<string, Field<unknown, Values>>>;
+export type Fields = Readonly<Record<string, StoredField<unknown, Values>>>;
 
-export const field = <Member, Columns>(of: Field<Member, Columns>): Field<Member, Columns> => of;
+export const field = <Member, Columns>(of: StoredField<Member, Columns>): StoredField<Member, Columns> => of;
 
 export const NAME = field<string, { readonly name: string }>({
   toColumns: (name) => ({ name }),

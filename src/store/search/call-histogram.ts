@@ -9,7 +9,7 @@ import { logQuery, numberedFilter } from "./log-search.ts";
 import { cursorAt } from "../database/pages.ts";
 import { inOneView } from "../database/transactions.ts";
 import { StoreError } from "../store-error.ts";
-import { addedSums, ALL_SUMS, NO_SUMS, type Sums, sumsOf } from "../sums/usage-figures.ts";
+import { addedSums, ALL_SUMS, NO_SUMS, type Sums, sumsInRow } from "../sums/usage-figures.ts";
 import { HOURS } from "../sums/roll-up-triggers.ts";
 import { FIGURES_OF_CALL, keptFrom, usageSource } from "../sums/usage-source.ts";
 
@@ -71,7 +71,7 @@ function inBuckets(edges: readonly number[], rows: readonly { readonly atMs: num
 }
 
 type TimedSums = Sums & { readonly at_ms: bigint };
-const timed = (row: TimedSums) => ({ atMs: Number(row.at_ms), sums: sumsOf(row) });
+const timed = (row: TimedSums) => ({ atMs: Number(row.at_ms), sums: sumsInRow(row) });
 
 async function summed(db: Db, edges: readonly number[], scope: CallScope): Promise<CallHistogram> {
   const source = await usageSource(db, {

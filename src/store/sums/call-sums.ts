@@ -59,7 +59,7 @@ export const KEYS: Readonly<Record<SumTable, readonly string[]>> = {
  * What calls add to each table of sums, ordered by key, so that two writers never deadlock: by the hour, and by the day
  * of the end users that they name.
  */
-export function sumsOf(calls: readonly Summed[]): readonly (readonly [SumTable, readonly SumRow[]])[] {
+export function sumsOfCalls(calls: readonly Summed[]): readonly (readonly [SumTable, readonly SumRow[]])[] {
   const named = calls.filter((call) => call.end_user !== "");
   return [
     ["call_hour", hourSums(calls)],

@@ -21,7 +21,7 @@ export function wholeOf(row: Sums, column: string): bigint {
 /** The members of UsageSums that are no list, with their columns. */
 const MEMBERS = SUM_FIGURE_NAMES.map((column) => [camelCase(column), column] as const);
 
-export function sumsOf(row: Sums): UsageSums {
+export function sumsInRow(row: Sums): UsageSums {
   return usageSums(
     (_member, column) => wholeOf(row, column),
     LATENCY_COLUMNS.map((column) => wholeOf(row, column)),
@@ -37,7 +37,7 @@ function usageSums(
 }
 
 /** Of no calls. */
-export const NO_SUMS: UsageSums = sumsOf(Object.fromEntries(FIGURE_COLUMNS.map((part) => [part, 0n])));
+export const NO_SUMS: UsageSums = sumsInRow(Object.fromEntries(FIGURE_COLUMNS.map((part) => [part, 0n])));
 
 export const ALL_SUMS = sql.join(SUM_COLUMNS.map(sumOf));
 

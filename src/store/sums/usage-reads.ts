@@ -19,9 +19,9 @@ import {
 import { afterCursor, type ListKey, pageOf, rowLimit } from "../database/pages.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { inOneView } from "../database/transactions.ts";
-import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsOf, wholeOf } from "./usage-figures.ts";
+import { ALL_SUMS, NO_SUMS, sumOf, type Sums, sumsInRow, wholeOf } from "./usage-figures.ts";
 import { HOURS, type SumsTable, USER_DAYS } from "./roll-up-triggers.ts";
-import { type UsageSource, usageSource } from "./usage-source.ts";
+import { type SummedCalls, usageSource } from "./usage-source.ts";
 import { midnightsBetween, offsetsBetween, UTC, type ZoneOffset } from "../../core/configured/time-zone.ts";
 import { StoreError } from "../store-error.ts";
 import { roundly } from "./sum-halves.ts";
@@ -61,7 +61,7 @@ async function covered(db: Db, { table, time, spanMs }: SumsTable): Promise<read
 }
 
 interface Prepared {
-  readonly source: UsageSource | null;
+  readonly source: SummedCalls | null;
   readonly offsets: readonly ZoneOffset[];
 }
 
@@ -143,7 +143,7 @@ async function ranked(
   page: PageRequest,
   query: UsageQuery,
   key: ListKey,
-  source: UsageSource,
+  source: SummedCalls,
   offsets: readonly ZoneOffset[],
 ): Promise<Page<RankedGroup>> {
   const values = key.columns.map(([expression]) => expression);
@@ -195,7 +195,7 @@ async function summed(db: Db, query: UsageQuery, groups: readonly RankedGroup[])
       db,
     );
   const keyOf = (values: readonly unknown[]): string => JSON.stringify(values.map(String));
-  const found = new Map(rows.map((row) => [keyOf(query.by.map((_, index) => row[`group_${index}`])), sumsOf(row)]));
+  const found = new Map(rows.map((row) => [keyOf(query.by.map((_, index) => row[`group_${index}`])), sumsInRow(row)]));
   return groups.map(({ values, shown }) => ({ group: shown, sums: found.get(keyOf(values))! }));
 }
 
@@ -215,7 +215,7 @@ async function totalsOf(db: Db, query: Asked): Promise<UsageSums> {
   const { source } = await prepared(db, { ...query, by: [] }, { sums: tableOf(query, query.by) });
   if (source === null) return NO_SUMS;
   const { rows } = await sql<Sums>`select ${ALL_SUMS} from ${source.table}`.execute(db);
-  return sumsOf(rows[0]!);
+  return sumsInRow(rows[0]!);
 }
 
 const SPENT = ["calls", "prompt_tokens", "completion_tokens", "cost_nano_usd"];

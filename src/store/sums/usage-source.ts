@@ -29,7 +29,7 @@ export interface SourceQuery {
   readonly figures?: readonly string[];
 }
 
-export interface UsageSource {
+export interface SummedCalls {
   /**
    * With the columns `at_ms`, those of the figures, and those of what was asked for. `at_ms` is a moment before the
    * next cut.
@@ -40,7 +40,7 @@ export interface UsageSource {
 }
 
 /** `null` when a name of the scope has never occurred. */
-export async function usageSource(db: Db, query: SourceQuery): Promise<UsageSource | null> {
+export async function usageSource(db: Db, query: SourceQuery): Promise<SummedCalls | null> {
   const { scope, sums, fromMs, toMs, cuts } = query;
   const inSums = await scopeConditions(db, scope, "sums");
   if (inSums === null) return null;

@@ -54,7 +54,7 @@ export const VERDICTS = [
   "usual",
 ] as const;
 
-export interface Verdict {
+export interface CallVerdict {
   readonly kind: (typeof VERDICTS)[number];
   readonly text: string;
   /** Sentences about what else is out of the ordinary. */
@@ -67,12 +67,12 @@ const NOTABLE = 3;
 const NOTABLE_NANO_USD = 100_000;
 const NOTABLE_MS = 1000;
 
-export function verdictOf(facts: VerdictFacts): Verdict {
+export function verdictOf(facts: VerdictFacts): CallVerdict {
   const [kind, text] = decided(facts);
   return { kind, text, notes: notesOn(facts) };
 }
 
-type Decided = readonly [kind: Verdict["kind"], text: string];
+type Decided = readonly [kind: CallVerdict["kind"], text: string];
 
 function decided(facts: VerdictFacts): Decided {
   const { record, settled } = facts;

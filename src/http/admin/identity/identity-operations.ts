@@ -31,7 +31,7 @@ import {
 type Values = Readonly<Record<string, unknown>>;
 
 /** A field of bodies and responses. What has no schema in one of them is not in it. */
-export interface Field<T, Sent = unknown> {
+export interface ShownField<T, Sent = unknown> {
   readonly created?: z.ZodType;
   readonly changed?: z.ZodType;
   readonly shown?: z.ZodType;
@@ -51,8 +51,8 @@ export const memberOf =
     name: Name,
     shown: z.ZodType,
     sent: z.ZodType<T[Name] | undefined>,
-    further: Pick<Field<T, T[Name]>, "allow"> = {},
-  ): Field<T> => ({
+    further: Pick<ShownField<T, T[Name]>, "allow"> = {},
+  ): ShownField<T> => ({
     created: sent,
     changed: sent,
     shown,
@@ -80,7 +80,7 @@ export interface Thing<T extends Named> {
   readonly summaries: Readonly<Record<"list" | "create" | "read" | "update" | "delete", string>>;
   readonly base: string;
   /** In the order of the OpenAPI document. */
-  readonly fields: Readonly<Record<string, Field<T>>>;
+  readonly fields: Readonly<Record<string, ShownField<T>>>;
   readonly filters?: Readonly<Record<string, z.ZodType>>;
   readonly placeOf?: WriteOperation["placeOf"];
   readonly list: (call: AdminCall, store: Reader, page: PageRequest, filter: ListFilter) => Promise<Page<Kept<T>>>;
@@ -110,7 +110,7 @@ function fieldHandling<T extends Named>({ word, fields }: Thing<T>) {
     ),
     ...shownVersion(kept),
   });
-  const sentIn = ({ body }: AdminCall): readonly (readonly [Field<T>, unknown])[] =>
+  const sentIn = ({ body }: AdminCall): readonly (readonly [ShownField<T>, unknown])[] =>
     Object.entries(fields).flatMap(([name, field]) => {
       const value = (body as Values)[name];
       return value === undefined ? [] : [[field, value] as const];

@@ -55,7 +55,7 @@ export interface TranslatedConversation {
   readonly asked: ReadonlyMap<string, string>;
 }
 
-export class Conversation {
+export class ConversationBuilder {
   readonly #left: UntranslatedParts;
   readonly #approved = new Set<string>();
   /** The tools of tool servers, as `toolPlace`, by the ids of the requests for approval. */

@@ -3,7 +3,7 @@ import { invalid, invalidRequest } from "../../../core/refusals.ts";
 import { isCarrier } from "../../../engine/carriers/reasoning-carrier.ts";
 import { isObject, type Json, type JsonObject, objectsIn } from "../../../core/json.ts";
 import { isNamedLikeTool, offeredNames, toolPlace } from "../../../engine/tools/offered-tools.ts";
-import { Conversation, type TranslatedConversation } from "./conversation.ts";
+import { ConversationBuilder, type TranslatedConversation } from "./conversation.ts";
 import { type ClientTool, TOGETHER } from "../request-memo.ts";
 import { type PartsContext, plainText, translatedContent, translatedParts } from "./translated-parts.ts";
 import type { TranslatedTools } from "./translated-tools.ts";
@@ -55,7 +55,7 @@ export function translatedInput(
   instructions: Json | undefined,
   context: InputContext,
 ): TranslatedConversation {
-  const conversation = new Conversation(context.left);
+  const conversation = new ConversationBuilder(context.left);
   if (instructions !== undefined && instructions !== null) {
     if (typeof instructions !== "string") throw invalid("instructions", "a string", instructions);
     if (instructions !== "") conversation.addMessage("system", instructions, "instructions");
@@ -78,14 +78,14 @@ export function translatedInput(
 const EARLIER_PATH = "previous_response_id";
 
 class ItemReader {
-  readonly #conversation: Conversation;
+  readonly #conversation: ConversationBuilder;
   readonly #context: InputContext;
   readonly #partsIn: PartsContext;
   readonly #partsOut: PartsContext;
   /** The ids of searches for tools that the provider ran. */
   readonly #providersSearches = new Set<string>();
 
-  constructor(conversation: Conversation, context: InputContext) {
+  constructor(conversation: ConversationBuilder, context: InputContext) {
     this.#conversation = conversation;
     this.#context = context;
     this.#partsIn = { left: context.left, speaker: "input" };
