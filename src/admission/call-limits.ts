@@ -77,7 +77,7 @@ export class CallLimits {
   }
 
   /** Sets what is known of the caller once the body was read. */
-  isOf({ caller, user }: LimitedCaller): void {
+  setCaller({ caller, user }: LimitedCaller): void {
     this.#caller = caller;
     this.#user = user;
   }

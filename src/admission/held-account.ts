@@ -8,7 +8,7 @@ import type { CountedHere, LimitOutcome } from "../core/record/record.ts";
 import type { AccountStatus, Reservation, Settled } from "./limit-store.ts";
 import {
   type CountedUsage,
-  countsCalls,
+  countsOneByOne,
   countsUsage,
   firstReservation,
   type ReservationEstimate,
@@ -44,12 +44,12 @@ export class HeldAccount {
   bound(estimate: ReservationEstimate): number | null {
     const { rule } = this.account;
     // The call is one request and takes one slot, however many attempts it makes.
-    return countsCalls(rule) && !countsAttempts(rule) && this.latest !== null ? 0 : firstReservation(rule, estimate);
+    return countsOneByOne(rule) && !countsAttempts(rule) && this.latest !== null ? 0 : firstReservation(rule, estimate);
   }
 
   /** Returns the units that an attempt has to reserve in addition to what the call holds. */
   missing(bound: number): number {
-    return countsCalls(this.account.rule) ? bound : Math.max(0, this.used + this.inFlight + bound - this.reserved);
+    return countsOneByOne(this.account.rule) ? bound : Math.max(0, this.used + this.inFlight + bound - this.reserved);
   }
 
   /** Adds what an attempt has used. `requests` is the number of upstream requests that it has sent. */

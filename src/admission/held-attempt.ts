@@ -1,7 +1,7 @@
 // One attempt of a call under limits: what it may use of each account, and what it has used of them when it ends.
 import { countsAttempts, type LimitUnit } from "../core/configured/limit.ts";
 import type { HeldAccount, HeldReservation } from "./held-account.ts";
-import { type CountedUsage, countsCalls, NO_USAGE } from "./reservation-estimate.ts";
+import { type CountedUsage, countsOneByOne, NO_USAGE } from "./reservation-estimate.ts";
 import type { WantedAttempt } from "./wanted-attempt.ts";
 
 /** What one attempt has reserved. */
@@ -72,7 +72,7 @@ export class HeldAttempt implements AttemptReservation {
     let countsUsage = false;
     let countsAttempt = false;
     for (const { account } of this.#accounts) {
-      countsUsage ||= !countsCalls(account.rule);
+      countsUsage ||= !countsOneByOne(account.rule);
       countsAttempt ||= countsAttempts(account.rule);
     }
     const used = this.#used !== null && countsUsage ? this.#used() : NO_USAGE;

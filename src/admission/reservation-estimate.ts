@@ -28,7 +28,7 @@ export function countsUsage({ kind, countsCacheHits }: LimitRule, { isCacheHit }
 export const NO_USAGE: CountedUsage = { tokens: 0, nanoUsd: 0 };
 
 /** Whether the rule counts requests or calls one by one, whatever usage an answer reports. */
-export function countsCalls({ unit }: LimitRule): boolean {
+export function countsOneByOne({ unit }: LimitRule): boolean {
   return unit === "requests" || unit === "concurrency";
 }
 
@@ -37,6 +37,6 @@ export function countsCalls({ unit }: LimitRule): boolean {
  * budget denies unpriced calls.
  */
 export function firstReservation(rule: LimitRule, estimate: ReservationEstimate): number | null {
-  if (!countsCalls(rule)) return estimate.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
+  if (!countsOneByOne(rule)) return estimate.bound(rule) ?? (rule.unpriced === "allow" ? 0 : null);
   return rule.unit === "requests" && countsAttempts(rule) ? estimate.requests : 1;
 }

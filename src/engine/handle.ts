@@ -60,7 +60,7 @@ export async function handleCall(
       clock,
     });
     const parsed = isPending(parsing) ? await parsing : parsing;
-    if (parsed.held !== undefined) lifetime.holding(parsed);
+    if (parsed.held !== undefined) lifetime.releaseAtEnd(parsed);
     if (body.length >= TURNS_BYTES) await yieldToLoop();
     const checked = withEntriesInTurns(parsed);
     const sent = isPending(checked) ? await checked : checked;

@@ -150,7 +150,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGate
 function workerParts(channel: SupervisorChannel, holder: string, sharedPort: SharedPort): ProcessParts {
   const slots = openWorkerSlots(channel);
   let journal: Ledger = noLedger;
-  const limits = openRemoteLimits(channel, holder, (calls) => journal.state(calls));
+  const limits = openRemoteLimits(channel, holder, (calls) => journal.writeStateOf(calls));
   return {
     logOutput: logOutput(channel),
     async openStorage({ options, environment, closing }) {

@@ -16,7 +16,7 @@ test("what is reserved is told apart by the supervisor", async () => {
     clock: systemClock,
     settledFile: null,
   });
-  const limits = openRemoteLimits(worker, "worker", (calls) => noLedger.state(calls));
+  const limits = openRemoteLimits(worker, "worker", (calls) => noLedger.writeStateOf(calls));
   const account = accountOf({ kind: "budget", unit: "tokens", window: "day", limit: 100 });
   expect(isShortage(await limits.reserve([{ account, units: 30, force: false }]))).toBe(false);
   expect(await limits.status(account)).toMatchObject({ used: 30, reserved: 30, remaining: 70 });
@@ -29,5 +29,5 @@ limitStoreSuite("a worker", () => {
     clock: systemClock,
     settledFile: null,
   });
-  return openRemoteLimits(worker, "worker", (calls) => noLedger.state(calls));
+  return openRemoteLimits(worker, "worker", (calls) => noLedger.writeStateOf(calls));
 });

@@ -228,7 +228,7 @@ export class AttemptRun<T> {
 
     // 3. the ledger's opening entry: from here on the call is charged, even if the process dies
     call.recorder.headedFor(withoutCredential.target, route.name);
-    await call.lifetime.admitted();
+    await call.lifetime.enterLedger();
 
     // 4. a credential
     const resolving = resolveCredential(withoutCredential, candidate, call, this.#chosen.tried);

@@ -36,7 +36,7 @@ export class CallLifetime implements BytesHolder {
   /** `null` when the content of the call is not kept. */
   #content: ContentRecorder | null = null;
   /** The request whose conversation another thread holds; `null` when there is none. */
-  #held: ChatRequest | null = null;
+  #conversation: ChatRequest | null = null;
   /** Empty while the call has not entered. */
   #tenantId = "";
   /** The call's place among the calls in flight; `null` when it has none. */
@@ -85,9 +85,9 @@ export class CallLifetime implements BytesHolder {
   /**
    * Releases the conversation that another thread holds once the call is over and its content is ready.
    */
-  holding(request: ChatRequest): void {
+  releaseAtEnd(request: ChatRequest): void {
     if (this.#isPublished) this.#context.longRequests?.release(request);
-    else this.#held = request;
+    else this.#conversation = request;
   }
 
   /** Sets the limits of the call, which hold something before its caller is authorized. */
@@ -105,7 +105,7 @@ export class CallLifetime implements BytesHolder {
    * Called when an attempt may run, which waits until the ledger has it. From the first one on, the call is charged even
    * if this process dies. Rejects with `ledger_unavailable`.
    */
-  async admitted(): Promise<void> {
+  async enterLedger(): Promise<void> {
     const { ledger, integrations } = this.#context;
     const { record } = this.#recorder;
     const isFirst = this.#ledgerEntry === null;
@@ -217,7 +217,7 @@ export class CallLifetime implements BytesHolder {
   }
 
   #releaseConversation(): void {
-    if (this.#held !== null) this.#context.longRequests?.release(this.#held);
+    if (this.#conversation !== null) this.#context.longRequests?.release(this.#conversation);
   }
 
   #leave(): void {

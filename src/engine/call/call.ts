@@ -103,7 +103,7 @@ export class Call {
     const { tenantId, projectId, permissions } = principal;
     const { snapshot, recorder, clock, signal } = this;
     return new CallMeter({
-      limits: received.limitsOf(principal, params.user ?? params.safety_identifier ?? null),
+      limits: received.applyLimits(principal, params.user ?? params.safety_identifier ?? null),
       prices: new CallPrices({
         snapshot,
         clock: this.context.clock,

@@ -97,14 +97,14 @@ export class ReceivedCall {
     });
   }
 
-  /** Returns the limits of the call, always the same; `null` when none applies to the caller. */
-  limitsOf({ tenantId, projectId, tokenId }: LimitedScopes, user: string | null): CallLimits | null {
+  /** Returns the limits of the call, always the same, for this caller from now on; `null` when none applies to the caller. */
+  applyLimits({ tenantId, projectId, tokenId }: LimitedScopes, user: string | null): CallLimits | null {
     const { context, recorder, lifetime, snapshot } = this;
     const { operation, traceId } = recorder.record;
     const caller = snapshot.limitRules.forCaller(tenantId, projectId, tokenId, operation);
     if (caller === null) return null;
     if (this.#limits !== null) {
-      this.#limits.isOf({ caller, user });
+      this.#limits.setCaller({ caller, user });
       return this.#limits;
     }
     const outcomes: LimitOutcome[] = [];
@@ -134,7 +134,7 @@ export class ReceivedCall {
    */
   #admitUnread(token: AccessToken): MaybePromise<void> {
     const projectId = projectOf(token, this.snapshot);
-    const limits = this.limitsOf({ tenantId: token.tenantId, projectId: projectId ?? "", tokenId: token.id }, null);
+    const limits = this.applyLimits({ tenantId: token.tenantId, projectId: projectId ?? "", tokenId: token.id }, null);
     if (limits === null) return;
     const asked = limits.admitUnread();
     const refuse = (refusal: GatewayError | null): void => {

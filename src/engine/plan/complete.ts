@@ -368,7 +368,7 @@ export async function reserveInAdvance(
       continue;
     }
     call.recorder.headedFor(candidate.target, candidate.route.name);
-    await call.lifetime.admitted();
+    await call.lifetime.enterLedger();
     meter.close();
     return meter;
   }

@@ -48,7 +48,7 @@ export const TOOL_CALL: Operation = {
       );
     }
     const reserved = await call.meter.reserveWithoutTarget();
-    await call.lifetime.admitted();
+    await call.lifetime.enterLedger();
     // a call that the ledger does not take has used nothing
     reserved.countCall();
     return sent(await ran(offered, request, call), call);

@@ -48,7 +48,7 @@ export async function openLimits(
       laterJournalled: () => ledger.laterCounts(),
       holds: ledger.holds,
       laterHolds: () => ledger.laterHolds(),
-      writeLedger: (traceIds) => ledger.state(traceIds),
+      writeLedger: (traceIds) => ledger.writeStateOf(traceIds),
       onFault,
     });
     // When the disk stored none of the counts, they are counted again after the next start.

@@ -5,7 +5,7 @@
 // then takes the entries of the calls in flight.
 
 // Decides (records and configuration): When may a call's request leave for a provider, and its last byte for the
-// client? By: `written`, `close`. Also: awaited in `engine/call/call-lifetime.ts` (`admitted`) and
+// client? By: `written`, `close`. Also: awaited in `engine/call/call-lifetime.ts` (`enterLedger`) and
 // `engine/handle.ts`. Rule: When the entries of its turn of the event loop are written, all with one `write`.
 // Decides (records and configuration): Where do rows wait while the database is down, and what bounds them? By:
 // `Journal`. Also: `journal-shipper.ts` (`JournalShipper`); docs/design/journal.md. Rule: On the disk, with no bound
@@ -206,7 +206,7 @@ export class Journal implements Ledger, SettlementLedger {
     void this.#add("opening", entry.text, entry, meter?.recording());
   }
 
-  state(traceIds: readonly string[]): void {
+  writeStateOf(traceIds: readonly string[]): void {
     for (const traceId of traceIds) this.#restate(traceId);
     this.#writeAdded();
   }

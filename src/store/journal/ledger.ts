@@ -68,7 +68,7 @@ export interface Ledger {
    * Adds the opening entries of those of these calls that have not ended again, because something of them has been
    * settled, and hands all entries to the operating system. Never throws.
    */
-  state(traceIds: readonly string[]): void;
+  writeStateOf(traceIds: readonly string[]): void;
   /**
    * Resolves at the end of this turn of the event loop, when the operating system has the opening entry. Rejects with
    * `ledger_unavailable` when the disk does not take it and calls may not run without one; the entry is then withdrawn.
@@ -87,7 +87,7 @@ export const noLedger: Ledger = {
   refusal: () => null,
   open: ({ traceId }) => ({ traceId }),
   reopen: () => {},
-  state: () => {},
+  writeStateOf: () => {},
   written: () => Promise.resolve(),
   close: () => Promise.resolve(),
 };

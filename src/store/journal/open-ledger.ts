@@ -73,7 +73,7 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     refusal: () => journal.refusal(),
     open: (record, meter) => journal.open(record, meter),
     reopen: (entry) => journal.reopen(entry),
-    state: (traceIds) => journal.state(traceIds),
+    writeStateOf: (traceIds) => journal.writeStateOf(traceIds),
     countBeside: (beside) => journal.countBeside(beside),
     countWhenStated: (traceId, count) => journal.countWhenStated(traceId, count),
     countSettled: () => journal.countSettled(),

@@ -108,7 +108,7 @@ export async function keptFrom(db: Db, fromMs: number): Promise<number | null> {
   return isWhole ? null : oldestMs;
 }
 
-/** As `sumsOf` of call-sums.ts has it. */
+/** As `sumsOfCalls` of call-sums.ts has it. */
 const IN_SUMS = sql<boolean>`explained = 0 and mirror_of = ''`;
 
 /** Infinity when no call is kept. */

@@ -45,7 +45,7 @@ function watchedLedger({ waits = false, refuses = false } = {}): WatchedLedger {
       states();
     },
     written: () => Promise.resolve(),
-    state: () => {},
+    writeStateOf: () => {},
     close(entry: OpenEntry | null, record) {
       told.push(entry === null ? "close unopened" : "close");
       closed.push(structuredClone(record));

@@ -222,7 +222,7 @@ describe("limits and budgets between rounds", () => {
       },
       reopen: () => void rows.push("reopen"),
       written: () => Promise.resolve(),
-      state: () => {},
+      writeStateOf: () => {},
       close: (_: unknown, record: LedgerRow["record"]) => {
         rows.push("close");
         closed.push(structuredClone({ rounds: record.rounds, tools: record.tools.length }));
@@ -402,7 +402,7 @@ test("[d7.7, d8.3, d4.2, d10.4] whenever the client leaves and wherever the prov
         open: ({ traceId }: { traceId: string }) => ({ traceId }),
         reopen: () => {},
         written: () => Promise.resolve(),
-        state: () => {},
+        writeStateOf: () => {},
         close(_: unknown, record: LedgerRow["record"]) {
           live.push(record);
           return Promise.resolve();

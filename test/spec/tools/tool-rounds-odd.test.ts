@@ -81,7 +81,7 @@ describe("calls that the client has approved", () => {
       },
       reopen: () => {},
       written: () => Promise.resolve(),
-      state: () => {},
+      writeStateOf: () => {},
       close: () => Promise.resolve(),
     };
     const stage = stageOf([{ text: "Noon." }], { ledger });
@@ -99,7 +99,7 @@ describe("calls that the client has approved", () => {
       },
       reopen: () => {},
       written: () => Promise.resolve(),
-      state: () => {},
+      writeStateOf: () => {},
       close: () => Promise.resolve(),
     };
     const stage = stageOf([], {

@@ -84,7 +84,7 @@ describe("writing", () => {
     const entry = await opened(journal, call);
     await journal.close(await opened(journal, other), ended(other));
     call.limits[0]!.settled = 7;
-    journal.state([call.traceId, other.traceId]);
+    journal.writeStateOf([call.traceId, other.traceId]);
     const { openings } = inspectJournal(folder);
     expect(openings.map((text) => recordOfKilledCall(text))).toMatchObject([
       { traceId: call.traceId, limits: [{ reserved: 90, settled: 7 }], usage: { total_tokens: 7 } },
