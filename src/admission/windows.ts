@@ -3,7 +3,8 @@
 // of its length ever holds more than the limit.
 
 // Decides (money and limits): When is there room again, and what is `retry-after`? By: `fitsAtMs`. Also:
-// `limit-errors.ts` (`refusalError`).
+// `limit-errors.ts` (`refusalError`). Rule: When enough of what counts has left the window: the sixtieths of a sliding
+// window one after the other, a calendar period at its end. For a place under `concurrency`, a second is suggested.
 import type { BudgetWindow, LimitRule, LimitWindow } from "../core/configured/limit.ts";
 
 /** Sub-buckets of a sliding window. */

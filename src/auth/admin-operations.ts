@@ -3,7 +3,8 @@
 // cannot be served.
 
 // Decides (who may call, and with what): Who may do what in the admin API? By: `ADMIN_OPERATIONS`. Also: `grants.ts`
-// (`requireRole`). Rule: The table has a role and a reach for each operation.
+// (`requireRole`). Rule: The table has a reach, a role, and the login that a session of the console needs, for each
+// operation.
 import { CONFIGURED_NOUNS, type ConfiguredNoun, EVERY_NOUN } from "../core/configured/configured.ts";
 import type { Permission, Role } from "../core/identity.ts";
 

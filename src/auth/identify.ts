@@ -3,7 +3,8 @@
 // database.
 
 // Decides (who may call, and with what): Who is the caller: a token, or a company's login? By: `identify`. Also:
-// `auth/logins/logins.ts`.
+// `auth/logins/logins.ts`. Rule: Where issuers are configured, a bearer token that is a JWT is a login, whose user is
+// made of issuer and subject; any other text is looked up as a token of the gateway.
 // Decides (who may call, and with what): When is a token refused as expired or revoked? By: `requireLive`. Rule: By
 // the snapshot, which follows the store within a second (`POLL_MS` of `snapshot/source.ts`).
 import { loginKey } from "../core/configured/login.ts";

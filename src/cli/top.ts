@@ -1,5 +1,9 @@
 // `dragoman top`: shows live how a running gateway performs. It reads /metrics and /readyz?verbose: on the gateway's
 // machine without a token, from elsewhere with an operator's token, or one with the permission `ops`.
+
+// Decides (records and configuration): Which gateway does `dragoman top` show? By: `readGateway`. Also:
+// `diagnostics/top/figures.ts` (`figuresOf`). Rule: The one that answers at the address, with all of its workers.
+// Behind a load balancer each reading may be of another one, so name a gateway itself.
 import type { Environment } from "../config/environment.ts";
 import { type Clock, systemClock } from "../core/clock.ts";
 import { isObject, type Json, type JsonObject, jsonIn } from "../core/json.ts";

@@ -1,7 +1,9 @@
 // The classes of personal data and secrets that a guard knows by name. Each is a pattern with the check digit of its
 // kind of number, where there is one: the right number of digits does not suffice.
 
-// Decides (the answer): Which classes of data can guards find? By: `DETECTOR_CLASSES`, `DETECTORS`.
+// Decides (the answer): Which classes of data can guards find? By: `DETECTOR_CLASSES`, `DETECTORS`. Rule: E-mail
+// addresses, phone numbers, cards, IBANs, national ids and secrets; where a kind of number has a check digit, it must
+// be right.
 import { lazy, memoizeBounded } from "../core/memoization.ts";
 import type { Detector } from "../core/configured/policy.ts";
 import { emailDetector } from "./detector-email.ts";

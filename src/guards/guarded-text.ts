@@ -2,7 +2,8 @@
 // become part of a match is held back. The output does not depend on where the text was cut (promise 3.3).
 
 // Decides (the answer): What is masked or blocked in a text? By: `GuardedText`. Also: which texts:
-// `engine/guards/guard-request.ts` (`guardedRequest`), `guard-answer.ts` (`StreamGuard`).
+// `engine/guards/guard-request.ts` (`guardedRequest`), `guard-answer.ts` (`StreamGuard`). Rule: Every match, wherever
+// the text was cut: what may still become a part of one is held back.
 // Decides (the request): Which mask has a text in which several guards find something? By: `joinOverlapping`. Rule:
 // Every guard searches the text as it was sent. Overlapping matches become one, with the mask of the match that begins
 // first, and of the first policy where several begin there.

@@ -1,6 +1,10 @@
 // What became of each value of the other gateway's configuration. A value that no part of the import speaks of is
 // reported as one without counterpart, so that nothing is dropped in silence, and so is a value whose place is not in the
 // configuration that was made. The report never holds a value itself, because it may be a secret.
+
+// Decides (records and configuration): What becomes of the configuration of another gateway? By: `openReport`. Also:
+// `import-configuration.ts` (`importConfiguration`). Rule: Each value is reported as taken over, changed, or without
+// counterpart.
 import { type ForeignFile, type ForeignNode, leavesOf } from "./foreign-file.ts";
 import { shownPath } from "./secret-shape.ts";
 

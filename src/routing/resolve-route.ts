@@ -2,7 +2,8 @@
 // names for a conversation that is too long.
 
 // Decides (targets and attempts): Which route and which targets serve a request? By: `resolveRoute`. Also:
-// `engine/plan/stages.ts` (`prepare`).
+// `engine/plan/stages.ts` (`prepare`). Rule: `model_list`, else `route`, else the route with the name or alias that
+// `model` has, else that model itself.
 import { noSuchRoute, permittedTargets } from "../auth/permitted-models.ts";
 import type { CallOptions, ModelListEntry } from "../core/chat.ts";
 import { GatewayError } from "../core/errors.ts";

@@ -2,7 +2,8 @@
 // there holds whatever is changed over the API. Entries of different scopes do not compete here; the narrower one takes
 // precedence, as within the file.
 
-// Decides (records and configuration): What wins: file or store? By: `joined`.
+// Decides (records and configuration): What wins: file or store? By: `joined`. Rule: Of the same kind, scope and name
+// the one of the file; else the narrower scope.
 import type { PriceDocument } from "../accounting/price-settings.ts";
 import type { ConfiguredLimits } from "../admission/compile-limits.ts";
 import { placeText } from "../auth/grants.ts";

@@ -2,7 +2,8 @@
 // is stated to the store when it is back.
 
 // Decides (money and limits): What happens without the shared limit store? By: `shortageOffline`. Also: called by
-// `replica.ts`.
+// `replica.ts`. Rule: What `on_store_failure` of each limit says: `local_share` admits what fits into the share of the
+// replica, `closed` refuses with 503, `open` admits all.
 import type { Need, Shortage } from "../limit-store.ts";
 import { type Moment, journalBucket, addTo, type ReplicaAccount, addUnrecorded, statusOf } from "./replica-account.ts";
 import { type Channel, localMs, storeNowMs } from "./channel-state.ts";

@@ -1,6 +1,10 @@
 // Creates, rotates and revokes access tokens, and makes the first one (promises 2.4 to 2.8). Used by the command
 // line and the admin API. An invalid request throws an Error whose message lists the valid choices, and one too many a
 // GatewayError; no message repeats a token.
+
+// Decides (who may call, and with what): For how long is the old secret of a rotated token valid? By: `rotateToken`.
+// Rule: 24 h, or as the request says, at least 30 minutes; never longer than it was valid before. The token keeps its
+// id, and with it its limits.
 import { conflict } from "../../core/refusals.ts";
 import {
   highestRole,

@@ -1,6 +1,11 @@
 // Limits and budgets as calls see them (promise 4): what is bounded, for whom, in which window, and what happens when
 // the bound is reached.
 
+// Decides (money and limits): What is one request to a limit? By: `countsAttempts`. Also:
+// `admission/reservation-estimate.ts` (`firstReservation`), `admission/held-account.ts` (`HeldAccount`). Rule: The call
+// as a whole. Where the scope names a provider or a model, each upstream request that goes there: of retries,
+// fallbacks, hedges, rounds of tools, and `n` that takes several.
+
 export type LimitWindow = "second" | "minute" | "hour" | "day";
 export type BudgetWindow = "day" | "week" | "month" | "total";
 /** Money is counted in whole nano-dollars; every other unit is a plain count. */

@@ -2,7 +2,8 @@
 // receive them.
 
 // Decides (records and configuration): Which events are there, and who is notified? By: `EVENT_TYPES`. Also:
-// `observe/webhooks/open-events.ts`.
+// `observe/webhooks/open-events.ts`. Rule: The webhooks of the gateway, and those of the tenant and the project that
+// the event is about, as far as they subscribe to its type.
 import type { JsonObject } from "../json.ts";
 
 /** The types of events that the gateway emits by itself. */

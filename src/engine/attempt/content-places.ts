@@ -1,8 +1,9 @@
 // Content that blocks of a conversation refer to by an address, for models that accept bytes only: where the addresses
 // are, and how the bytes replace them as data URIs.
 
-// Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also:
-// the provider's `inlines` of `providers/interface/provider-declaration.ts`; fetched by `engine/attempt/encode-attempt.ts`.
+// Decides (the request): Is a picture or file fetched by the gateway or by the provider? By: `placesToFetch`. Also: the
+// provider's `inlines` of `providers/interface/provider-declaration.ts`; fetched by `engine/attempt/encode-attempt.ts`.
+// Rule: By the provider, unless the model accepts only bytes: then by the gateway, from public addresses alone.
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";

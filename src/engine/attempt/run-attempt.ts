@@ -2,7 +2,9 @@
 // is released by `#settle` when the attempt ends, however it ends: answered, refused, failed, superseded by another
 // attempt, or abandoned with its call.
 
-// Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`.
+// Decides (targets and attempts): In which order does an attempt acquire and release? By: `AttemptRun`. Rule: The
+// request in the form of the target, limits and budgets, the ledger, the credential, the response cache, the slot, and
+// the breaker. However the attempt ends, all of it is released.
 // Decides (targets and attempts): In which order are rules, guards, limits, budgets and the response cache applied? By:
 // `AttemptRun`. Also: `engine/call/call-policies.ts` (`admit`), `engine/plan/candidate.ts`. Rule: Once, rules and then
 // guards on the request. For each target, access, drains, its own rules, masks and fit; then limits and budgets together,

@@ -2,7 +2,9 @@
 // message is kept, and keys and hosts are removed.
 
 // Decides (targets and attempts): What does the client see of a provider's failure? By: `failureError`. Also: codes:
-// `routing/plan/verdict.ts` (`REFUSALS`, `FAULTS`); statuses: `core/errors.ts`.
+// `routing/plan/verdict.ts` (`REFUSALS`, `FAULTS`); statuses: `core/errors.ts`. Rule: The code of its kind, and the
+// message of the provider without keys and hosts. Where the credential or the quota of the gateway is at fault, only
+// the log has the message.
 // Decides (targets and attempts): Where are keys removed from what a provider says? By: `redacted` for errors. Also:
 // answers: `engine/answer/answer-keys.ts`, passed ones: `engine/native/native-keys.ts`; how a key may be spelled:
 // `core/text/secret-spellings.ts`. Rule: From errors, every secret of 8 characters and parts of one; from answers, the

@@ -3,6 +3,9 @@
 // Decides (the response cache): Which answers are kept? By: `keep`, `failed`. Also: `cache/flight.ts` (`complete`).
 // Rule: Those that a call has read to their end and could use; no call and no filter of the provider refused them, and
 // they hand out nothing that lives at a vendor.
+// Decides (the response cache): Which guards does a kept answer pass? Also: `engine/attempt/run-attempt.ts`
+// (`outputGuards`). Rule: Those of the call that gets it: the bytes of the provider are kept, and read as if they had
+// just arrived. A guard that blocks them does not remove them.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
 import { FlightReader } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";

@@ -4,7 +4,9 @@
 // Decides (the request): Which trace id has a call, and whose trace does it continue? By: `arrivedCall`. Also:
 // `core/record/trace.ts` (`beginTrace`). Rule: The gateway's own id is always new; with tracing on, a valid `traceparent` is
 // continued.
-// Decides (the request): Which headers does the gateway itself read? Also: `engine/handle.ts` (`requestedScope`).
+// Decides (the request): Which headers does the gateway itself read? Also: `engine/handle.ts` (`requestedScope`). Rule:
+// Those that present a token, those of the body, `origin`, `traceparent`, `x-request-id`, the timeout of the client's
+// library, and some that begin with `x-gateway-`; a route or a condition may name others.
 import { CallLimits } from "../../admission/call-limits.ts";
 import { projectOf } from "../../auth/authorize.ts";
 import { clientAddress } from "../../auth/client-address.ts";

@@ -2,7 +2,7 @@
 // H8, H18).
 
 // Decides (who may call, and with what): Which origins may browsers call from? By: `corsHeaders`. Also: preflight:
-// `http/app.ts`.
+// `http/app.ts`. Rule: Those of `cors.origins`, or all with `*`; none by default.
 import type { GatewayError } from "../../core/errors.ts";
 import type { CallRecord } from "../../core/record/record.ts";
 import { toldPaths } from "../../core/request/told-paths.ts";

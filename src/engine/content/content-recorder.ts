@@ -1,8 +1,10 @@
 // Collects the content of one call while it runs, and prepares it after its end: files are replaced by a note, texts
 // are cut to size and redacted (promise 11.3). It exists only where the project keeps content.
 
-// Decides (records and configuration): When is content of a call kept, and what is masked in it? By:
-// `ContentRecorder`, `maskingGuards`. Also: by `auth/settings/content-settings.ts` (`compileContentLogs`).
+// Decides (records and configuration): When is content of a call kept, and what is masked in it? By: `ContentRecorder`,
+// `maskingGuards`. Also: by `auth/settings/content-settings.ts` (`compileContentLogs`). Rule: Where the tenant turned
+// it on, and the project keeps it on. The classes of the setting are masked, and what the guards of the project find;
+// what could not be searched is not kept, and files are not either.
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, AnswerContent } from "../../core/configured/content.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";

@@ -2,7 +2,9 @@
 // (promise 2.10).
 
 // Decides (the request): Which headers and parameters of the caller reach the provider? By: `withClientHead`. Also:
-// unknown fields: `engine/request/parse.ts` (`classify`).
+// unknown fields: `engine/request/parse.ts` (`classify`). Rule: Of the client's own headers those that the provider
+// lists; of those that the body names all but what carries credentials or frames the message, which is 400
+// `header_not_allowed`. A field that the gateway does not know is kept for the provider.
 import type { ChatRequest } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { describe, type JsonObject, isSet } from "../../core/json.ts";

@@ -1,5 +1,9 @@
 // What LiteLLM's teams and virtual keys become: projects with limits and budgets, and a project token for each key. No
 // text of a key is in it, only hashes. https://docs.litellm.ai/docs/proxy/virtual_keys
+
+// Decides (money and limits): Which budget is made of one of LiteLLM's? By: `budgetOf`. Also:
+// `without-counterpart.ts` (`OF_USAGE`). Rule: One of the shortest calendar period that is not shorter, with `unpriced:
+// allow`. What was spent so far is not taken over.
 import type { JsonObject } from "../../core/json.ts";
 import { secretSha256 } from "../../auth/tokens/access-token.ts";
 import { RESTRICTIONS } from "../../auth/permitted-models.ts";

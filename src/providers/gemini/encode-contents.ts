@@ -5,6 +5,9 @@
 // Decides (the request): Where does an image in a tool's result go? By: `standsInResponse`. Also:
 // `engine/fit/fit-conversation.ts` (`withToolImages`) for models without images; the encoders of other providers. Rule:
 // Into the function's response where the vendor has room for it, and else into a turn of the user behind all results.
+// Decides (the request): What if the result of a tool names no call of the conversation? By: `putResponse`. Also: ids
+// in the form of a vendor: `providers/conversation/tool-calls.ts` (`fittingCallId`). Rule: The vendor judges it. Gemini
+// needs the name of the function: that of the message, if it has one, else 400 `invalid_request`.
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, unsupportedBlock } from "../../core/refusals.ts";

@@ -3,7 +3,9 @@
 // within the retry budget of the upstream that it would use.
 
 // Decides (targets and attempts): When is a hedge sent, and when is there no retry left? By: `openHedging`. Also:
-// `routing/health/retry-budget.ts` (`openRetryBudget`).
+// `routing/health/retry-budget.ts` (`openRetryBudget`). Rule: A hedge after the configured time, or the 95th percentile
+// of the target, for a bounded share of the calls of the route in five minutes. Hedges and retries at one upstream are
+// together at most a tenth of its calls in ten seconds, or thirty where that is more.
 import type { Hedge } from "../../core/configured/route.ts";
 import type { Health } from "../health/health.ts";
 import { openCallCounts } from "../health/retry-budget.ts";

@@ -3,7 +3,9 @@
 // are usually like; it reads nothing else, so that the same call always gets the same verdict.
 
 // Decides (records and configuration): What is the one sentence that says what decided a call? By: `verdictOf`. Also:
-// made of the record; the facts: `call-detail.ts` (`shownDetail`), `call-cost.ts` (`costSum`).
+// made of the record; the facts: `call-detail.ts` (`shownDetail`), `call-cost.ts` (`costSum`). Rule: The first that is
+// true: an explanation, a process that ended, a client that left, a failure or refusal, a hit of the response cache, a
+// fallback, an unusual cost or time. Else the call was as usual.
 import { usd } from "../../../accounting/price.ts";
 import { periodAt } from "../../../admission/windows.ts";
 import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";

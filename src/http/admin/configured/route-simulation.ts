@@ -1,5 +1,9 @@
 // `POST .../routes/{id}/simulate`: where the last calls of a route would go, as the route is now and with another
 // document, while targets fail as the request says. It reads what is recorded of calls, and calls no provider.
+
+// Decides (money and limits): At which prices are recorded calls simulated? Also: `simulation/replay.ts` (`costAt`),
+// `simulation/simulated-call.ts` (`pricesFor`). Rule: At those of the moment of the simulation, for the usage of the
+// answer alone. What is recorded beside it is what was charged then, with all attempts.
 import { z } from "zod";
 import type { JsonObject } from "../../../core/json.ts";
 import { routesFor } from "../../../routing/resolve-route.ts";
