@@ -3,7 +3,7 @@
 // runs.
 import type { ChatChunk, ChunkDelta, FinishReason } from "../../core/chat.ts";
 import { type JsonObject, listIn, objectsIn } from "../../core/json.ts";
-import { turnPieces } from "../../core/request/turn-order.ts";
+import { turnPieces, withOrderOf } from "../../core/request/turn-order.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
 import type { AnswerForm, RoundOrigin } from "../answer-form.ts";
@@ -90,6 +90,7 @@ class NonStreamingRounds implements RoundSink {
 class JoinedBody {
   #first: JsonObject | null = null;
   #last: JsonObject = {};
+  #lastMessage: JsonObject = {};
   readonly #chunks: ChatChunk[] = [];
   finish: FinishReason = "stop";
   /** Rounds may have been answered by different targets, each of which takes only its own reasoning back. */
@@ -103,6 +104,7 @@ class JoinedBody {
     this.#last = body;
     this.finish = finishReasons[0] ?? "stop";
     const { message, ...choice } = (body["choices"] as readonly WholeChoice[])[0]!;
+    this.#lastMessage = message;
     const stage = new RoundStage(round);
     for (const chunk of chunksOfTurn(message, choice)) this.#chunks.push(stage.write(chunk));
     this.origins.push({ model: body["model"] as string, details: listIn(message["reasoning_details"]).length });
@@ -115,9 +117,11 @@ class JoinedBody {
     const legacy = isLegacy ? new LegacyFunctionStage() : null;
     this.#chunks.push({ choices: [{ index: 0, delta: { x_gateway_mcp: report }, finish_reason: this.finish }] });
     for (const chunk of this.#chunks) collected.add(legacy === null ? chunk : legacy.write(chunk));
-    const { choices } = collected;
-    this.finish = choices[0]!.finish_reason;
-    return { ...this.#last, id, created, model, route, choices, usage };
+    const choice = collected.choices[0]!;
+    this.finish = choice.finish_reason;
+    // what was generated after the last tools has no place of its own in the report
+    const message = withOrderOf(choice.message, this.#lastMessage);
+    return { ...this.#last, id, created, model, route, choices: [{ ...choice, message }], usage };
   }
 }
 
@@ -125,16 +129,15 @@ class JoinedBody {
 function chunksOfTurn(message: JsonObject, choice: JsonObject): readonly ChatChunk[] {
   let count = 0;
   return turnPieces(message).map((piece) => {
-    const {
-      reasoning_content: reasoning,
-      reasoning_details: details,
-      content,
-      refusal,
-      tool_calls: calls,
-      ...rest
-    } = piece;
-    const numbered = objectsIn(calls).map((call) => ({ ...call, index: count++ }));
-    const delta = { reasoning_content: reasoning, reasoning_details: details, content, refusal, tool_calls: numbered };
-    return { choices: [{ ...choice, index: 0, delta: { ...delta, ...rest } as unknown as ChunkDelta }] };
+    const { reasoning_content, reasoning_details, content, refusal, tool_calls: calls, ...rest } = piece;
+    const deltas: readonly JsonObject[] = [
+      { reasoning_content },
+      { reasoning_details },
+      { content },
+      { refusal },
+      ...objectsIn(calls).map((call) => ({ tool_calls: [{ ...call, index: count++ }] })),
+      rest,
+    ];
+    return { choices: [{ ...choice, index: 0 }, ...deltas.map((delta) => ({ index: 0, delta: delta as ChunkDelta }))] };
   });
 }

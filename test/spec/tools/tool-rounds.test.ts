@@ -393,9 +393,13 @@ describe("a round with calls of the client's own", () => {
   test("[d10.3, d6.6] a client of the deprecated functions gets its call as function_call, beside rounds of the gateway's tools", async () => {
     const legacy = { tools: [MCP], functions: [CLIENT_TOOL.function] };
     const { plain, streamed } = await both(
-      [{ calls: [{ name: "sky__clock" }] }, { calls: [{ name: "bell" }] }],
+      [
+        { text: "I look.", calls: [{ name: "sky__clock" }] },
+        { text: "Now I ring.", reasoning: "It is time.", calls: [{ name: "bell" }] },
+      ],
       legacy,
     );
+    expect(plain.message["content"]).toBe("I look.\n\nNow I ring.");
     expect(plain.message["function_call"]).toEqual({ name: "bell", arguments: "{}" });
     expect([plain.finish, streamed.finish]).toEqual(["function_call", "function_call"]);
     expect(untimed(streamed.message)).toEqual(untimed(plain.message));
