@@ -155,7 +155,7 @@ export function completeArguments(message: OwnObject): void {
   }
 }
 
-const TOKEN_KEYS = ["token", "logprob", "bytes"] as const;
+const TOKEN_KEYS = ["token", "logprob"] as const;
 
 /**
  * Keeps only `content` and `refusal`, only OpenAI's keys in their entries, and adds `top_logprobs` to each entry,
@@ -190,6 +190,9 @@ function entries(list: Json | undefined): Json {
 function tokenOf(entry: JsonObject): JsonObject {
   const token: OwnObject = {};
   for (const key of TOKEN_KEYS) if (entry[key] !== undefined) token[key] = entry[key];
+  const { bytes } = entry;
+  // Novita writes them in base64.
+  if (bytes !== undefined) token["bytes"] = typeof bytes === "string" ? [...Buffer.from(bytes, "base64")] : bytes;
   return token;
 }
 
@@ -202,9 +205,10 @@ function fromLists(logprobs: JsonObject): Json {
     return {
       token,
       logprob: values[index] ?? null,
+      // An object of tokens, or a list of entries, as at Together.
       top_logprobs: isObject(others)
         ? Object.entries(others).map(([name, logprob]) => ({ token: name, logprob: logprob ?? null }))
-        : [],
+        : listIn(others),
     };
   });
 }

@@ -216,6 +216,35 @@ describe("log probabilities", () => {
       refusal: null,
     });
   });
+  test("as parallel lists keep alternatives that are a list of entries, as Together writes them", () => {
+    const top_logprobs = [
+      [
+        { token: "a", logprob: -1 },
+        { token: "c", logprob: -3 },
+      ],
+    ];
+    expect(logprobsOf({ tokens: ["a"], token_logprobs: [-1], token_ids: [null], top_logprobs })).toEqual({
+      content: [{ token: "a", logprob: -1, top_logprobs: top_logprobs[0]! }],
+      refusal: null,
+    });
+  });
+  test("have the bytes of a token as a list, also where the server writes them in base64, as Novita does", () => {
+    const hello = { token: "Hello", logprob: -1, bytes: "SGVsbG8=" };
+    const bytes = [72, 101, 108, 108, 111];
+    expect(logprobsOf({ content: [{ ...hello, top_logprobs: [hello, { ...hello, bytes: null }] }] })).toEqual({
+      content: [
+        {
+          ...hello,
+          bytes,
+          top_logprobs: [
+            { ...hello, bytes },
+            { ...hello, bytes: null },
+          ],
+        },
+      ],
+      refusal: null,
+    });
+  });
   test("that are empty are null", () => {
     expect(logprobsOf(null)).toBeNull();
     expect(logprobsOf([])).toBeNull();
