@@ -1,7 +1,7 @@
 // Converts usageMetadata to usage. Thoughts are completion tokens that `candidatesTokenCount` excludes. What the
 // server's own tools read counts as prompt tokens. https://ai.google.dev/api/generate-content#UsageMetadata
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withTier, withUnnamed } from "../../core/record/usage.ts";
 import { isCount, mainTokenCount, tokenCount, usageOfText } from "../../core/record/token-count.ts";
 
@@ -11,8 +11,13 @@ export function decodeUsage(metadata: Json | undefined): Usage | null {
   const { promptTokenCount: prompt, candidatesTokenCount: candidates, totalTokenCount: total } = metadata;
   const thoughts = tokenCount(metadata["thoughtsTokenCount"]);
   if (typeof prompt !== "number" && typeof candidates !== "number" && typeof total !== "number") return null;
-  const promptTokens = mainTokenCount(prompt ?? 0) + tokenCount(metadata["toolUsePromptTokenCount"]);
   const completionTokens = mainTokenCount(candidates ?? 0) + thoughts;
+  const toolTokens = tokenCount(metadata["toolUsePromptTokenCount"]);
+  // Only the total counts a prompt with a file that the server read from its address.
+  const promptTokens =
+    isSet(prompt) || !isCount(total)
+      ? mainTokenCount(prompt ?? 0) + toolTokens
+      : Math.max(total - completionTokens, toolTokens);
   const {
     promptTokensDetails: given,
     candidatesTokensDetails: made,

@@ -170,6 +170,14 @@ describe("the end", () => {
           .usage?.total_tokens,
       ).toBe(3);
   });
+  test("[d8.9] the tokens of a prompt that only the total counts are what it exceeds the answer by", () => {
+    const usageMetadata = { candidatesTokenCount: 1, totalTokenCount: 693, thoughtsTokenCount: 117 };
+    const usageOf = (more: object): unknown =>
+      decode({ candidates: [{}], usageMetadata: { ...usageMetadata, ...more } }).usage;
+    expect(usageOf({})).toMatchObject({ prompt_tokens: 575, completion_tokens: 118, total_tokens: 693 });
+    expect(usageOf({ totalTokenCount: 118 })).toMatchObject({ prompt_tokens: 0, total_tokens: 118 });
+    expect(usageOf({ promptTokenCount: 9 })).toMatchObject({ prompt_tokens: 9, total_tokens: 693 });
+  });
   test("[d8.9] what Google says of an answer beside its text is kept: the average log probability and the kind of traffic", () => {
     expect(choiceOf([{ text: "x" }], { avgLogprobs: -0.25 })["avg_logprobs"]).toBe(-0.25);
     const usageMetadata = { promptTokenCount: 1, totalTokenCount: 1, trafficType: "PROVISIONED_THROUGHPUT" };
