@@ -2,9 +2,9 @@
 // `completion_tokens` excludes reasoning (xAI, Gemini at DeepInfra), the total includes it, and what was billed is the
 // total minus the prompt.
 import type { Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import { type KnownFigures, withUnnamed, withUnnamedOf } from "../../core/record/usage.ts";
-import { mainTokenCount, tokenCount } from "../../core/record/token-count.ts";
+import { isCount, mainTokenCount, tokenCount } from "../../core/record/token-count.ts";
 import type { OwnObject } from "./choice.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 
@@ -194,6 +194,7 @@ function withOpenAINames(usage: OwnObject): JsonObject {
   if (written !== undefined && isObject(details) && details["cache_write_tokens"] === undefined)
     usage["prompt_tokens_details"] = { ...details, cache_write_tokens: details[written] };
   addHour(usage);
+  addAudio(usage);
   addDetail(usage, "completion_tokens_details", "reasoning_tokens", REASONING_NAMES);
   return usage;
 }
@@ -205,6 +206,19 @@ function addHour(usage: OwnObject): void {
   const byTime = [usage, details].flatMap((place) => WRITTEN_BY_TIME.map((name) => place[name])).find(isObject);
   const hour = tokenCount(byTime?.["ephemeral_1h_input_tokens"]);
   if (hour > 0) usage["prompt_tokens_details"] = { ...details, cache_write_1h_tokens: hour };
+}
+
+/**
+ * Mistral's `prompt_tokens` exclude the audio of the prompt. Where no detail counts it either, what the total has beside
+ * the prompt and the answer is the audio.
+ */
+function addAudio(usage: OwnObject): void {
+  const details = usage["prompt_tokens_details"];
+  if (!isCount(usage["prompt_audio_seconds"]) || (isObject(details) && isSet(details["audio_tokens"]))) return;
+  const [prompt, completion, total] = ["prompt_tokens", "completion_tokens", "total_tokens"].map((name) => usage[name]);
+  if (!isCount(prompt) || !isCount(completion) || !isCount(total) || total <= prompt + completion) return;
+  const audio = total - prompt - completion;
+  usage["prompt_tokens_details"] = { ...(isObject(details) && details), audio_tokens: audio };
 }
 
 function addDetail(usage: OwnObject, group: string, name: string, from: readonly string[]): void {

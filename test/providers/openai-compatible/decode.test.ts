@@ -262,6 +262,23 @@ describe("usage", () => {
       expect(usageOf(usage)).toEqual(usage);
     expect(usageOf(null)).toBeNull();
   });
+  test("[d8.9] the audio of a prompt, which Mistral counts in the total alone, is named, also where it lasts no second", () => {
+    const usage = { ...counts, total_tokens: 390 };
+    for (const prompt_audio_seconds of [0, 316])
+      expect(usageOf({ ...usage, prompt_audio_seconds })).toEqual({
+        ...usage,
+        prompt_audio_seconds,
+        prompt_tokens_details: { audio_tokens: 375 },
+      });
+    const counted = { ...usage, prompt_audio_seconds: 5, prompt_tokens_details: { audio_tokens: 300 } };
+    expect(usageOf(counted)).toEqual(counted);
+    for (const silent of [
+      { ...counts, prompt_audio_seconds: 0 },
+      { ...usage, prompt_audio_seconds: null },
+      { ...usage, prompt_audio_seconds: {} },
+    ])
+      expect(usageOf(silent)).toEqual(silent);
+  });
   test("cached tokens are read under every vendor's name", () => {
     for (const name of ["prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"])
       expect(usageOf({ ...counts, [name]: 4 })).toEqual({
