@@ -31,18 +31,16 @@ const ANYBODY: Principal = {
   permissions: new Set(),
   restrictions: null,
 };
-const refusalOf = (id: string, body: JsonObject, model = "m-1"): GatewayError => {
-  const request = parseChatRequest(JSON.stringify({ model: `${id}:${model}`, messages: HELLO, ...body }));
-  return thrownBy(GatewayError, () =>
-    fitRequest(
-      request,
-      provider(id),
-      targetOf(provider(id), model),
-      { dropParams: false, disableStopSequenceLimit: false },
-      ANYBODY,
-    ),
+const fitted = (id: string, body: JsonObject, model = "m-1"): unknown =>
+  fitRequest(
+    parseChatRequest(JSON.stringify({ model: `${id}:${model}`, messages: HELLO, ...body })),
+    provider(id),
+    targetOf(provider(id), model),
+    { dropParams: false, disableStopSequenceLimit: false },
+    ANYBODY,
   );
-};
+const refusalOf = (id: string, body: JsonObject, model = "m-1"): GatewayError =>
+  thrownBy(GatewayError, () => fitted(id, body, model));
 
 describe("Mistral's requests", () => {
   test("name the seed and the output bound as Mistral does, and omit fields that its closed schema does not have", () => {
@@ -411,9 +409,12 @@ describe("switches for thinking", () => {
 
 describe("what belongs to a vendor and not to its wire form", () => {
   const turn = { role: "assistant", content: "b", reasoning: "why", reasoning_content: "why" };
-  test("a schema without a name is Perplexity's form, and refused for others", () => {
+  test("a schema may go without a name to Perplexity and llama.cpp, and is refused for others", () => {
     const nameless = { response_format: { type: "json_schema", json_schema: { schema: { type: "object" } } } };
-    expect(wireBody(provider("perplexity"), nameless)).toMatchObject(nameless);
+    for (const id of ["perplexity", "llamacpp"]) {
+      expect(() => fitted(id, nameless)).not.toThrow();
+      expect(wireBody(provider(id), nameless)).toMatchObject(nameless);
+    }
     expect(refusalOf("openai", nameless).param).toBe("response_format.json_schema.name");
   });
   test("OpenAI gets no reasoning back, and another server that a caller calls by its id gets it unchanged", () => {

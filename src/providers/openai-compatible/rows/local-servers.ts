@@ -53,7 +53,7 @@ const llamacpp: OpenAICompatibleRow = {
   // it reads a named function as auto, without an error: https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md
   rewrites: { tool_choice: namedToolAlone },
   models: [SYSTEM_FIRST],
-  dialect: { blocks: ["input_video"] },
+  dialect: { blocks: ["input_video"], messageRules: ["schema_without_name"] },
   reserved: ["n_predict"],
   hooks: { messages: templateMessages },
   takesDeveloper: true,
