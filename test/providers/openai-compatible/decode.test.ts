@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import type { AnswerMessage, ChatAnswer } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
+import { unnamedFigures } from "../../../src/core/record/usage.ts";
 import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
 import { CONTEXT, provider, providerOf, thrownBy } from "./calls.ts";
 
@@ -278,6 +279,12 @@ describe("usage", () => {
       { ...usage, prompt_audio_seconds: {} },
     ])
       expect(usageOf(silent)).toEqual(silent);
+  });
+  test("[d8.9] prices that a vendor computes and times are no unknown figures", () => {
+    const unnamedOf = (more: JsonObject): JsonObject | null =>
+      unnamedFigures(decode(answerWith({ content: "x" }, {}, { usage: { ...counts, ...more } })).usage!);
+    expect(unnamedOf({ cost: 0.1, market_cost: 0.2, latency_checkpoint: { total_duration_ms: 812 } })).toBeNull();
+    expect(unnamedOf({ web_search_usage: { tool_usage: 5 } })).toEqual({ "web_search_usage.tool_usage": 5 });
   });
   test("cached tokens are read under every vendor's name", () => {
     for (const name of ["prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens"])
