@@ -30,6 +30,8 @@ export function patchMessage(message: OwnObject, reasoningField: string | undefi
   if (Array.isArray(content)) takeSummaries(message, content as readonly Json[]);
   if (typeof content === "object" && content !== null) patchContent(message, content);
   patchReasoning(message, reasoningField);
+  const { annotations } = message;
+  if (Array.isArray(annotations)) message["annotations"] = (annotations as readonly Json[]).map(nestedCitation);
   const calls = message["tool_calls"];
   if (calls !== undefined) patchToolCalls(message, calls);
   for (const name of NOT_GIVEN) if (isZero(message[name])) delete message[name];
@@ -81,6 +83,16 @@ function textOf(value: Json | undefined): string {
   return (value as readonly Json[])
     .map((block) => (typeof block === "string" ? block : isObject(block) ? textOrEmpty(block["text"]) : ""))
     .join("");
+}
+
+/** Citations whose members stand beside their type, as at Xiaomi, get OpenAI's form, and no place where they have none. */
+function nestedCitation(annotation: Json): Json {
+  if (!isObject(annotation) || annotation["type"] !== "url_citation" || annotation["url_citation"] !== undefined)
+    return annotation;
+  const { type, url, title, ...rest } = annotation;
+  if (typeof url !== "string") return annotation;
+  const named = typeof title === "string" ? title : url;
+  return { type, url_citation: { start_index: 0, end_index: 0, ...rest, url, title: named } };
 }
 
 /** Moves the reasoning text to one name, whichever names the server uses, also when it uses several. */

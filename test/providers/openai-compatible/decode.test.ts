@@ -4,7 +4,7 @@ import type { AnswerMessage, ChatAnswer } from "../../../src/core/chat.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import { unnamedFigures } from "../../../src/core/record/usage.ts";
 import { MalformedAnswer, StreamError } from "../../../src/providers/interface/upstream-failure.ts";
-import { CONTEXT, provider, providerOf, thrownBy } from "./calls.ts";
+import { chunksOf, CONTEXT, provider, providerOf, thrownBy } from "./calls.ts";
 
 const acme = providerOf({});
 
@@ -187,6 +187,31 @@ describe("the finish reason", () => {
     expect(
       thrownBy(StreamError, () => finish("insufficient_system_resource", provider("deepseek"))).failure,
     ).toMatchObject({ class: "overloaded", nativeCode: "insufficient_system_resource" });
+  });
+});
+
+describe("citations", () => {
+  const nested = {
+    type: "url_citation",
+    url_citation: { start_index: 2, end_index: 5, url: "https://a.test", title: "A" },
+  };
+  test("[d8.8] whose members stand beside their type get OpenAI's form, plain and streamed", () => {
+    const flat = { type: "url_citation", url: "https://b.test", title: "B", summary: "A page.", site_name: "b.test" };
+    const untitled = { type: "url_citation", url: "https://c.test" };
+    const place = { start_index: 0, end_index: 0 };
+    const annotations = [nested, flat, untitled, { type: "file", file: {} }];
+    const expected = [
+      nested,
+      {
+        type: "url_citation",
+        url_citation: { ...place, url: "https://b.test", title: "B", summary: "A page.", site_name: "b.test" },
+      },
+      { type: "url_citation", url_citation: { ...place, url: "https://c.test", title: "https://c.test" } },
+      { type: "file", file: {} },
+    ];
+    expect(decode(answerWith({ content: "x", annotations })).choices[0]!.message["annotations"]).toEqual(expected);
+    const chunk = { choices: [{ index: 0, delta: { role: "assistant", content: "", annotations } }] };
+    expect(chunksOf(acme, chunk)[0]!.choices[0]!.delta!["annotations"]).toEqual(expected);
   });
 });
 
