@@ -196,7 +196,8 @@ describe("the output bound", () => {
     const both = { max_tokens: 7, max_completion_tokens: 7 };
     expect(wireBody(custom, both)).toMatchObject({ max_tokens: 7 });
     expect(wireBody(custom, both)).not.toHaveProperty("max_completion_tokens");
-    expect(wireBody(custom, { max_completion_tokens: 7 })).toMatchObject({ max_completion_tokens: 7 });
+    for (const taker of [custom, provider("baseten")])
+      expect(wireBody(taker, { max_completion_tokens: 7 })).toMatchObject({ max_completion_tokens: 7 });
     for (const id of ["deepseek", "perplexity", "nvidia", "deepinfra", "together", "lmstudio"]) {
       expect(wireBody(provider(id), { max_completion_tokens: 7 })["max_tokens"]).toBe(7);
       expect(wireBody(provider(id), both)).not.toHaveProperty("max_completion_tokens");

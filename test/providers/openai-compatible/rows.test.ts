@@ -134,16 +134,23 @@ describe("the developer role", () => {
     ],
   };
   test("becomes system where the vendor does not know it", () => {
-    for (const id of ["deepseek", "groq", "together", "perplexity", "nvidia"])
+    for (const id of ["deepseek", "together", "perplexity", "nvidia"])
       expect((wireBody(provider(id), body)["messages"] as JsonObject[])[0]).toEqual({
         role: "system",
         content: "Be brief.",
       });
   });
-  test("stays for OpenAI, OpenRouter and custom", () => {
-    for (const id of ["openai", "openrouter", "custom"])
+  test("stays for OpenAI, OpenRouter, Groq and custom", () => {
+    for (const id of ["openai", "openrouter", "groq", "custom"])
       expect((wireBody(provider(id), body)["messages"] as JsonObject[])[0]!["role"]).toBe("developer");
   });
+});
+
+test("Baseten keeps the name of the function in the result of a call", () => {
+  const called = { id: "call_1", type: "function", function: { name: "root", arguments: "{}" } };
+  const result = { role: "tool", tool_call_id: "call_1", name: "root", content: "4" };
+  const messages = [{ role: "user", content: "a" }, { role: "assistant", tool_calls: [called] }, result];
+  expect((wireBody(provider("baseten"), { messages })["messages"] as JsonObject[])[2]).toEqual(result);
 });
 
 describe("documents and files", () => {

@@ -143,7 +143,8 @@ const baseten: OpenAICompatibleRow = {
   baseUrl: "https://inference.baseten.co/v1",
   keyVariables: ["BASETEN_API_KEY"],
   verified: { date: "2026-11-20" },
-  conversation: likeVllm(),
+  // recorded: https://github.com/maruel/genai/tree/main/providers/baseten/testdata
+  conversation: likeVllm({ tool: ["name"] }),
   lacks: [...OPENAI_ONLY, "n", "input_audio", "document"],
   cells: {
     max_tokens: native("reduced without an error if it does not fit"),
@@ -152,7 +153,6 @@ const baseten: OpenAICompatibleRow = {
     image_url: native("depends on the model"),
     file: native("depends on the model"),
   },
-  renames: { max_completion_tokens: "max_tokens" },
 };
 
 const novita: OpenAICompatibleRow = {

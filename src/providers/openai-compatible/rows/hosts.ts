@@ -43,6 +43,8 @@ const groq: OpenAICompatibleRow = {
   blocks: { document: textDocument },
   dialect: { tools: ["browser_search", "code_interpreter"] },
   privileged: ["compound_custom"],
+  // recorded: https://github.com/pydantic/pydantic-ai-gateway/tree/main/proxy-vcr/proxy_vcr/cassettes
+  takesDeveloper: true,
   // Groq refuses reasoning_content by name; its own name is reasoning.
   reasoningBack: "reasoning",
   usageAt: ["x_groq", "usage"],
