@@ -11,7 +11,7 @@ import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatChunk, Usage } from "../../core/chat.ts";
 import { createAwsEventStreamParser } from "../../wire/aws-event-stream.ts";
 import { createNdjsonParser } from "../../wire/ndjson.ts";
-import { createSseOrJsonParser } from "../../wire/sse-or-json.ts";
+import { createSseParser } from "../../wire/sse.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
@@ -40,12 +40,12 @@ import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import type { StreamUnderGuards } from "../guards/stream-under-guards.ts";
 import { readAnswer, requireChoices } from "../answer/read-answer.ts";
 import { NativePassing } from "../native/native-passing.ts";
-import { streamByBeginning } from "./misnamed-stream.ts";
+import { streamByBeginning } from "./stream-or-answer.ts";
 import { StreamNormalizer } from "./stream-normalizer.ts";
 import { type Sending, StreamSession } from "./stream-session.ts";
 
 const PARSERS = {
-  sse: createSseOrJsonParser,
+  sse: createSseParser,
   ndjson: createNdjsonParser,
   "aws-event-stream": createAwsEventStreamParser,
 } as const;
@@ -116,8 +116,9 @@ async function tryStream(
       const fast = writer === normalizer ? normalizer : null;
       return new ResponseStream({ ...parts, search, normalizer: fast }, call.clock);
     };
-    if (!/^application\/json/i.test(open.response.header("content-type") ?? "")) return eventStream(open.response);
     const { framing } = resolved.provider;
+    const isCalledJson = /^application\/json/i.test(open.response.header("content-type") ?? "");
+    if (!isCalledJson && framing !== "sse") return eventStream(open.response);
     return streamByBeginning(open.response, framing, maxEventBytes, call.clock, (response, isStream) => {
       if (isStream) return eventStream(response);
       passing?.translate();

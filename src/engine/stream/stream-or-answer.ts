@@ -1,7 +1,8 @@
-// A body that its head calls JSON, in answer to a request for a stream: one answer of a server that ignores `stream`, or
-// a stream all the same. Ollama's cloud names its streams so: https://ollama.com/api/chat.
-// Decides (the answer): Is a body of the type application/json an answer or a stream? By: `readBeginning`. Rule: By its
-// beginning, of which no more is read than that takes.
+// A body in answer to a request for a stream, whatever its head calls it: a stream, or one answer of a server that ignores
+// `stream` or refuses the request with status 200. Ollama's cloud calls its streams JSON (https://ollama.com/api/chat),
+// and others call JSON a stream (https://github.com/Hmbown/Codewhale/pull/1717).
+// Decides (the answer): Is a body an answer or a stream? By: `readBeginning`. Rule: By its beginning, of which no more is
+// read than that takes; a body in another format than JSON or events by its type.
 import type { Framing } from "../../providers/interface/stream-decoder.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
@@ -17,17 +18,16 @@ export function streamByBeginning(
   stream: (response: UpstreamResponse, isStream: boolean) => AnswerStream,
 ): AnswerStream {
   let known: AnswerStream | null = null;
+  const begin = async (): Promise<string | null> => {
+    const { parts, isStream } = await readBeginning(response.body, framing, maxBytes, clock);
+    known = stream(
+      { ...response, header: (name) => response.header(name), body: resumed(parts, response.body) },
+      isStream,
+    );
+    return known.next();
+  };
   return {
-    async next() {
-      if (known === null) {
-        const { parts, isStream } = await readBeginning(response.body, framing, maxBytes, clock);
-        known = stream(
-          { ...response, header: (name) => response.header(name), body: resumed(parts, response.body) },
-          isStream,
-        );
-      }
-      return known.next();
-    },
+    next: () => known?.next() ?? begin(),
     failure: () => known?.failure(),
     cancel() {
       if (known === null) response.body.cancel();
@@ -57,13 +57,10 @@ async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: num
 type Judging = (text: string) => boolean | undefined;
 
 const BEGINNINGS: Partial<Readonly<Record<Framing, () => Judging>>> = {
-  sse() {
-    let begun = "";
-    return (text) => {
-      begun = `${begun}${text}`.trimStart().slice(0, LONGEST_FIELD);
-      if (/^(?:data|event|id|retry)?:/.test(begun)) return true;
-      return begun.length < LONGEST_FIELD ? undefined : false;
-    };
+  /** No field of an event begins like JSON. */
+  sse: () => (text) => {
+    const begun = text.trimStart();
+    return begun === "" ? undefined : !begun.startsWith("{") && !begun.startsWith("[");
   },
   /** A stream has more than one line, and the first holds an object. That of JSON over several lines ends inside it. */
   ndjson() {
@@ -83,7 +80,6 @@ const BEGINNINGS: Partial<Readonly<Record<Framing, () => Judging>>> = {
     };
   },
 };
-const LONGEST_FIELD = "event:".length;
 
 /** The body from its beginning, of which the parts have been read. */
 function resumed(parts: readonly Uint8Array[], body: UpstreamBody): UpstreamBody {
