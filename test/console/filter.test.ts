@@ -22,6 +22,7 @@ test.each([
   [String.raw`end_user:"say \"hi\""`, 'end_user=say+"hi"'],
   ['meta."a b":c', "metadata=a+b=c"],
   ["01a20233ec30522475030a11d58fd6f1", "trace_id=01a20233ec30522475030a11d58fd6f1"],
+  ["explained:false copy:false", "explained=false&mirrored=false"],
   ["", ""],
 ])("%s asks for %s", (text, parameters) => {
   expect(asked(text)).toBe(parameters);

@@ -13,7 +13,7 @@ import { Unread } from "../components/unread.tsx";
 import { counted, wholeCount } from "../format/count.ts";
 import { visibleText } from "../format/visible-text.ts";
 import { ScopedLink, useScope } from "../scope/scope-context.tsx";
-import { callsPath } from "../screens/calls/calls-path.ts";
+import { summedPath } from "../screens/calls/calls-path.ts";
 import { termText } from "../screens/calls/filter.ts";
 import { may } from "../session/me.ts";
 import { useMe } from "../session/session.tsx";
@@ -67,7 +67,7 @@ export function VersionList({ noun, object, path }: ObjectProps) {
             callsLink={
               version.calls === null
                 ? null
-                : callsPath([termText("route", object.name)], {
+                : summedPath([termText("route", object.name)], {
                     from: version.at,
                     to: data.data[index - 1]?.at ?? data.as_of,
                   })

@@ -11,7 +11,7 @@ import { duration } from "../format/time.ts";
 import { useScope } from "../scope/scope-context.tsx";
 import { adminPath } from "../scope/scope.ts";
 import { CallsLink } from "../screens/calls/calls-link.tsx";
-import { callsPath } from "../screens/calls/calls-path.ts";
+import { summedPath } from "../screens/calls/calls-path.ts";
 import { termText } from "../screens/calls/filter.ts";
 import { goingBack } from "./configured-operations.ts";
 import { Fact } from "../components/facts.tsx";
@@ -110,8 +110,8 @@ function Figures({ title, route, time, usage }: FiguresProps) {
         "…"
       ) : (
         <>
-          <CallsLink calls={sums.calls} to={callsPath(terms, time)} word=" calls" />,{" "}
-          <CallsLink calls={sums.errors} to={callsPath([...terms, "outcome:failed"], time)} word=" failed" />,{" "}
+          <CallsLink calls={sums.calls} to={summedPath(terms, time)} word=" calls" />,{" "}
+          <CallsLink calls={sums.errors} to={summedPath([...terms, "outcome:failed"], time)} word=" failed" />,{" "}
           <MoneyText usd={sums.cost_usd} />
           {sums.p50_ms !== null && <>, half within ~{duration(sums.p50_ms)}</>}
         </>

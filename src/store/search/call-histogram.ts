@@ -40,8 +40,9 @@ function requireEdges(edges: readonly number[]): void {
     throw new StoreError("invalid", `A histogram must have 1 to ${MOST_BUCKETS} buckets, in the order of time.`);
 }
 
-/** The filter, if it has nothing that sums lack. */
-function scopeAlone(filter: HistogramQuery["filter"]): CallScope | null {
+/** The filter, if it has nothing that sums lack: they have neither explanations nor copies for mirrors. */
+function scopeAlone({ explained = false, mirrored = false, ...filter }: HistogramQuery["filter"]): CallScope | null {
+  if (explained || mirrored) return null;
   return Object.entries(filter).every(([name, value]) => SCOPE_NAMES.has(name) || isEmpty(value)) ? filter : null;
 }
 

@@ -221,6 +221,7 @@ function histogramSuite(newStore: NewStore): void {
       const filters = [
         [{}, () => true],
         [{ tenantId: "acme", projectId: "p1" }, ({ tenantId, projectId }) => tenantId === "acme" && projectId === "p1"],
+        [{ tenantId: "acme", explained: false, mirrored: false }, ({ tenantId }) => tenantId === "acme"],
         [{ operation: "embeddings" }, ({ operation }) => operation === "embeddings"],
         [{ endUser: "e2" }, ({ endUser }) => endUser === "e2"],
         [{ tenantId: "acme", outcome: "failed" }, ({ tenantId, status }) => tenantId === "acme" && status >= 400],

@@ -11,6 +11,14 @@ export function callsPath(terms: readonly string[], time?: CallsTime): string {
   return query.size === 0 ? "/calls" : `/calls?${query.toString()}`;
 }
 
+/** Sums count neither explanations nor copies for mirrors, and lists show both. */
+export const IN_SUMS: readonly string[] = ["explained:false", "copy:false"];
+
+/** The path of the list of the calls that a figure sums. */
+export function summedPath(terms: readonly string[], time: CallsTime): string {
+  return callsPath([...terms, ...IN_SUMS], time);
+}
+
 /** The range of a page whose figures lead to the list. */
 export function timeOfRange({ name, fromMs, toMs }: TimeRange): CallsTime {
   if (toMs === null) return { range: name! };

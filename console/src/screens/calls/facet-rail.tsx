@@ -7,6 +7,7 @@ import { Problem } from "../../components/problem.tsx";
 import { shortCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useUrlState } from "../../url-state.ts";
+import { IN_SUMS } from "./calls-path.ts";
 import { type Term, termText, withoutTerm, withTerm } from "./filter.ts";
 
 const TITLES: Readonly<Partial<Record<CallFacet["dimension"], string>>> = {
@@ -40,7 +41,10 @@ interface FacetRailProps {
 
 export function FacetRail({ path, terms }: FacetRailProps) {
   const parameters = terms.flatMap((term) => term.parameters).filter(([name]) => FOLLOWED.has(name));
-  const left = terms.filter((term) => term.problem === null && term.parameters.some(([name]) => !FOLLOWED.has(name)));
+  const left = terms.filter(
+    ({ text, problem, parameters: asked }) =>
+      problem === null && !IN_SUMS.includes(text) && asked.some(([name]) => !FOLLOWED.has(name)),
+  );
   const { data, error, refetch, isPlaceholderData } = useRead<CallFacets>(
     `${path}limit=6&${new URLSearchParams(parameters.map(([name, value]) => [name, value])).toString()}`,
   );

@@ -60,6 +60,7 @@ const EQUAL: Readonly<Record<string, Translate>> = {
   cancelled: flag("cancelled"),
   settled: flag("settled"),
   explained: flag("explained"),
+  copy: flag("mirrored"),
 };
 
 const META = "meta.";

@@ -2,7 +2,7 @@
 import { TimeText } from "../../components/time-text.tsx";
 import { counted } from "../../format/count.ts";
 import { CallsLink } from "./calls-link.tsx";
-import { callsPath, throughLast } from "./calls-path.ts";
+import { summedPath, throughLast } from "./calls-path.ts";
 
 interface SimulatedCallsProps {
   readonly calls: number;
@@ -17,8 +17,8 @@ export function SimulatedCalls({ calls, from, to, terms }: SimulatedCallsProps) 
   if (from === null || to === null) return <>{counted(calls, "call")}</>;
   return (
     <>
-      <CallsLink calls={calls} to={callsPath(terms, throughLast(from, to))} word=" calls" /> from <TimeText at={from} />{" "}
-      to <TimeText at={to} />
+      <CallsLink calls={calls} to={summedPath(terms, throughLast(from, to))} word=" calls" /> from{" "}
+      <TimeText at={from} /> to <TimeText at={to} />
     </>
   );
 }

@@ -1,6 +1,6 @@
 // The list of the calls that a limit or budget counts: its scope as terms of the filter, and its period or window as a range.
 import type { LimitDetail } from "../../api/types.ts";
-import { callsPath } from "../calls/calls-path.ts";
+import { summedPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 
 const SECOND_MS = 1000;
@@ -15,7 +15,7 @@ const WINDOWS_MS: Readonly<Record<string, number>> = {
 export function countedCalls(limit: LimitDetail, value: string | null): string | null {
   const terms = scopeTerms(limit, value);
   const time = countedTime(limit);
-  return terms === null || time === null ? null : callsPath(terms, time);
+  return terms === null || time === null ? null : summedPath(terms, time);
 }
 
 /** Null where the scope has a pattern, which the list of calls has no filter for. Without a value, all values are meant. */

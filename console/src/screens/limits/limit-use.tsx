@@ -5,7 +5,7 @@ import { DataTable } from "../../components/data-table.tsx";
 import { wholeCount } from "../../format/count.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
-import { callsPath } from "../calls/calls-path.ts";
+import { summedPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { countedTime, scopeTerms } from "./limit-calls.ts";
 
@@ -34,7 +34,7 @@ export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
           link:
             row.value === null || terms === null || time === null
               ? null
-              : callsPath([...terms, termText(dimension, row.value)], time),
+              : summedPath([...terms, termText(dimension, row.value)], time),
         }))}
       />
       <UseTable
@@ -49,7 +49,7 @@ export function LimitUse({ limit }: { readonly limit: LimitDetail }) {
             link:
               terms === null
                 ? null
-                : callsPath(terms, { from: dayBegins, to: new Date(beginMs + DAY_MS).toISOString() }),
+                : summedPath(terms, { from: dayBegins, to: new Date(beginMs + DAY_MS).toISOString() }),
           };
         })}
       />

@@ -8,7 +8,7 @@ import { Problem } from "../../components/problem.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
-import { callsPath, type CallsTime } from "../calls/calls-path.ts";
+import { summedPath, type CallsTime } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { costShares } from "./cost-shares.ts";
 import { causeWords } from "./failure-words.ts";
@@ -52,7 +52,7 @@ function FailsMost({ facets: { causes, looked_to: lookedTo }, totals, time }: Li
           const { count, what, code, terms, page } = causeWords(cause, totals.calls);
           return (
             <li key={JSON.stringify(cause)}>
-              <ScopedLink className="count" to={callsPath(terms, time)}>
+              <ScopedLink className="count" to={summedPath(terms, time)}>
                 {count}
               </ScopedLink>
               <span>
@@ -91,7 +91,7 @@ function CostsMost({ facets, totals, time }: ListProps) {
             {rows.map(({ value, costUsd, share }) => (
               <li key={value}>
                 <ScopedLink
-                  to={callsPath([termText(dimension, value)], time)}
+                  to={summedPath([termText(dimension, value)], time)}
                   title={visibleText(nameOf(facets, dimension, value))}
                 >
                   {visibleText(nameOf(facets, dimension, value))}

@@ -7,6 +7,7 @@ import { nanoUsd, shortUsd } from "../../format/money.ts";
 import { duration } from "../../format/time.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
 import { Fact } from "../../components/facts.tsx";
+import { summedPath } from "../calls/calls-path.ts";
 
 type Totals = UsageTotals;
 
@@ -35,10 +36,10 @@ export function WeekFigures({ today, before, range }: WeekFiguresProps) {
       >
         <MoneyText usd={today.cost_usd} />
       </Figure>
-      <Figure name="Calls" link={link("/calls")} then={then(({ calls }) => wholeCount(calls))}>
+      <Figure name="Calls" link={summedPath([], range)} then={then(({ calls }) => wholeCount(calls))}>
         {wholeCount(today.calls)}
       </Figure>
-      <Figure name="Failed" link={link("/calls", { q: "outcome:failed" })} then={then(failedOf)}>
+      <Figure name="Failed" link={summedPath(["outcome:failed"], range)} then={then(failedOf)}>
         {failedOf(today)}
       </Figure>
       <Figure

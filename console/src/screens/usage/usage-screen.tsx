@@ -18,7 +18,7 @@ import { adminPath } from "../../scope/scope.ts";
 import { useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { CallsLink } from "../calls/calls-link.tsx";
-import { callsPath, timeOfRange } from "../calls/calls-path.ts";
+import { summedPath, timeOfRange } from "../calls/calls-path.ts";
 import { RangeLinks } from "../calls/range-links.tsx";
 import { rangeOf, RANGES, type TimeRange } from "../calls/range.ts";
 import { DIMENSIONS, dimensionsOf } from "./dimensions.ts";
@@ -113,9 +113,9 @@ function Totals({ totals, range }: { readonly totals: UsageTotals; readonly rang
         )}
       </Fact>
       <Fact name="Calls">
-        <CallsLink calls={totals.calls} to={callsPath([], time)} />
+        <CallsLink calls={totals.calls} to={summedPath([], time)} />
         <small>
-          <CallsLink calls={totals.errors} to={callsPath(["outcome:failed"], time)} word=" failed" />
+          <CallsLink calls={totals.errors} to={summedPath(["outcome:failed"], time)} word=" failed" />
         </small>
       </Fact>
       <Fact name="Tokens in and out">

@@ -9,7 +9,7 @@ import { duration, type Zone } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
 import { CallsLink } from "../calls/calls-link.tsx";
-import { type CallsTime, callsPath, timeOfRange } from "../calls/calls-path.ts";
+import { type CallsTime, summedPath, timeOfRange } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import type { TimeRange } from "../calls/range.ts";
 import { DIMENSIONS } from "./dimensions.ts";
@@ -161,7 +161,7 @@ function callsOf(
 ): string | null {
   if (by.some((name) => group[name] == null)) return null;
   const dimensions = by.filter((name) => name !== "day").map((name) => termText(name, group[name]!));
-  return callsPath(failed ? [...dimensions, "outcome:failed"] : dimensions, timeOf(group["day"], range, zone));
+  return summedPath(failed ? [...dimensions, "outcome:failed"] : dimensions, timeOf(group["day"], range, zone));
 }
 
 /** Of a row that is about a day, the part of the day that is in the range. */

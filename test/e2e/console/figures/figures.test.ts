@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import type { Browser } from "playwright-core";
 import type { CallRecord } from "../../../../src/core/record/record.ts";
-import { HOUR_MS } from "../../../contract/store/call-records.ts";
+import { HOUR_MS, recordOf } from "../../../contract/store/call-records.ts";
 import { chromiumProgram, launch, openConsole } from "../../../harness/console/chromium.ts";
 import {
   exactDollars,
@@ -37,6 +37,23 @@ function shownAs({ cost, calls, errors, tokensIn, tokensOut, unpriced }: LedgerF
   ];
 }
 
+/** Explanations and copies of some of the calls, which lists show and no figure counts. */
+const unsummed = (records: readonly CallRecord[]): readonly CallRecord[] =>
+  records
+    .filter((_, at) => at % 5 === 0)
+    .map(({ traceId, startedAtMs, projectId, route, model, endUser, status, code }, at) =>
+      recordOf({
+        startedAtMs,
+        projectId,
+        route,
+        model,
+        endUser,
+        status,
+        code,
+        ...(at % 2 === 0 ? { explained: true } : { mirrorOf: traceId }),
+      }),
+    );
+
 describe.skipIf(program === null)("figures in the console", () => {
   let world: ConsoleWorld;
   let browser: Browser;
@@ -51,7 +68,7 @@ describe.skipIf(program === null)("figures in the console", () => {
         seed: at + 1,
       }),
     );
-    await world.calls.ingest(records.map((record) => ({ record, settled: true })));
+    await world.calls.ingest([...records, ...unsummed(records)].map((record) => ({ record, settled: true })));
     browser = await launch(program!);
   });
   afterAll(async () => {
