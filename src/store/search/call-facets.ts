@@ -128,6 +128,7 @@ async function failures(
     ...scope,
     order: "newest",
     outcome: "failed",
+    explained: false,
     mirrored: false,
     fromMs,
     toMs,

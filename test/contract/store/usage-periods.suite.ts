@@ -337,7 +337,12 @@ function histogramSuite(newStore: NewStore): void {
         policies: [{ name: "no-cards", effect: "denied" }],
       };
       const parts = [refused("lim_1"), refused("lim_1"), refused("lim_1", "lim_audit"), failing, denied, {}];
-      const calls = await newStore(parts.map((one) => rowOf(one)));
+      // neither is a call that failed, and no sum has them
+      const others = [
+        { ...denied, explained: true },
+        { ...failing, mirrorOf: "0".repeat(32) },
+      ];
+      const calls = await newStore([...parts, ...others].map((one) => rowOf(one)));
       const query = {
         scope: { tenantId: "acme" },
         fixed: ["tenantId"],
