@@ -125,7 +125,7 @@ describe.skipIf(program === null)("calls in the console", () => {
     await until(async () => (await rows(made).count()) === 1, "the list follows the rail");
     await page.getByRole("button", { name: /^Remove code:/ }).click();
     await rows(made).nth(5).waitFor();
-    await rows(made).filter({ hasText: "1 failed →" }).click();
+    await rows(made).filter({ hasText: "2 attempts →" }).click();
     await page.getByRole("link", { name: "Open the page" }).click();
     await page.getByRole("heading", { name: "Where the time went" }).waitFor();
     const attempts = page.getByRole("table", { name: "The attempts and tools of this call" });

@@ -156,12 +156,12 @@ function Who({ call, tokenNames }: Pick<RowProps, "call" | "tokenNames">) {
   );
 }
 
-/** Attempts before the last one are dimmed. */
+/** How many attempts there were is dimmed: each round of tools, hedge and part of a call is one, and not only one that failed. */
 export function ServedBy({ call }: { readonly call: LoggedCall }) {
   if (call.provider === null) return <span className="served">{visibleText(call.model_asked ?? "–")}</span>;
   return (
     <span className="served cut">
-      {call.attempts > 1 && `${call.attempts - 1} failed → `}
+      {call.attempts > 1 && `${wholeCount(call.attempts)} attempts → `}
       <b>{visibleText(`${call.provider}:${call.model ?? ""}`)}</b>
     </span>
   );
