@@ -118,14 +118,16 @@ function failure(facts: VerdictFacts): Decided {
     return ["refused", `${refusedWhen(sent)}: the policy ${quoted(denied.at(-1)!.name)} forbids the call.`];
   const answered = sent.filter(({ code }) => code !== null && code !== "superseded");
   if (answered.length > 0)
-    return ["failed", `${failedAttempts(answered.length)}: ${listed(answered.map(attemptText))}.`];
+    return ["failed", `${failedAttempts(answered.length, sent.length)}: ${listed(answered.map(attemptText))}.`];
   const { code } = record;
   if (code === null) return ["failed", `The call ended with status ${record.status}.`];
   const { source, meaning } = CATALOGUE[code];
   return source === "upstream" ? ["failed", meaning] : ["refused", `${refusedWhen(sent)}: ${decapitalized(meaning)}`];
 }
 
-function failedAttempts(count: number): string {
+/** Others may have answered, in earlier rounds or with parts of the answer, or were ended with it. */
+function failedAttempts(count: number, all: number): string {
+  if (count < all) return `${count} of ${all} attempts failed`;
   if (count === 1) return "The only attempt failed";
   return count === 2 ? "Both attempts failed" : `All ${count} attempts failed`;
 }

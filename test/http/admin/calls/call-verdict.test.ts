@@ -176,6 +176,13 @@ describe("a failure names the attempts", () => {
       "All 3 attempts failed: b:m2 did not answer in time, given up after 30 s, c:m3 answered 429 after 15 ms and asked to wait 20 s and d:m4 failed with upstream_incomplete after 700 ms.",
     );
   });
+  test("[d11.1] one of several, where an earlier round or a part of the answer had succeeded or was ended with it", () => {
+    const failed = { status: 502, code: "upstream_error", tokens: null, costNanoUsd: null } as const;
+    const later = { ...REFUSED, round: 2 };
+    expect(say({ ...failed, rounds: 2, attempts: [SERVED, later] })[1]).toStartWith("1 of 2 attempts failed: a:m1 ");
+    const ended = { ...SERVED, status: null, code: "superseded" } as const;
+    expect(say({ ...failed, attempts: [REFUSED, ended, ended] })[1]).toStartWith("1 of 3 attempts failed: a:m1 ");
+  });
   test("a failure without an attempt has the meaning of its code", () => {
     expect(
       verdictOf({
