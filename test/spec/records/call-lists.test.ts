@@ -230,7 +230,12 @@ describe("GET .../calls/facets", () => {
       ...limit,
       name: "each",
     });
-    expect([mine.status, tried.status]).toEqual([201, 201]);
+    const reports = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/policies", {
+      name: "a-report",
+      rule: "true",
+      mode: "audit",
+    });
+    expect([mine.status, tried.status, reports.status]).toEqual([201, 201, 201]);
     const refusal = { value: "", unit: "requests", before: 1, reserved: 0, settled: null, after: 1 } as const;
     const at = { startedAtMs: HOUR - 50 * HOUR_MS, projectId: "app" };
     const refused = { ...at, status: 429, code: "rate_limit_exceeded", provider: null, model: null } as const;
@@ -251,7 +256,15 @@ describe("GET .../calls/facets", () => {
         code: "rate_limit_exceeded",
         limits: [{ ...refusal, id: mine.body.id, wouldRefuse: false, refused: "rate_limit_exceeded" }],
       }),
-      rowOf({ ...at, status: 403, code: "policy_violation", policies: [{ name: "no-cards", effect: "denied" }] }),
+      rowOf({
+        ...at,
+        status: 403,
+        code: "policy_violation",
+        policies: [
+          { name: "a-report", effect: "would_deny" },
+          { name: "no-cards", effect: "denied" },
+        ],
+      }),
       rowOf({ ...at, status: 502, code: "upstream_error" }),
       rowOf({ ...at, status: 400, code: "invalid_request", provider: null, model: null }),
     ]);

@@ -1,8 +1,10 @@
 // What failed calls failed of, by name: a limit, a budget or a policy that refused them, or the target that failed.
 import { z } from "zod";
 import type { TenantOrProject } from "../../../auth/grants.ts";
+import type { Configured } from "../../../core/configured/configured.ts";
 import type { ErrorCode } from "../../../core/errors.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
+import type { PolicyDocument } from "../../../policies/policy-settings.ts";
 import { tagOf } from "../../../store/calls/call-tags.ts";
 import type { FailureSum } from "../../../store/calls/calls.ts";
 
@@ -40,6 +42,7 @@ export function causesIn(
       .filter(({ mode }) => mode === "enforce")
       .map((rule) => [tagOf("limit", rule.id), rule]),
   );
+  const harmless = new Set(at === null ? [] : harmlessPolicies(at, snapshot));
   const causeOf = ({ code, provider, model, tags, ranTools }: FailureSum): Cause => {
     // when a target was called, the client received its error, even if a rule had refused another target (promise 7.3)
     const isOfRule = provider === null || ranTools === true;
@@ -48,7 +51,8 @@ export function causesIn(
       if (rule !== undefined) return { kind: rule.kind, subject: rule.id, name: rule.name };
     }
     if (code !== null && OF_POLICIES.has(code)) {
-      const policy = tags.find((tag) => tag.startsWith(POLICY));
+      const took = tags.filter((tag) => tag.startsWith(POLICY));
+      const policy = took.find((tag) => !harmless.has(tag)) ?? took[0];
       const name = policy?.slice(POLICY.length);
       if (name !== undefined) return { kind: "policy", subject: name, name };
     }
@@ -68,3 +72,12 @@ export function causesIn(
 }
 
 const POLICY = tagOf("policy", "");
+
+/** The tags of policies that report or mask, and only refuse where they fail. */
+function harmlessPolicies({ tenantId }: TenantOrProject, { policies }: Snapshot): readonly string[] {
+  // the set was compiled from documents of this type
+  const all = policies.sourcesOf(tenantId) as readonly Configured<PolicyDocument>[];
+  return all
+    .filter(({ document: { mode, guard } }) => mode === "audit" || guard?.action === "mask")
+    .map(({ id, name, document }) => tagOf("policy", name ?? document.name ?? id));
+}
