@@ -526,3 +526,24 @@ test("[d14.3] a budget without a period has the days that were the last", async 
   const days = body.days.map(({ day }: { readonly day: string }) => day);
   expect([days.length, days[0], days.at(-1)]).toEqual([100, "2026-03-11", "2026-06-18"]);
 });
+
+test("[d14.3] of a budget with a route, those end users are shown who use the route, however much others use elsewhere", async () => {
+  const { result } = await world.store.change(LOCAL_ACTOR, (writer) =>
+    writer.createResource({
+      kind: "budget",
+      tenantId: "beta",
+      projectId: null,
+      name: "of-a-route",
+      document: { tokens: 1000, window: "day", scope: { route: "quiet", user: "*" } },
+    }),
+  );
+  await world.source.reload();
+  const called = (route: string, endUser: string, tokens: number) =>
+    rowOf({ startedAtMs: RECENT, tenantId: "beta", projectId: "lab", route, endUser, tokens: [tokens, 0] });
+  await world.calls.ingest([
+    ...Array.from({ length: 6 }, (_, index) => called("loud", `user-${index}`, 5000)),
+    called("quiet", "low", 10),
+  ]);
+  const { body } = await get(`/tenants/beta/limit_states/${result.id}`, "beta.owner");
+  expect(body.accounts.map(({ value }: { readonly value: string }) => value)).toEqual(["low"]);
+});

@@ -209,25 +209,25 @@ const DIMENSIONS: Readonly<Partial<Record<keyof LimitScope, readonly UsageDimens
   operation: ["operation"],
 };
 
-/** The values with counts of their own that have used most lately, as far as the reader may see their calls. */
+/**
+ * The values with counts of their own that have used most lately in the rest of the scope, as far as sums know it, and as
+ * far as the reader may see their calls.
+ */
 async function valuesOf(
   calls: AdminCalls,
   rule: LimitRule,
-  { tenantId, projectId }: TenantOrProject,
+  at: TenantOrProject,
   nowMs: number,
 ): Promise<readonly (string | null)[]> {
   const open = (Object.keys(rule.scope) as (keyof LimitScope)[]).filter((key) => rule.scope[key] === "*");
   if (open.length === 0) return [null];
   const by = open.length === 1 ? DIMENSIONS[open[0]!] : undefined;
   if (by === undefined) return [];
-  const within = projectId ?? rule.projectId;
+  const scope = summedScope(rule, at) ?? scopeOf({ tenantId: at.tenantId, projectId: at.projectId ?? rule.projectId });
   // Whole days, because end users have daily sums.
   const countedFromMs = beginningOf(rule, nowMs) ?? nowMs - Math.max(HOUR_MS, slidingLengthMs(rule));
   const fromMs = Math.floor(countedFromMs / DAY_MS) * DAY_MS;
-  const { data } = await calls.usage(
-    { limit: MOST_VALUES },
-    { ...scopeOf({ tenantId, projectId: within }), fromMs, by, order: "tokens" },
-  );
+  const { data } = await calls.usage({ limit: MOST_VALUES }, { ...scope, fromMs, by, order: "tokens" });
   return data.flatMap(({ group }) => (group.every((value) => value !== null) ? [group.join(":")] : []));
 }
 
