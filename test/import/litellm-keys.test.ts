@@ -13,8 +13,15 @@ function planned(
   tables: Readonly<Record<string, readonly DumpRow[]>>,
   hasTokens = true,
   existing: readonly string[] = [],
+  accepted: readonly string[] = [],
 ): KeyPlan {
-  const choices = { projectId: "default", hasTokens, existing: new Set(existing), nowMs: NOW };
+  const choices = {
+    projectId: "default",
+    hasTokens,
+    existing: new Set(existing),
+    accepted: new Set(accepted),
+    nowMs: NOW,
+  };
   return planKeys(parseDump("dump.sql", dumpOf(tables)), choices);
 }
 const keys = (...rows: readonly DumpRow[]) => ({ LiteLLM_VerificationToken: rows });
@@ -69,6 +76,17 @@ describe("keys", () => {
     expect(planned(keys(key({ expires: "2026-07-01 10:00:00.5" }))).keys[0]?.expiresAtMs).toBe(
       Date.UTC(2026, 6, 1, 10, 0, 0, 500),
     );
+  });
+  test("[d15.2] that an earlier import accepted are reported as left as they are, and nothing of them as taken", () => {
+    const rows = [key({ models: "{chat}", rpm_limit: "5" }), key({ token: hashOf("sk-other-1234567890") })];
+    const { keys: made, report } = planned(keys(...rows), true, [], [hashOf(KEY)]);
+    expect(made.map(({ isAccepted, rules }) => [isAccepted, rules.length])).toEqual([
+      [true, 0],
+      [false, 0],
+    ]);
+    const ofFirst = report.filter(({ path }) => path.includes("[0]"));
+    expect(ofFirst.map(({ outcome }) => outcome)).toEqual(["without", "without", "without", "without"]);
+    expect(ofFirst.every(({ note }) => note?.startsWith("an earlier import accepted the key"))).toBe(true);
   });
   test("of one name are told apart", () => {
     const other = key({ token: hashOf("sk-other-1234567890") });

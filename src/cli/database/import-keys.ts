@@ -11,7 +11,13 @@ import { SCOPE_ID } from "../../config/sections.ts";
 import { systemClock } from "../../core/clock.ts";
 import { newSpanId } from "../../core/ids.ts";
 import { parseDump } from "../../import/keys/dump.ts";
-import { type KeyPlan, planKeys, type PlannedKey, type PlannedRule } from "../../import/keys/key-plan.ts";
+import {
+  type KeyChoices,
+  type KeyPlan,
+  planKeys,
+  type PlannedKey,
+  type PlannedRule,
+} from "../../import/keys/key-plan.ts";
 import { countOf } from "../../import/report.ts";
 import { COMMAND_LINE } from "../../store/records.ts";
 import type { Writer } from "../../store/writer.ts";
@@ -47,11 +53,11 @@ export async function importKeys(file: string, flags: ImportKeysFlags, environme
   const consoleAddress = consoleOf(flags);
   if (!SCOPE_ID.test(flags.project)) throw new Error("--project: expected the id of a project");
   const dump = parseDump(file, readConfigText(file, null, MAX_DUMP_BYTES));
-  const planFor = (existing: ReadonlySet<string>): KeyPlan =>
-    planKeys(dump, { projectId: flags.project, hasTokens: untilMs !== null, existing, nowMs });
+  const planFor = (there: Existing): KeyPlan =>
+    planKeys(dump, { projectId: flags.project, hasTokens: untilMs !== null, ...there, nowMs });
   const { plan, given } =
     untilMs === null && consoleAddress === null
-      ? { plan: planFor(new Set()), given: null }
+      ? { plan: planFor({ existing: new Set(), accepted: new Set() }), given: null }
       : await write(planFor, flags, environment, { untilMs, consoleAddress, nowMs });
   if (flags.json === true) printJson({ ...countOf(plan.report), keys: given ?? [], report: plan.report });
   else print(plan, given);
@@ -97,26 +103,28 @@ interface Written {
   readonly given: readonly Given[];
 }
 
-/** One transaction: all of it or nothing. What is planned depends on which projects are there. */
+type Existing = Pick<KeyChoices, "existing" | "accepted">;
+
+/** One transaction: all of it or nothing. What is planned depends on which projects and tokens are there. */
 function write(
-  planFor: (existing: ReadonlySet<string>) => KeyPlan,
+  planFor: (there: Existing) => KeyPlan,
   flags: ImportKeysFlags,
   environment: Environment,
   giving: Giving,
 ): Promise<Written> {
   return withDatabase(flags, environment, async ({ store }) => {
     const { projects, tokens } = await store.readIdentities();
-    const plan = planFor(new Set(projects.map(({ id }) => id)));
-    const known = new Set(
-      tokens.flatMap(({ secrets }) => secrets.map(({ sha256 }) => Buffer.from(sha256).toString("hex"))),
-    );
+    const plan = planFor({
+      existing: new Set(projects.map(({ id }) => id)),
+      accepted: new Set(
+        tokens.flatMap(({ secrets }) => secrets.map(({ sha256 }) => Buffer.from(sha256).toString("hex"))),
+      ),
+    });
     const { result } = await store.change(COMMAND_LINE, async (writer) => {
       await makeProjects(plan, flags, writer);
       const given: Given[] = [];
-      for (const key of plan.keys) {
-        const isKnown = known.has(Buffer.from(key.sha256).toString("hex"));
-        given.push(isKnown ? nothingFor(key) : await givenFor(key, flags, giving, writer));
-      }
+      for (const key of plan.keys)
+        given.push(key.isAccepted ? nothingFor(key) : await givenFor(key, flags, giving, writer));
       return given;
     });
     return { plan, given: result };
@@ -236,7 +244,8 @@ function print({ projects, keys, report }: KeyPlan, given: readonly Given[] | nu
     ["NAME", "PROJECT", "TOKEN OR LINK"],
     given.map(({ name, project, token, link }) => [name, project, token ?? link ?? "accepted by an earlier import"]),
   );
-  printLine(`${counted(projects.length, "project")} and ${counted(keys.length, "key")} were taken over.`);
+  const taken = keys.filter(({ isAccepted }) => !isAccepted);
+  printLine(`${counted(projects.length, "project")} and ${counted(taken.length, "key")} were taken over.`);
   if (given.some(({ link }) => link !== null))
     printLine(`Each link works once, for ${LINK_HOURS / 24} days, and is shown only now.`);
 }

@@ -37,6 +37,8 @@ export interface PlannedKey {
   /** When it expires there; `null` for never. */
   readonly expiresAtMs: number | null;
   readonly rules: readonly PlannedRule[];
+  /** Whether an earlier import accepted it: nothing is made of it then. */
+  readonly isAccepted: boolean;
 }
 
 export interface KeyPlan {
@@ -52,6 +54,8 @@ export interface KeyChoices {
   readonly hasTokens: boolean;
   /** Ids of projects that are there already: those of teams among them keep what they have. */
   readonly existing: ReadonlySet<string>;
+  /** SHA-256 of the keys that an earlier import accepted, in hexadecimal digits. */
+  readonly accepted: ReadonlySet<string>;
   readonly nowMs: number;
 }
 
@@ -133,6 +137,10 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
   }
   const projectId = team?.id ?? choices.projectId;
   const name = freeName(nameOf(textOf(members.get("key_alias")) ?? "litellm-key"), names);
+  if (choices.accepted.has(Buffer.from(sha256).toString("hex"))) {
+    report.without(row, ACCEPTED);
+    return { name, projectId, sha256, expiresAtMs, ...restrictions(allowed), rules: [], isAccepted: true };
+  }
   const at = `tokens.${name}`;
   report.changed(members.get("token"), at, `the key is the project token ${name} of the project ${projectId}`);
   for (const column of ["key_alias", "team_id", "blocked", "expires"]) report.taken(members.get(column), at);
@@ -147,8 +155,11 @@ function keyOf(row: ForeignNode, { teams, budgets, names, report, choices }: Key
     for (const column of RULE_COLUMNS)
       report.without(settings.get(column), "limits and budgets of a token can be set once its claim link is redeemed");
   const rules = choices.hasTokens ? rulesOf(settings, name, at, report) : [];
-  return { name, projectId, sha256, expiresAtMs, ...restrictions(allowed), rules };
+  return { name, projectId, sha256, expiresAtMs, ...restrictions(allowed), rules, isAccepted: false };
 }
+
+const ACCEPTED =
+  "an earlier import accepted the key, and its token stays as it is, with its restrictions, limits and budgets";
 
 function reasonAgainst(
   members: Row,
