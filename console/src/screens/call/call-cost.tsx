@@ -62,10 +62,11 @@ function chargedOf({
   prompt_tokens: sent,
   completion_tokens: received,
   estimated,
+  mirror_of: original,
 }: CallDetail): string {
   const nano = nanoUsd(cost);
   if (nano !== null)
-    return `${exactUsd(nano)} was charged${estimated ? ", for tokens that the gateway estimated" : ""}.`;
+    return `${exactUsd(nano)} ${original === null ? "was charged" : "is what the copy cost, and nobody was charged"}${estimated ? ", for tokens that the gateway estimated" : ""}.`;
   return sent + received === 0
     ? "Nothing was used, so nothing was charged."
     : "No price is known for this model, so no cost was charged.";
