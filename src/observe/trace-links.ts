@@ -13,7 +13,8 @@ export interface TraceLink {
 
 export function traceLinks(record: CallRecord, integrations: readonly Integration[]): readonly TraceLink[] {
   const { trace } = record;
-  if (trace === null) return [];
+  // explanations are in no trace
+  if (trace === null || record.explained) return [];
   return integrations.flatMap(({ name, settings }) => {
     if (!("otlp" in settings) || !settings.enabled || settings.otlp.traces === null) return [];
     const { sampleRatio, pageUrl } = settings.trace;

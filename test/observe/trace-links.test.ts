@@ -15,9 +15,10 @@ const integrations = integrationsSection.parse({
   metrics: otlp({ trace_url: PAGE, traces: false }),
   none: otlp({ trace_url: PAGE, sample: 0 }),
 });
-const traced = (sampled: boolean) =>
+const traced = (sampled: boolean, explained = false) =>
   recordOf({
     tenantId: "acme",
+    explained,
     trace: { traceId: TRACE, spanId: "00f067aa0ba902b7", parentSpanId: null, sampled, state: null },
   });
 
@@ -26,6 +27,7 @@ test("a call leads to its trace where it was received, and nowhere else", () => 
     { name: "shown", url: `https://traces.example.com/t/${TRACE}?again=${TRACE}` },
   ]);
   expect(traceLinks(traced(false), integrations)).toEqual([]);
+  expect(traceLinks(traced(true, true), integrations)).toEqual([]);
   expect(traceLinks(recordOf({ tenantId: "acme", trace: null }), integrations)).toEqual([]);
 });
 
