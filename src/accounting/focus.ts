@@ -14,6 +14,7 @@ export const FOCUS_DIMENSIONS = [
   "route",
 ] as const satisfies readonly UsageDimension[];
 
+const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 /** Of calls that no provider was asked for, such as those that a policy refused. */
 const NO_PROVIDER = "Dragoman";
@@ -26,6 +27,13 @@ const NO_PROVIDER = "Dragoman";
 export interface FocusPeriod {
   readonly fromMs: number | null;
   readonly toMs: number | null;
+}
+
+/** The time that rows are about where, before `wholeUntilMs`, hours count as a whole where they begin. */
+export function countedPeriod({ fromMs, toMs }: FocusPeriod, wholeUntilMs: number | null): FocusPeriod {
+  const counted = (ms: number | null): number | null =>
+    ms === null || wholeUntilMs === null || ms >= wholeUntilMs ? ms : Math.ceil(ms / HOUR_MS) * HOUR_MS;
+  return { fromMs: counted(fromMs), toMs: counted(toMs) };
 }
 
 interface Facts {

@@ -321,6 +321,20 @@ describe("GET .../usage?format=focus", () => {
     expect((await get("acme.viewer", "/tenants/beta/usage?format=focus")).status).toBe(404);
   });
 
+  test("[d16.6] says which hours it has, where the calls of an hour that the time divides are not kept any more", async () => {
+    const own = await openAdminWorld({ clock: { now: () => NOW, monotonic: () => performance.now() } });
+    await own.calls.ingest(
+      [5, 40, 65].map((minutes) => rowOf({ startedAtMs: DAY + minutes * 60_000, tenantId: "acme", projectId: "site" })),
+    );
+    while ((await own.calls.prune({ callsMs: DAY + DAY_MS, detailsMs: null, placesMs: null })) > 0);
+    const from = new Date(DAY + HOUR_MS / 2).toISOString();
+    const { text } = await own.send("acme.viewer", "GET", `/api/v1/admin/tenants/acme/usage?format=focus&from=${from}`);
+    expect(rowsOf(text).map((row) => [row["ChargePeriodStart"], row["x_Requests"]])).toEqual([
+      ["2026-06-14T01:00:00Z", "1"],
+    ]);
+    await own.close();
+  });
+
   test("[d16.6] takes no other groups, order or time zone", async () => {
     for (const [name, value] of [
       ["group_by", "day"],

@@ -1,7 +1,7 @@
 // Reports of usage: sums of calls by any of `USAGE_DIMENSIONS` and by day, as JSON and CSV. They agree
 // with the calls in the database at the moment that they name (promise 14.3).
 import { z } from "zod";
-import { FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";
+import { countedPeriod, FOCUS_DIMENSIONS, FOCUS_HEADER, focusLines } from "../../../accounting/focus.ts";
 import { invalidRequest } from "../../../core/refusals.ts";
 import { reportingZone } from "../../../core/snapshot.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS, type UsageRow } from "../../../store/calls/calls.ts";
@@ -82,9 +82,13 @@ function focusText(
       odd,
       `${odd} cannot be given with format=focus, whose rows are always by ${FOCUS_DIMENSIONS.join(", ")}, with days of UTC. Leave it out, or ask for format=csv.`,
     );
-  const rows = (page: PageRequest): Promise<DatedUsage> =>
-    read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
-  const period = { fromMs: scope.fromMs ?? null, toMs: scope.toMs ?? null };
+  const asked = { fromMs: scope.fromMs ?? null, toMs: scope.toMs ?? null };
+  let period = asked;
+  const rows = async (page: PageRequest): Promise<DatedUsage> => {
+    const report = await read(page, { ...scope, by: FOCUS_DIMENSIONS, order: "group", zone: "UTC" });
+    period = countedPeriod(asked, report.wholeUntilMs);
+    return report;
+  };
   return pagedText<UsageRow>(pageOf(query), rows, {
     contentType: "text/csv; charset=utf-8",
     head: FOCUS_HEADER,
