@@ -6,6 +6,7 @@ import { wholeCount } from "../../format/count.ts";
 import { duration } from "../../format/time.ts";
 import { visibleText } from "../../format/visible-text.ts";
 import { ScopedLink } from "../../scope/scope-context.tsx";
+import { summedPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 
 const HOUR_MS = 3_600_000;
@@ -29,7 +30,7 @@ export function CallAround({ call }: { readonly call: CallDetail }) {
       <Near title={`With the code ${call.code ?? ""} in the same hour`} calls={error} />
       {call.code !== null && errors > error.length && (
         <p>
-          <ScopedLink to={`/calls?${hourOf(call).toString()}`}>
+          <ScopedLink to={hourOf(call)}>
             {errors === 1 ? "The only call" : `All ${wholeCount(errors)} calls`} with this code in that hour
           </ScopedLink>
         </p>
@@ -38,10 +39,10 @@ export function CallAround({ call }: { readonly call: CallDetail }) {
   );
 }
 
-function hourOf({ at, code }: CallDetail): URLSearchParams {
+function hourOf({ at, code }: CallDetail): string {
   const fromMs = Math.floor(Date.parse(at) / HOUR_MS) * HOUR_MS;
   const iso = (ms: number): string => new Date(ms).toISOString();
-  return new URLSearchParams({ q: termText("code", code ?? ""), from: iso(fromMs), to: iso(fromMs + HOUR_MS) });
+  return summedPath([termText("code", code ?? "")], { from: iso(fromMs), to: iso(fromMs + HOUR_MS) });
 }
 
 function Near({ title, calls }: { readonly title: string; readonly calls: readonly Call[] }) {
