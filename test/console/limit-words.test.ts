@@ -62,6 +62,21 @@ describe("a limit or budget", () => {
     expect(words({ share: 1 }, { kind: "limit", metric: "requests" })).toContain("It is full");
     expect(hitText(account(), NOW, "utc")).toBeNull();
   });
+
+  test("[d4.6] says what becomes of calls where there is no room, by its mode, its window and what it counts", () => {
+    const full = (of: Partial<LimitState>): string =>
+      projectionText(state(of), account({ hits_at: new Date(NOW).toISOString(), share: 1 }), NOW, "utc");
+    expect(full({})).toBe("It is used up: calls are refused until it resets, or until it is raised.");
+    expect(full({ window: "total" })).toBe("It is used up: calls are refused until it is raised.");
+    expect(full({ kind: "limit", metric: "tokens", window: "minute" })).toBe(
+      "It is full: further calls are refused until earlier ones have left the window.",
+    );
+    expect(full({ kind: "limit", metric: "concurrency", window: null })).toBe(
+      "It is full: further calls are refused until earlier ones have ended.",
+    );
+    for (const kind of ["limit", "budget"] as const)
+      expect(full({ kind, mode: "audit" })).toEndWith(", and refuses nothing, because it only reports.");
+  });
 });
 
 test("a moment in UTC is told in the reader's own zone too, where that differs", () => {

@@ -59,9 +59,7 @@ export function hitText({ hits_at: hitsAt }: Pick<Account, "hits_at">, asOfMs: n
 export function projectionText(state: LimitState, account: Account, asOfMs: number, zone: Zone): string {
   const left = amountText(state, account.remaining);
   if (state.kind === "limit")
-    return account.share >= 1
-      ? "It is full: further calls are refused until earlier ones have left the window."
-      : `There is room for ${left} more.`;
+    return account.share >= 1 ? `It is full${refusalText(state)}` : `There is room for ${left} more.`;
   if (account.hits_at === null)
     return account.resets_at === null && state.window !== "total"
       ? "Nothing has been used yet."
@@ -70,6 +68,14 @@ export function projectionText(state: LimitState, account: Account, asOfMs: numb
         : `${left} are left, which will last until it resets at the present rate.`;
   const hit = hitText(account, asOfMs, zone);
   return Date.parse(account.hits_at) <= asOfMs
-    ? "It is used up: calls are refused until it resets, or until it is raised."
+    ? `It is used up${refusalText(state)}`
     : `${left} are left. At the present rate it will be used up ${hit}.`;
+}
+
+/** What a limit or budget without room does with calls. */
+function refusalText({ kind, mode, metric, window }: LimitState): string {
+  if (mode === "audit") return ", and refuses nothing, because it only reports.";
+  if (kind === "budget")
+    return `: calls are refused until it ${window === "total" ? "is raised" : "resets, or until it is raised"}.`;
+  return `: further calls are refused until earlier ones have ${metric === "concurrency" ? "ended" : "left the window"}.`;
 }
