@@ -53,7 +53,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   kind: { values: "`prompt`, `completion`.", most: null },
   outcome: {
     values:
-      "For a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; for a tool `ok`, `error` (reported by the tool), `failed`; for a delivery attempt to a webhook `delivered`, `failed`; for a connection to a tool server `connected`, `refused`, `lost`.",
+      "For a call `ok`, `refused` (4xx), `failed` (5xx), `cancelled`; for a copy for a mirror `ok`, `failed`, `dropped`; for a tool `ok`, `error` (reported by the tool), `failed`; for a delivery attempt to a webhook `delivered`, `failed`; for a connection to a tool server `connected`, `refused`, `lost`.",
     most: null,
   },
   event: { values: "Type of an event: [integrations/webhooks.md](integrations/webhooks.md).", most: 20 },
