@@ -933,12 +933,12 @@ router_settings:
   test("a silent model gets copies of the calls of the route", () => {
     const result = made(`model_list:
   - {model_name: a, litellm_params: {model: groq/a, silent_model: b}}
-  - {model_name: b, litellm_params: {model: openai/b}}
+  - {model_name: b, litellm_params: {model: openai/b, temperature: 0.2, additional_drop_params: [seed]}}
   - {model_name: c, litellm_params: {model: openai/c, silent_model: nobody}}
 `);
     expect(section(result, "routes")["a"]).toEqual({
       targets: ["groq:a"],
-      mirror: { target: "openai:b", other_vendors: true },
+      mirror: { target: "openai:b", params: { temperature: 0.2 }, drop: ["seed"], other_vendors: true },
     });
     expect(lineAt(result, "model_list[0].litellm_params.silent_model").to).toBe("routes.a.mirror");
     expect(lineAt(result, "model_list[2].litellm_params.silent_model").outcome).toBe("without");

@@ -270,7 +270,7 @@ function importCooldown(group: Group, settings: RouterSettings, { claims }: Impo
   return openMs === null ? {} : { breaker: { open_ms: openMs } };
 }
 
-/** `silent_model` of the deployments: the first that is known gets the copies of the whole route. */
+/** `silent_model` of the deployments: the first that is known gets the copies of the whole route, with its parameters. */
 function importMirror(group: Group, groups: readonly Group[], { claims }: ImportContext): Mapping {
   const given = group.deployments.flatMap(({ settings }) => settings.get("silent_model") ?? []);
   const wanted = given.map(textOf).find((name) => groups.some((each) => each.name === name));
@@ -284,7 +284,16 @@ function importMirror(group: Group, groups: readonly Group[], { claims }: Import
         `routes.${group.route}.mirror`,
         `${targetOf(target)} gets copies of the calls of the whole route, but for those that are never copied: docs/routes.md#a-mirror`,
       );
-  return target === undefined ? {} : { mirror: { target: targetOf(target), other_vendors: true } };
+  if (target === undefined) return {};
+  const { params, drop } = target;
+  return {
+    mirror: {
+      target: targetOf(target),
+      ...(Object.keys(params).length > 0 && { params }),
+      ...(drop.length > 0 && { drop }),
+      other_vendors: true,
+    },
+  };
 }
 
 /** A deployment that drops what its provider does not take makes its whole route do so. */
