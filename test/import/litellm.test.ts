@@ -943,6 +943,27 @@ router_settings:
     expect(lineAt(result, "model_list[0].litellm_params.silent_model").to).toBe("routes.a.mirror");
     expect(lineAt(result, "model_list[2].litellm_params.silent_model").outcome).toBe("without");
   });
+  test("[d15.2] fallbacks that are models are reported as without the parameters that they have in their own routes", () => {
+    const result = made(`model_list:
+  - {model_name: a, litellm_params: {model: groq/a}}
+  - {model_name: b, litellm_params: {model: openai/b, temperature: 0.2}}
+router_settings:
+  fallbacks: [{a: [b]}, {b: [a]}]
+  context_window_fallbacks: [{a: [b]}]
+`);
+    expect(lineAt(result, "router_settings.context_window_fallbacks[0].a[0]").note).toEndWith(
+      "without their parameters",
+    );
+    expect(lineAt(result, "router_settings.fallbacks[1].b[0]").note).not.toContain("parameters");
+    const turned = made(`model_list:
+  - {model_name: b, litellm_params: {model: openai/b, temperature: 0.2}}
+  - {model_name: a, litellm_params: {model: groq/a}}
+router_settings: {fallbacks: [{a: [b]}, {b: [a]}]}
+`);
+    expect(lineAt(turned, "router_settings.fallbacks[0].a[0]").note).toStartWith(
+      "the targets of b are listed, without their parameters, because",
+    );
+  });
   test("[d15.2] what another program would fill in stands as it is, and the report says what to write", () => {
     const result = deployment("model: groq/a, api_key: '${GROQ_API_KEY}'");
     expect(result.secrets.map(({ text }) => text)).toEqual(["${GROQ_API_KEY}"]);

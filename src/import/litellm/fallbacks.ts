@@ -162,7 +162,11 @@ function withoutLoops(
       return [];
     }
     if (reaches(to, group)) {
-      claims.changed(node, at, `the targets of ${to.route} are listed, because that route falls back to this one`);
+      claims.changed(
+        node,
+        at,
+        `the targets of ${to.route} are listed${withoutParameters(to.deployments)}, because that route falls back to this one`,
+      );
       return to.deployments.map(targetOf);
     }
     edges.set(group, (edges.get(group) ?? new Set()).add(to));
@@ -192,14 +196,21 @@ function windowFallbacks(
     if (to === null && target === null) claims.without(node, "no model that was taken over has this name");
   for (const { node } of further) claims.without(node, "there is one model for conversations that are too long");
   if (first === undefined) return {};
-  const other = first.target ?? targetOf(first.to!.deployments[0]!);
+  const [deployment] = first.target === null ? first.to!.deployments : [];
+  const other = first.target ?? targetOf(deployment!);
   claims.changed(
     first.node,
     `routes.${group.route}.context_window_fallbacks`,
-    `conversations that are too long go to ${other}`,
+    `conversations that are too long go to ${other}${withoutParameters(deployment === undefined ? [] : [deployment])}`,
   );
   const pairs = group.deployments.map(targetOf).filter((target) => modelOf(target) !== modelOf(other));
   return pairs.length === 0 ? {} : { context_window_fallbacks: Object.fromEntries(pairs.map((from) => [from, other])) };
+}
+
+/** A fallback that is a model has none of the parameters that deployments have in their own routes. */
+function withoutParameters(deployments: readonly Deployment[]): string {
+  const haveSome = deployments.some(({ params, drop }) => Object.keys(params).length > 0 || drop.length > 0);
+  return haveSome ? ", without their parameters" : "";
 }
 
 const modelOf = (target: string): string => target.slice(target.indexOf(":") + 1);
