@@ -15,7 +15,7 @@ export function callsPath(terms: readonly string[], time?: CallsTime): string {
 export const IN_SUMS: readonly string[] = ["explained:false", "copy:false"];
 
 /** The path of the list of the calls that a figure sums. */
-export function summedPath(terms: readonly string[], time: CallsTime): string {
+export function summedPath(terms: readonly string[], time?: CallsTime): string {
   return callsPath([...terms, ...IN_SUMS], time);
 }
 

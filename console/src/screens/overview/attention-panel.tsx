@@ -7,7 +7,7 @@ import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
 import { useMe } from "../../session/session.tsx";
-import { callsPath } from "../calls/calls-path.ts";
+import { summedPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
 import { MatterAction } from "./matter-action.tsx";
 import { Unread } from "../../components/unread.tsx";
@@ -74,7 +74,7 @@ const LINKS: Readonly<Record<Attention["kind"], (subject: string) => string>> = 
   budget: (id) => `/limits/${encodeURIComponent(id)}`,
   limit: (id) => `/limits/${encodeURIComponent(id)}`,
   provider: (id) => `/providers/${encodeURIComponent(id)}`,
-  route: (name) => callsPath([termText("route", name), "outcome:failed"]),
+  route: (name) => summedPath([termText("route", name), "outcome:failed"]),
   guard: (id) => `/policies/${encodeURIComponent(id)}`,
   token: (id) => `/tokens/${encodeURIComponent(id)}`,
   price: () => "/prices",
