@@ -39,7 +39,9 @@ describe.skipIf(program === null)("usage in the console", () => {
     await row.waitFor();
     const { totals } = await usage();
     expect(await table.locator("tfoot td.number span").first().getAttribute("title")).toBe(`$${totals.cost_usd}`);
-    expect(await table.locator("tfoot a").first().getAttribute("href")).toEndWith("/calls?range=24h");
+    expect(await table.locator("tfoot a").first().getAttribute("href")).toEndWith(
+      "/calls?q=explained%3Afalse+copy%3Afalse&range=24h",
+    );
     expect(await made.axe()).toEqual([]);
     await row.getByRole("link", { name: "2", exact: true }).click();
     const calls = page.locator("tbody tr.row");
