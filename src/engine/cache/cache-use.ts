@@ -5,10 +5,12 @@
 // route, project or request turn it on, and the request does not turn it off; never with a caller's address or
 // credential, tool servers, a rule that reads `now`, a long body, or `n` that takes several requests.
 import { type CacheBypass, type CacheScope, DEFAULT_CACHE_TTL_S, isWiderScope } from "../../core/configured/cache.ts";
+import type { ChatRequest } from "../../core/chat.ts";
 import type { Route } from "../../core/configured/route.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import type { Call } from "../call/call.ts";
 import { callsFor, type FittedRequest } from "../fit/fit.ts";
+import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 export interface CacheUse {
@@ -77,8 +79,13 @@ function whyNot(
   if (target.isCallersAddress) return "callers_address";
   if (credentials.some(({ fromCaller }) => fromCaller)) return "callers_credential";
   if (call.policies?.looksAtTime === true) return "time_policy";
-  if (request.held !== undefined) return "long_request";
+  if (request.held !== undefined || wouldBeHeld(request, call)) return "long_request";
   return callsFor(request, provider, target.model) > 1 ? "several_requests" : null;
+}
+
+/** An explanation reads a body that is so long that another thread would hold it, if a call had it. */
+function wouldBeHeld({ source }: ChatRequest, { record, context }: Call): boolean {
+  return record.explained && context.longRequests !== null && Buffer.byteLength(source.text) >= LONG_BODY_BYTES;
 }
 
 interface CacheControl {

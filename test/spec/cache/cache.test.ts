@@ -3,6 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import type { AnswerCache } from "../../../src/cache/answer-cache.ts";
 import { openMemoryCache } from "../../../src/cache/memory.ts";
+import { LONG_BODY_BYTES } from "../../../src/engine/long-bodies/long-body-thread.ts";
+import type { LongRequests } from "../../../src/engine/long-bodies/long-requests.ts";
 import type { VendorObjects } from "../../../src/engine/objects/vendor-objects.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
 import { type UpstreamClient, UpstreamFault } from "../../../src/wire/upstream.ts";
@@ -201,6 +203,11 @@ test("[d9.4] an explanation shows how a call would use it", async () => {
   expect(await explained(gateway, { cache: false })).toEqual({ bypass: "no_store" });
   expect(await explained(gateway, { cache: { scope: "tenant" } })).toBe("cache.scope");
   expect(await explained(cachedGateway({ setting: null, permissions: ["debug"] }))).toBeNull();
+  // another thread would hold the call, but not its explanation
+  const long = { messages: [{ role: "user", content: "x".repeat(LONG_BODY_BYTES) }] };
+  const holding = cachedGateway({ permissions: ["debug"], longRequests: {} as LongRequests });
+  expect(await explained(holding, long)).toEqual({ bypass: "long_request" });
+  expect(await explained(gateway, long)).toEqual({ ttl_s: 60, scope: "token", reads: true });
   expect(gateway.sent).toEqual([]);
 });
 
