@@ -128,7 +128,7 @@ function Row({ call, index, isOpen, isNarrow, showsProject, href, tokenNames, op
         <>
           <td className="number">{used ? wholeCount(call.prompt_tokens) : "–"}</td>
           <td className="number">{used ? wholeCount(call.completion_tokens) : "–"}</td>
-          <td className="number">{used ? <MoneyText usd={call.cost_usd} /> : "–"}</td>
+          <td className="number">{used || call.cost_usd !== null ? <MoneyText usd={call.cost_usd} /> : "–"}</td>
           <td className="number">{call.first_content_ms === null ? "–" : duration(call.first_content_ms)}</td>
         </>
       )}

@@ -140,6 +140,23 @@ describe.skipIf(program === null)("figures in the console", () => {
     },
   );
 
+  test("[d14.3] the list has the cost of a call whose price is not for tokens", async () => {
+    const priced = { operation: "rerank", tokens: null, costNanoUsd: 2_000_000 } as const;
+    const record = recordOf({ startedAtMs: Date.UTC(2026, 0, 5), ...priced });
+    await world.calls.ingest([{ record, settled: true }]);
+    const made = await openConsole(browser, world.url);
+    await made.open("/");
+    await made.signIn(world.tokens.get("acme.owner")!);
+    const query = new URLSearchParams({
+      q: "operation:rerank",
+      from: "2026-01-04T00:00:00Z",
+      to: "2026-01-06T00:00:00Z",
+    });
+    await made.go(`/acme/-/calls?${query.toString()}`);
+    await made.page.locator(`tbody tr.row [title="${exactDollars(2_000_000n)}"]`).waitFor();
+    await made.close();
+  });
+
   test("[d14.3] usage by model and end user leads to its rows, whatever the names contain", async () => {
     const made = await openConsole(browser, world.url);
     const { page } = made;
