@@ -13,7 +13,7 @@ export function Figures({ call }: { readonly call: CallDetail }) {
   return (
     <dl className="figures">
       <Fact name="Cost">
-        {used ? <MoneyText usd={call.cost_usd} /> : "nothing used"}
+        {used || call.cost_usd !== null ? <MoneyText usd={call.cost_usd} /> : "nothing used"}
         {usual?.cost != null && <small>usually {usual.cost}</small>}
       </Fact>
       <Fact name="First token">

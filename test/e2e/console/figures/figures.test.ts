@@ -154,6 +154,8 @@ describe.skipIf(program === null)("figures in the console", () => {
     });
     await made.go(`/acme/-/calls?${query.toString()}`);
     await made.page.locator(`tbody tr.row [title="${exactDollars(2_000_000n)}"]`).waitFor();
+    await made.go(`/acme/site/calls/${record.traceId}`);
+    await made.page.locator(`dl.figures [title="${exactDollars(2_000_000n)}"]`).waitFor();
     await made.close();
   });
 
