@@ -35,6 +35,8 @@ export function patchMessage(message: OwnObject, reasoningField: string | undefi
   const calls = message["tool_calls"];
   if (calls !== undefined) patchToolCalls(message, calls);
   for (const name of NOT_GIVEN) if (isZero(message[name])) delete message[name];
+  const { audio } = message;
+  if (isObject(audio)) message["audio"] = wholeAudio(audio);
   const called = message["function_call"];
   if (called === null) delete message["function_call"];
   else if (isObject(called)) patchArguments(called);
@@ -46,6 +48,15 @@ const NOT_GIVEN = ["function_call", "audio", "refusal"] as const;
 function isZero(value: Json | undefined): boolean {
   if (!isObject(value)) return value === "";
   return Object.values(value).every((member) => member === "" || member === 0 || member === null);
+}
+
+/** OpenAI's form requires a transcript and a time beside the audio, of which some servers, as Xiaomi's, have neither. */
+function wholeAudio(audio: JsonObject): JsonObject {
+  return {
+    ...audio,
+    ...(audio["expires_at"] === null && { expires_at: 0 }),
+    ...(audio["transcript"] === null && { transcript: "" }),
+  };
 }
 
 /**

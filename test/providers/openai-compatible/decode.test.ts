@@ -215,6 +215,21 @@ describe("citations", () => {
   });
 });
 
+describe("audio", () => {
+  const audio = { id: "audio_1", data: "//OE" };
+  test("[d8.8] has a transcript and a time, also where the server has neither", () => {
+    expect(messageOf({ content: "", audio: { ...audio, expires_at: null, transcript: null } })["audio"]).toEqual({
+      ...audio,
+      expires_at: 0,
+      transcript: "",
+    });
+  });
+  test("is otherwise kept as it came", () => {
+    for (const given of [audio, { ...audio, expires_at: 1_780_000_000, transcript: "Hi" }])
+      expect(messageOf({ content: null, audio: given })["audio"]).toEqual(given);
+  });
+});
+
 describe("log probabilities", () => {
   const logprobsOf = (logprobs: unknown): unknown =>
     decode(answerWith({ content: "x" }, { logprobs: logprobs as JsonObject })).choices[0]!.logprobs;
