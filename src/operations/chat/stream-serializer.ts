@@ -9,7 +9,7 @@ import { isOpening } from "../../engine/stream/stream-stage.ts";
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
-import { isSet, type Json, type JsonObject } from "../../core/json.ts";
+import { isSet, isText, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 
 const OPENING = '{"role":"assistant","content":""}';
@@ -152,8 +152,15 @@ function isNothing(name: string, value: Json): boolean {
 
 /** A call comes once with its id and name; its other deltas are pieces of arguments. Empty when it says nothing. */
 function callJson(call: ToolCallDelta): string {
+  const { index, id, custom } = call;
   const { name, text } = calledIn(call);
-  return isSet(name) || text !== "" || hasOwnMembers(call) ? JSON.stringify(call) : "";
+  const hasOwn = hasOwnMembers(call);
+  if (!isText(name) && text === "" && !hasOwn) return "";
+  // there are few such calls
+  if (hasOwn || isSet(custom)) return JSON.stringify(call);
+  return isText(name)
+    ? `{"index":${index},"id":${JSON.stringify(id)},"type":"function","function":{"name":${JSON.stringify(name)},"arguments":${JSON.stringify(text)}}}`
+    : `{"index":${index},"function":{"arguments":${JSON.stringify(text)}}}`;
 }
 
 /** Returns a vendor's own members of a choice, as further members of the JSON object. */
