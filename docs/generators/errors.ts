@@ -34,20 +34,27 @@ function row([name, { status, type, retry, meaning, cure }]: readonly [string, C
 const INTRODUCTION = `${generatedMark("src/core/errors.ts")}
 # Errors
 
-Every error has the same form, on every path:
+Errors of chat completions, of the admin API and of unknown paths have this form:
 
 \`\`\`json
 {"error": {"message": "...", "type": "...", "param": null, "code": "...", "metadata": {}}, "x_gateway_trace_id": "..."}
 \`\`\`
 
+The other operations have the errors of their own forms: [Messages](messages.md#errors), [Responses](responses.md#errors) and
+[rerank](rerank.md); [completions](completions.md), [embeddings](embeddings.md) and [moderations](moderations.md) have \`error\` as above without
+\`metadata\`, and no trace id in the body. The codes, the statuses and the headers below are the same everywhere.
+
 - \`code\` is one of the codes below, whose meaning never changes. Programs should use it, not the message.
-- \`status\`, \`type\` and whether a retry makes sense follow from the code alone.
+- \`status\` and \`type\` follow from the code alone, and so does whether a retry can help, with the exceptions below. A 400 or 413 of a
+  provider that speaks the client's own form [passes with its status](native-operations.md#what-comes-back).
 - \`param\` is the path of the invalid field, such as \`messages[2].content[1].image_url.url\`, or null.
 - \`metadata\` is present only if the code has further data.
-- If a retry cannot help ("no"), the answer has \`x-should-retry: false\`, which the official client libraries obey. If it may help and
-  the delay is known, the answer has \`retry-after\` (seconds) and \`retry-after-ms\`.
+- If a retry cannot help ("no"), the answer has \`x-should-retry: false\`, which the official client libraries obey. An error of another
+  code has it where a [limit](api.md#429-too-many-requests) is smaller than the call alone, where tools have already [run](tools.md#the-answer), and
+  where a secret cannot be decrypted (\`store_unavailable\`). If the delay is known, the answer has \`retry-after\` in seconds; where it is known more
+  exactly, as under limits, \`retry-after-ms\` too.
 - A 401 has \`WWW-Authenticate: Bearer\`.
-- The trace id is in the body and in the headers \`x-request-id\` and \`x-gateway-trace-id\`; the call's log line has it too.
+- The trace id is in this body and in the headers \`x-request-id\` and \`x-gateway-trace-id\`; the call's log line has it too.
 - The code is also in the header \`x-gateway-error-code\`, and \`param\`, if there is one, in \`x-gateway-error-param\`, for every operation: the forms of some have no place for them.
-- In a stream that has begun, the same body is sent as one event, followed by \`data: [DONE]\`. The HTTP status is already 200; the log and the metrics
-  have the status of the code.`;
+- In a stream of chat completions that has begun, the same body is sent as one event, followed by \`data: [DONE]\`; other operations end with the
+  error event of their form. The HTTP status is already 200; the log and the metrics have the status of the code.`;
