@@ -26,10 +26,15 @@ const restriction = (what: keyof typeof RESTRICTIONS): z.ZodType<string> =>
   z.string().regex(RESTRICTIONS[what].form, `expected ${RESTRICTIONS[what].expected}`);
 const listOfWords = (word: z.ZodType<string>, description: string) =>
   z.array(word).max(MOST_RESTRICTIONS).refine(unique, "expected each entry once").meta({ description });
-const expiresInDays = z.number().gt(0).max(LONGEST_DAYS).nullish().meta({
-  description:
-    "Lifetime in days. The default is 365 for project tokens and 90 for personal tokens, or the tenant's maximum if that is less. What is made or rotated with a project token ends no later than that token: a longer lifetime is refused, and the default is shortened to its end.",
-});
+const expiresInDays = (byDefault: string) =>
+  z
+    .number()
+    .gt(0)
+    .max(LONGEST_DAYS)
+    .nullish()
+    .meta({
+      description: `Lifetime in days. The default is ${byDefault}, or the tenant's maximum if that is less. What is made or rotated with a project token ends no later than that token: a longer lifetime is refused, and the default is shortened to its end.`,
+    });
 
 const TOKEN_SHAPE = {
   id: z.string(),
@@ -100,7 +105,11 @@ const RIGHTS_SHAPE = {
     "Addresses and ranges from which the token may be used; empty for all.",
   ).optional(),
 };
-const NEW_SHAPE = { name, ...RIGHTS_SHAPE, expires_in_days: expiresInDays };
+const NEW_SHAPE = {
+  name,
+  ...RIGHTS_SHAPE,
+  expires_in_days: expiresInDays("365 for project tokens and 90 for personal tokens"),
+};
 export const newProjectToken = z
   .strictObject({
     ...NEW_SHAPE,
@@ -130,9 +139,10 @@ export const rotation = z
       .max(LONGEST_DAYS * 1440)
       .nullish()
       .meta({
-        description: "How long the old secret stays valid, but not beyond its own expiry; the default is 24 h.",
+        description:
+          "How long the old secret stays valid, at least 30 minutes, but not beyond its own expiry; the default is 24 h.",
       }),
-    expires_in_days: expiresInDays,
+    expires_in_days: expiresInDays("the lifetime that the token was last given"),
   })
   .meta({ id: "TokenRotation" });
 
