@@ -50,7 +50,7 @@ function overview(providers: readonly Provider[]): string {
   return table(["id", "name", "wire format", "key", "checked"], rows);
 }
 
-const OPERATIONS_WORDS = `**Operations.** Every provider serves chat completions, Responses and Messages. "native" means that the provider is sent what the client wrote ([native-operations.md](native-operations.md)),
+const OPERATIONS_WORDS = `**Operations.** Every provider of models that generate text serves chat completions, Responses and Messages; a dash means that the provider does not serve the operation. "native" means that the provider is sent what the client wrote ([native-operations.md](native-operations.md)),
 "translated" that it is asked for a chat completion. Tokens are counted only where the provider does it. Legacy completions go to [models that take a raw prompt](completions.md). Embeddings and the like need models that are made for them. \`GET /api/v1/models\` and \`dragoman params\` say the same of one model.`;
 
 function operationsTable(providers: readonly Provider[]): string {
