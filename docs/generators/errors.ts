@@ -34,7 +34,7 @@ function row([name, { status, type, retry, meaning, cure }]: readonly [string, C
 const INTRODUCTION = `${generatedMark("src/core/errors.ts")}
 # Errors
 
-Errors of chat completions, of the admin API and of unknown paths have this form:
+Errors of chat completions, of the admin API and of all other paths that belong to none of the operations below have this form:
 
 \`\`\`json
 {"error": {"message": "...", "type": "...", "param": null, "code": "...", "metadata": {}}, "x_gateway_trace_id": "..."}
