@@ -312,10 +312,13 @@ export const GATEWAY = {
   route: gateway("Name of a route; `direct` for none.", string),
   model: gateway("`<provider>:<model_name>`, or the name of a route.", string),
   messages: gateway("The conversation so far.", array),
-  timeout: gateway("Seconds for the whole call; 600 if left out.", (value, path) => {
-    if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value))
-      throw invalid(path, "a number of seconds above 0", value);
-  }),
+  timeout: gateway(
+    "Seconds for the whole call; 600 if left out, unless the client, the route or the server has another limit.",
+    (value, path) => {
+      if (typeof value !== "number" || !(value > 0) || !Number.isFinite(value))
+        throw invalid(path, "a number of seconds above 0", value);
+    },
+  ),
   metadata: gateway("Data that is recorded with the call.", metadata),
   drop_params: gateway("Drop common parameters that the provider does not support.", boolean),
   extra_body: gateway("Fields for the provider's request body.", object),

@@ -245,9 +245,9 @@ interface RequestedTimeouts {
 }
 
 /**
- * When a call has to be over (promise 7.2): by the timeout of its request, or else by the limit that its client states
- * in a header, or else by the gateway's default; and by the bound of the route that serves it, where the request sets
- * no timeout.
+ * When a call has to be over (promise 7.2): by the timeout of its request, or else by the bound of the route with which
+ * it begins, or else by the gateway's default. A limit that its client states in a header, and the bounds of routes that
+ * take the call over, only shorten the time of a request without a timeout.
  */
 export class CallDeadline {
   readonly #clock: CallClock;
@@ -256,6 +256,10 @@ export class CallDeadline {
   /** In milliseconds since the call arrived. */
   #timeoutMs = Number.POSITIVE_INFINITY;
   #isBoundByRoutes = false;
+  /** The gateway's default counts, and the bound of the first route takes its place. */
+  #isDefault = false;
+  /** What the limit that the client states leaves; infinite when it states none. */
+  #clientMs = Number.POSITIVE_INFINITY;
   #isSetByClient = false;
 
   /** `expire` is called when the time is over, with the error that the call ends with. */
@@ -271,15 +275,18 @@ export class CallDeadline {
 
   /** Starts the timer, which counts from the arrival of the request. */
   start({ requestMs, clientMs, defaultMs }: RequestedTimeouts): void {
-    const askedMs = requestMs ?? (clientMs === null ? null : Math.min(withMargin(clientMs), defaultMs));
-    this.#isSetByClient = askedMs !== null;
-    this.#isBoundByRoutes = requestMs === null;
-    this.#set(askedMs ?? defaultMs);
+    this.#clientMs = clientMs === null ? Number.POSITIVE_INFINITY : withMargin(clientMs);
+    this.#isSetByClient = requestMs !== null || clientMs !== null;
+    this.#isBoundByRoutes = this.#isDefault = requestMs === null;
+    this.#set(requestMs ?? Math.min(this.#clientMs, defaultMs));
   }
 
   /** Applies the bound of the route with which the call begins; `null` when it has none. */
   boundByRoute(totalMs: number | null): void {
-    if (totalMs !== null) this.#tighten(totalMs);
+    if (totalMs === null) return;
+    if (this.#isDefault) this.#set(Math.min(this.#clientMs, totalMs));
+    else this.#tighten(totalMs);
+    this.#isDefault = false;
   }
 
   /** Applies the bound of a route that serves the call from now on, within the time that is left. */

@@ -398,6 +398,7 @@ describe("with simulated time", () => {
     for (const [parts, fields, ms] of [
       [{}, {}, 600_000],
       [{ timeouts: { totalMs: 20_000 } }, {}, 20_000],
+      [{ timeouts: { totalMs: 900_000, firstByteMs: 3_600_000 } }, {}, 900_000],
       [{ timeouts: { totalMs: 20_000 } }, { timeout: 30 }, 30_000],
     ] as const) {
       const got = await timed([[{ kind: "silence" }]], fields, {
