@@ -104,7 +104,7 @@ export function reasonAgainst(
   if (params.deployment_id !== undefined) return "the call names a deployment";
   if (lifetime.isDetached) return "the call runs in the background";
   if (objects.references.length > 0) return "the call refers to something at its vendor";
-  if (held !== undefined || Math.max(source.text.length, written?.text.length ?? 0) >= LONG_BODY_BYTES)
+  if (held !== undefined || [source, written].some((one) => Buffer.byteLength(one?.text ?? "") >= LONG_BODY_BYTES))
     return "the request is too long";
   const isKept = snapshot.contentLogs.has(principal.projectId);
   return isKept || mirror.toOtherVendors || isSamePlace(target, mirror.target, call)

@@ -3,6 +3,7 @@
 import { describe, expect, test } from "bun:test";
 import { openRouting } from "../../../src/engine/plan/open-routing.ts";
 import { KeptObjects } from "../../../src/engine/keeping/kept-objects.ts";
+import { LONG_BODY_BYTES } from "../../../src/engine/long-bodies/long-body-thread.ts";
 import { OpenCopies } from "../../../src/engine/mirror/copies.ts";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { RouteMirror } from "../../../src/core/configured/route.ts";
@@ -506,6 +507,8 @@ describe("[d16.1] a mirror", () => {
     ["with a key of the caller", {}, { model: "up0:m", api_key: "sk-own" }],
     ["with tool servers", {}, { tools: [{ type: "mcp", server_label: "desk" }] }],
     ["whose content is not kept", { toOtherVendors: false }, {}],
+    // fewer characters than the bound, and more bytes
+    ["that is long", {}, { messages: [{ role: "user", content: "é".repeat(LONG_BODY_BYTES - 1000) }] }],
   ])("[d9.4] is not said to copy a call %s, which it does not copy", async (_, mirror, body) => {
     const tools = fakeToolServers({ desk: { find: { run: () => says("one") } } });
     const gateway = gatewayOf(mirror, {}, {}, { tools });
