@@ -98,8 +98,9 @@ export async function rotate(
   const path = `${pathOf("webhooks", name, flags)}/rotate`;
   const answer = await asked(flags, environment, "POST", path, { body });
   if (answer === null) return;
+  const until = wordOf(answer, "previous_secret_until");
   printLine(
-    `The webhook ${name} has a new secret. The old secret signs too until ${wordOf(answer, "previous_secret_until")}.`,
+    `The webhook ${name} has a new secret. ${until === "-" ? "No old secret signs any more." : `The old secret signs too until ${until}.`}`,
   );
   printShownOnce("secret", answer);
 }

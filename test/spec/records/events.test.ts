@@ -257,6 +257,13 @@ describe("webhooks of the admin API", () => {
     expect([now.secret, now.previous?.secret]).toEqual([rotated.body.secret, made.secret]);
     expect(now.previous!.untilMs - 30 * 60_000).toBeWithin(beganMs, endedMs + 1);
     expect((await world.send("acme.admin", "GET", `${A}/tenants/acme/webhooks/mine`)).text).not.toContain("whsec_");
+    // a second rotation within that time does not end it
+    for (const body of [{}, { overlap_minutes: 5 }]) {
+      const again = await world.send("acme.admin", "POST", `${A}/tenants/acme/webhooks/mine/rotate`, body);
+      expect(again.status).toBe(409);
+      expect(again.text).toContain("signs until");
+    }
+    expect(world.source.current().webhooks.find(made.id)).toMatchObject({ secret: now.secret, previous: now.previous });
     await world.send("acme.admin", "POST", `${A}/tenants/acme/webhooks/mine/rotate`, { overlap_minutes: 0 });
     expect(world.source.current().webhooks.find(made.id)!.previous).toBeNull();
   });

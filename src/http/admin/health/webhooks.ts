@@ -68,12 +68,10 @@ const detail = z
 
 const rotation = z
   .strictObject({
-    overlap_minutes: z
-      .number()
-      .min(0)
-      .max(MOST_OVERLAP_MINUTES)
-      .nullish()
-      .meta({ description: "How long the old secret signs too; the default is 24 h." }),
+    overlap_minutes: z.number().min(0).max(MOST_OVERLAP_MINUTES).nullish().meta({
+      description:
+        "How long the old secret signs too; the default is 24 h. While an earlier one still signs, only 0 is accepted, which ends both at once.",
+    }),
   })
   .meta({ id: "WebhookRotation" });
 
@@ -111,7 +109,12 @@ function webhookOperations(
       requireConfigures(call.caller.token);
       const secret = newWebhookSecret();
       const overlapMs = (call.body.overlap_minutes ?? DEFAULT_OVERLAP_MINUTES) * 60_000;
-      const { secret: old, previous_secret: _, previous_secret_until: __, ...rest } = current.document;
+      const { secret: old, previous_secret: _, previous_secret_until: until, ...rest } = current.document;
+      // the document has one place for an old secret, which signs to the end that its rotation promised
+      if (overlapMs > 0 && typeof until === "string" && Date.parse(until) > call.nowMs)
+        throw conflict(
+          `The previous secret of the webhook signs until ${until}. Rotate the secret again after that, or with overlap_minutes 0, which ends both old secrets at once.`,
+        );
       const previous =
         overlapMs === 0 || old === undefined
           ? {}
