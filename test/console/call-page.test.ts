@@ -3,10 +3,12 @@
 import { describe, expect, test } from "bun:test";
 import type { CallDetail } from "../../console/src/api/types.ts";
 import { remadeRequest } from "../../console/src/screens/call/call-request.ts";
+import type { RecordFields } from "../../console/src/screens/call/call-record.ts";
 import { missWords } from "../../console/src/screens/call/cache-miss.ts";
 import { commonStart, textOf, toolCallsOf } from "../../console/src/screens/call/conversation-text.ts";
 import { gatewayCurl, pythonCode, pythonValue, upstreamCurl } from "../../console/src/screens/call/request-code.ts";
 import { arrivalOf, mayRun } from "../../console/src/screens/call/running.ts";
+import { lanesOf } from "../../console/src/screens/call/timeline-lanes.ts";
 import { differences } from "../../console/src/screens/call/then-and-now.ts";
 import { pastedPlaces, theOnePlace } from "../../console/src/shell/pasted.ts";
 import { pastedRequest, shellWords } from "../../console/src/shell/pasted-request.ts";
@@ -48,6 +50,22 @@ describe("the request that is made again", () => {
   test("is none where the call was no conversation", () => {
     expect(remadeRequest({ ...CALL, operation: "embeddings" }, null)).toBeNull();
   });
+});
+
+test("[d11.1] the timeline draws attempts and tools that the gateway or the client ended as such, and not as failed", () => {
+  const record: RecordFields = {
+    attempts: [
+      { provider: "one", model: "m", start_ms: 0, code: "superseded" },
+      { provider: "one", model: "m", start_ms: 1, code: "client_closed" },
+      { provider: "one", model: "m", start_ms: 2, code: "upstream_timeout" },
+      { provider: "two", model: "m", start_ms: 3, status: 200 },
+    ],
+    tools: [{ server: "desk", tool: "find", round: 1, start_ms: 4, code: "client_closed", is_error: true }],
+  };
+  const lanes = lanesOf(record, 10);
+  expect(lanes.map(({ tone }) => tone)).toEqual(["idle", "idle", "bad", "good", "idle"]);
+  expect(lanes[0]!.outcome).toContain("another attempt was faster");
+  expect(lanes[4]!.outcome).toContain("the client had left");
 });
 
 test("[d16.2] why a call missed the prompt cache is said in a sentence", () => {

@@ -2,17 +2,8 @@
 import { duration } from "../../format/time.ts";
 import { DataTable } from "../../components/data-table.tsx";
 import { visibleText } from "../../format/visible-text.ts";
-import type { AttemptFields, RecordFields, ToolFields } from "./call-record.ts";
-
-interface Lane {
-  readonly name: string;
-  readonly startMs: number;
-  readonly headMs: number | null;
-  readonly firstMs: number | null;
-  readonly endMs: number;
-  readonly tone: "good" | "bad" | "idle";
-  readonly outcome: string;
-}
+import type { RecordFields } from "./call-record.ts";
+import { type Lane, lanesOf } from "./timeline-lanes.ts";
 
 /** A moment of the whole call. */
 interface Mark {
@@ -144,49 +135,4 @@ function marksOf(record: RecordFields, totalMs: number): readonly Mark[] {
     ...(cancelled === true ? [{ atMs: totalMs, text: "the client had left" }] : []),
     ...(code === "upstream_timeout" ? [{ atMs: totalMs, text: "the time for an answer was over" }] : []),
   ].toSorted((one, other) => one.atMs - other.atMs);
-}
-
-function lanesOf({ attempts = [], tools = [] }: RecordFields, totalMs: number): readonly Lane[] {
-  return [
-    ...attempts.map((attempt) => attemptLane(attempt, totalMs)),
-    ...tools.map((tool) => toolLane(tool, totalMs)),
-  ].toSorted((one, other) => one.startMs - other.startMs);
-}
-
-function attemptLane(attempt: AttemptFields, totalMs: number): Lane {
-  const failed = attempt.code !== undefined;
-  const status = attempt.status === undefined ? "no answer" : String(attempt.status);
-  return {
-    name: `${attempt.provider}:${attempt.model ?? ""}${attempt.round === undefined ? "" : `, round ${attempt.round}`}`,
-    startMs: attempt.start_ms ?? 0,
-    headMs: attempt.head_ms ?? null,
-    firstMs: attempt.first_content_ms ?? null,
-    endMs: attempt.total_ms ?? totalMs,
-    tone: failed ? "bad" : "good",
-    outcome: attempt.from_cache === true ? "from the response cache" : outcomeOf(attempt, status),
-  };
-}
-
-function outcomeOf({ code, native_code: native, retry_after_ms: wait }: AttemptFields, status: string): string {
-  return [
-    code === undefined ? `${status} OK` : `${status} ${code}`,
-    ...(native !== undefined && native !== code ? [`the provider says ${native}`] : []),
-    ...(wait === undefined ? [] : [`asks to wait ${duration(wait)}`]),
-  ].join(", ");
-}
-
-function toolLane(
-  { server, tool, round, code, is_error: isError, start_ms: start = 0, total_ms: total }: ToolFields,
-  totalMs: number,
-): Lane {
-  const failed = code !== undefined || isError === true;
-  return {
-    name: `tool ${server}/${tool ?? ""}, round ${round}`,
-    startMs: start,
-    headMs: null,
-    firstMs: null,
-    endMs: total === undefined ? totalMs : Math.max(total, start),
-    tone: failed ? "bad" : "idle",
-    outcome: code ?? (isError === true ? "the tool reports an error" : "OK"),
-  };
 }
