@@ -148,13 +148,13 @@ export interface Answer {
   readonly repeated?: JsonObject;
   readonly etag?: string;
   /**
-   * A body that is not JSON; the cursor of its next page is sent in a header. Parts are made while they are read, for as
+   * A body that is not JSON; headers say what it has no place for. Parts are made while they are read, for as
    * long as the caller has the right to them. What makes a stream of its own judges that itself, and says why it ends.
    */
   readonly text?: {
     readonly contentType: string;
     readonly content: string | AsyncGenerator<Uint8Array, void, void> | ReadableStream<Uint8Array>;
-    readonly nextCursor: string | null;
+    readonly headers?: Readonly<Record<string, string>>;
   };
 }
 

@@ -230,6 +230,22 @@ describe("[d14.3] reports of any period", () => {
     ]);
   });
 
+  test("say as CSV in headers of which moment they are, and until when hours count as a whole", async () => {
+    const own = await openAdminWorld({ clock: { now: () => NOW, monotonic: () => performance.now() } });
+    const within = { tenantId: "acme", projectId: "site", startedAtMs: DAY + HOUR_MS / 2 };
+    await own.calls.ingest([rowOf(within), rowOf({ ...within, startedAtMs: DAY + DAY_MS })]);
+    while ((await own.calls.prune({ callsMs: DAY + DAY_MS, detailsMs: null, placesMs: null })) > 0);
+    const said = async (from: string): Promise<readonly (string | null)[]> => {
+      const path = `/api/v1/admin/tenants/acme/usage?format=csv&from=${from}`;
+      const { headers } = await own.send("acme.viewer", "GET", path);
+      return [headers.get("x-gateway-as-of"), headers.get("x-gateway-whole-until")];
+    };
+    const asOf = new Date(NOW).toISOString();
+    expect(await said("2026-06-14T00:15:00Z")).toEqual([asOf, new Date(DAY + HOUR_MS).toISOString()]);
+    expect(await said("2026-06-14T00:00:00Z")).toEqual([asOf, null]);
+    await own.close();
+  });
+
   test("count calls without a price, and calls whose usage is estimated", async () => {
     const own = await openAdminWorld();
     await own.calls.ingest([

@@ -156,7 +156,7 @@ function exportOperation(reach: "operator" | "tenant", { reads, signer }: AuditW
       const { from: fromMs = null, to: toMs = null } = query;
       await note({ action: "export", outcome: "done", kind: "audit_log", tenantId });
       const content = exportedChain(reads!, { tenantId, chain: chainOf(tenantId), nowMs, fromMs, toMs }, signer());
-      return { body: {}, text: { contentType: "application/x-ndjson; charset=utf-8", content, nextCursor: null } };
+      return { body: {}, text: { contentType: "application/x-ndjson; charset=utf-8", content } };
     },
   });
 }

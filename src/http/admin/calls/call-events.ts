@@ -98,7 +98,6 @@ export function callEventOperations(calls: AdminCalls, context: EventsContext): 
             text: {
               contentType: "text/event-stream; charset=utf-8",
               content: eventStream({ places, feed, missed, lastsMs: query.seconds * 1000, mayGoOn, context, leave }),
-              nextCursor: null,
             },
           };
         } catch (thrown) {

@@ -22,7 +22,7 @@ export async function pagedText<Row>(
   form: TextForm<Row>,
 ): Promise<NonNullable<Answer["text"]>> {
   const first = await read({ limit: PAGE, cursor });
-  return { contentType: form.contentType, content: partsOf(first, read, form), nextCursor: null };
+  return { contentType: form.contentType, content: partsOf(first, read, form) };
 }
 
 /** The lines made so far are sent before the next page is read. */

@@ -11,7 +11,7 @@ import { type AdminOperation, type Answer, PLACES, type Reach, reading } from ".
 import { pagedText } from "./paged-text.ts";
 import { csvOf, SUMS, sumsOf } from "./usage-sums.ts";
 import type { AdminCalls } from "../report-reads.ts";
-import { orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
+import { iso, orNull, pageOf, pageQuery, timeZone } from "../schemas.ts";
 import { shownAs } from "../shown.ts";
 
 const usageRow = z
@@ -145,7 +145,11 @@ function placeOperations(reach: Reach, calls: AdminCalls): readonly AdminOperati
           text: {
             contentType: "text/csv; charset=utf-8",
             content: csvOf(by, report.data),
-            nextCursor: report.nextCursor,
+            headers: {
+              "x-gateway-as-of": iso(report.asOfMs),
+              ...(report.wholeUntilMs !== null && { "x-gateway-whole-until": iso(report.wholeUntilMs) }),
+              ...(report.nextCursor !== null && { "x-gateway-next-cursor": report.nextCursor }),
+            },
           },
         };
       return {

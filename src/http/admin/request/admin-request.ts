@@ -331,7 +331,7 @@ function replyOf({ status = 200, body, etag, text }: Answer, { dryRun, callerNow
     ...(dryRun && { "x-gateway-dry-run": "true" }),
   };
   if (text !== undefined) {
-    const { contentType, content, nextCursor } = text;
+    const { contentType, content } = text;
     const isMade = typeof content === "string" || content instanceof ReadableStream;
     return {
       status,
@@ -340,7 +340,7 @@ function replyOf({ status = 200, body, etag, text }: Answer, { dryRun, callerNow
         "content-type": contentType,
         // proxies would hold back what is produced while it is read
         ...(typeof content !== "string" && { "x-accel-buffering": "no" }),
-        ...(nextCursor !== null && { "x-gateway-next-cursor": nextCursor }),
+        ...text.headers,
       },
       body: isMade ? content : streamOf(judgedParts(content, callerNow)),
     };
