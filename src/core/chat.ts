@@ -328,6 +328,8 @@ export interface HeldConversation {
   readonly references?: readonly VendorReference[];
   /** The first two messages as JSON, as far as sticky routing uses them. */
   readonly opening: string;
+  /** The roles that have a message without content. */
+  readonly emptyRoles?: ReadonlySet<MessageRole>;
   /** Types of content blocks that contain the address of a file on the web. */
   readonly addressed: ReadonlySet<BlockType>;
   /** The tool calls at the end of the conversation that have no results yet, if the request names tool servers. */

@@ -29,7 +29,7 @@ import { withMembers, type RequestSource } from "../../core/request/request-sour
 import { toldPaths } from "../../core/request/told-paths.ts";
 import type { ClientDeviationName } from "../../core/configured/client-deviations.ts";
 import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } from "../../core/capability.ts";
-import type { ChatParams, ChatRequest, Message, Untranslated } from "../../core/chat.ts";
+import type { ChatParams, ChatRequest, Message, MessageRole, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
@@ -272,8 +272,14 @@ export function withUnusedSettings(request: ChatRequest, { settings }: Provider)
 function withEmptyMessagesWarning(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
   const own = provider.leavesOutEmpty?.(target.model) ?? NO_ROLE;
   const leftOut = own.size > 0 || request.written === undefined ? own : SILENT_ROLES;
-  if (!request.messages.some((message) => leftOut.has(message.role) && isEmptyMessage(message))) return request;
+  if (leftOut.size === 0 || leftOut.isDisjointFrom(request.held?.emptyRoles ?? emptyRolesOf(request.messages)))
+    return request;
   return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
+}
+
+/** Returns the roles that have a message without content. */
+export function emptyRolesOf(messages: readonly Message[]): ReadonlySet<MessageRole> {
+  return new Set(messages.filter(isEmptyMessage).map(({ role }) => role));
 }
 
 /** Whether the content is empty or has only parts without text, and no other member would be sent to a provider. */

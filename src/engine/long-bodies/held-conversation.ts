@@ -19,6 +19,7 @@ import { type Json, type JsonObject, setMember } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/request/held-member.ts";
 import { hasOwnMarks } from "../fit/cache-marks.ts";
+import { emptyRolesOf } from "../fit/fit.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "../attempt/addressed-block.ts";
 import { unansweredCalls } from "../tools/tool-turns.ts";
@@ -86,6 +87,7 @@ export function heldFigures(
     skeleton: skeletonOf(request.messages),
     ...(hasOwnMarks(request) && { isMarked: true as const }),
     opening: openingOf(request.messages),
+    emptyRoles: emptyRolesOf(request.messages),
     addressed,
     memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),
   };

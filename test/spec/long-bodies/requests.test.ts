@@ -49,6 +49,7 @@ const REQUESTS: Readonly<Record<string, string>> = {
   ),
   "members of a conversation that a provider has no place for": `{"model":"mistral:mistral-large-latest","messages":[{"role":"user","name":"me","content":"${long()}"},{"role":"assistant","content":null,"refusal":null,"annotations":[],"reasoning_content":"x","tool_calls":[{"id":"abcdefghi","type":"function","extra_content":{"google":{"a":1}},"function":{"name":"f","arguments":"{}","odd":1}}]},{"role":"tool","tool_call_id":"abcdefghi","content":[{"type":"text","text":"x","cache_control":{"type":"ephemeral"}}]}]}`,
   "the same at a provider of another form": `{"model":"anthropic:claude-sonnet-4-5","messages":[{"role":"user","name":"me","content":"${long()}","__proto__":1},{"role":"assistant","content":"x","refusal":null,"extra_content":5}]}`,
+  "empty messages, which the provider refuses": `{"model":"gemini:gemini-2.5-flash","messages":[{"role":"system","content":""},{"role":"user","content":"${long()}"},{"role":"assistant","content":[{"type":"text","text":""}]},{"role":"user","content":"x"}]}`,
   "a parameter that is dropped": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1},"drop_params":true'),
   "a parameter that is refused": body("anthropic:claude-sonnet-4-5", '"logit_bias":{"1":1}'),
   "a stream": body("openai:m", '"stream":true'),
