@@ -143,7 +143,10 @@ function knownSecrets(
   const stored = [...snapshot.providers.values()].flatMap(({ credentials }) => credentials);
   const brought = [...request.options.credentials.values()].map((credential) => credential.stored);
   const named = new Set<string>();
-  addNamedSecrets([request.extra, request.params as ChatParams as JsonObject, ...request.messages], named);
+  const { extra, params, messages, written } = request;
+  // a target that speaks the operation is sent what the client wrote
+  const wrote = written === undefined ? [] : [written.body, written.added];
+  addNamedSecrets([extra, params as ChatParams as JsonObject, ...messages, ...wrote], named);
   if (named.size > MAX_NAMED_SECRETS)
     throw invalidRequest(
       EXPLAIN_HEADER,

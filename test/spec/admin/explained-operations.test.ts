@@ -88,6 +88,16 @@ describe.each(Object.entries(FRONTS))("%s", (name, front) => {
     } else expect([error.code, error.param]).toEqual(["unsupported_parameter", "item_of_tomorrow"]);
   });
 
+  test("[d12.2 d9.4] values that a member names as a secret are hidden where the target is sent what the client wrote", async () => {
+    const gateway = failing();
+    const secret = "hidden-word-of-tomorrow";
+    const body = request({ item_of_tomorrow: { authorization_token: secret, note: `${secret}!` } });
+    const explained = await gateway.call(front.operation, body, { headers: EXPLAIN });
+    const text = await explained.text();
+    expect([explained.status, text.includes(secret)]).toEqual([200, false]);
+    expect(text).toContain("authorization_token");
+  });
+
   test("[d12.2 d9.4] without the permission, the refusal has the form of the operation", async () => {
     const gateway = stubGateway({ permissions: [] });
     const refused = await gateway.call(
