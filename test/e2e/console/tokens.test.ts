@@ -85,6 +85,17 @@ consoleVisits("tokens in the console", {}, (visits) => {
     await page.getByText(answer.x_gateway_trace_id).waitFor();
   });
 
+  test("the first call: its models are those of the project, also for somebody who has several, of which one is chosen", async () => {
+    const made = await visits.admin("POST", "/projects", { id: "second", tenant_id: "default", name: "Second" });
+    expect(made.status).toBe(201);
+    const { page } = await visits.signedIn("/default/default/start");
+    await page.getByLabel("Model", { exact: true }).waitFor();
+    const all = await visits.signedIn("/default/-/start");
+    await all.page.getByText("Choose one at the top.").waitFor();
+    await all.page.getByLabel("Of the project").selectOption("second");
+    await all.page.getByLabel("Model", { exact: true }).waitFor();
+  });
+
   test("tokens of all tenants at once are not there, and the page says where they are", async () => {
     const { page } = await visits.signedIn("/-/-/tokens");
     await page.getByText("“Tokens” is about one tenant or one project").waitFor();

@@ -9,7 +9,7 @@ import { ScopedLink } from "../../scope/scope-context.tsx";
 import { usePayingProject } from "../play/paying-project.ts";
 import { ProjectChoice } from "../play/project-choice.tsx";
 import { perMillion } from "../play/token-cost.ts";
-import { isRouteEntry, type ListedModel, useModels } from "../play/use-models.ts";
+import { answersChats, isRouteEntry, type ListedModel, useModels } from "../play/use-models.ts";
 import { Unread } from "../../components/unread.tsx";
 
 const MOST_ROWS = 500;
@@ -100,9 +100,9 @@ function ModelTable({
         { head: "Takes", render: ({ architecture }) => architecture.input_modalities.join(", ") },
         {
           head: "Try it",
-          render: ({ id, operations }) =>
-            operations?.includes("chat.completions") === true ? (
-              <ScopedLink to={playPath(id, projectId)} aria-label={`Try ${id} in the playground`}>
+          render: (model) =>
+            answersChats(model) ? (
+              <ScopedLink to={playPath(model.id, projectId)} aria-label={`Try ${model.id} in the playground`}>
                 Playground
               </ScopedLink>
             ) : (

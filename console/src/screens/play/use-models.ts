@@ -25,6 +25,9 @@ const ROUTE_OWNER = "dragoman";
 export const isRouteEntry = ({ id, owned_by: owner }: ListedModel): boolean =>
   owner === ROUTE_OWNER && !id.includes(":");
 
+/** Whether it can be asked in the form of chat completions. */
+export const answersChats = ({ operations }: ListedModel): boolean => operations?.includes("chat.completions") === true;
+
 export function useModels(projectId: string | null): UseQueryResult<readonly ListedModel[], ApiError> {
   const api = useApi();
   return useQuery<readonly ListedModel[], ApiError>({

@@ -1,7 +1,7 @@
 // `/start`: the first call. A command to copy, and a line that waits for the call and shows it as soon as it has ended.
 import { ActionsAsCode, AsCode } from "../../components/as-code.tsx";
 import { useState } from "react";
-import type { IssuedToken, LogPage, ModelList } from "../../api/types.ts";
+import type { IssuedToken, LogPage } from "../../api/types.ts";
 import { useRead } from "../../api/use-api.tsx";
 import { useWrite } from "../../api/use-write.ts";
 import { useClock } from "../../clock.ts";
@@ -16,6 +16,9 @@ import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { CallPeek } from "../call/call-peek.tsx";
+import { usePayingProject } from "../play/paying-project.ts";
+import { ProjectChoice } from "../play/project-choice.tsx";
+import { answersChats, useModels } from "../play/use-models.ts";
 import { Panel } from "../../components/panel.tsx";
 import { InlineSelect } from "../../components/controls/labelled.tsx";
 
@@ -25,16 +28,17 @@ const DAYS = 30;
 export function StartScreen() {
   const scope = useScope();
   const me = useMe();
-  const { data: models, error, refetch } = useRead<ModelList>("/v1/models");
+  const paying = usePayingProject();
+  const { data: listed, error, refetch } = useModels(paying.id);
+  const models = listed?.filter(answersChats);
   const [chosen, setChosen] = useState<string | null>(null);
-  const [token, setToken] = useState<string | null>(null);
+  const [issued, setIssued] = useState<{ readonly of: string | null; readonly token: string } | null>(null);
   const { ask, isBusy, failure } = useWrite();
-  const model = chosen ?? models?.data.find(({ id }) => id.endsWith(":echo"))?.id ?? models?.data[0]?.id ?? "";
-  const project =
-    scope.project ??
-    me.places.find(({ tenant_id, project_id }) => tenant_id === scope.tenant && project_id !== null)?.project_id ??
-    null;
-  const place = { tenant: scope.tenant, project };
+  const ids = models?.map(({ id }) => id) ?? [];
+  const model = ids.find((id) => id === chosen) ?? ids.find((id) => id.endsWith(":echo")) ?? ids[0] ?? "";
+  const project = paying.id;
+  const token = issued?.of === project ? issued.token : null;
+  const place = { tenant: paying.tenantId, project };
   const mayMake = project !== null && may(me, place, "create*Token");
   const request = {
     method: "POST",
@@ -43,22 +47,31 @@ export function StartScreen() {
   } as const;
   const make = async (): Promise<void> => {
     const made = await ask<IssuedToken>(request);
-    setToken(made?.token ?? null);
+    setIssued(made?.token == null ? null : { of: project, token: made.token });
   };
   return (
     <div className="call-page">
       <div className="title-row">
         <h1>The first call</h1>
+        <ProjectChoice project={paying} label="Of the project" />
         <AsCode path={adminPath(scope, "/calls?limit=1")} />
       </div>
       <Panel title="1. Send it">
-        <Unread what="The models" pending="The list of models" of={{ data: models, error, refetch }} />
+        {project === null ? (
+          <p className="hint">
+            {paying.choices.length === 0
+              ? "A call belongs to a project. Someone with the role admin or owner can give you a role in one."
+              : "A call belongs to a project. Choose one at the top."}
+          </p>
+        ) : (
+          <Unread what="The models" pending="The list of models" of={{ data: models, error, refetch }} />
+        )}
         {models !== undefined && (
           <>
             <InlineSelect
               label="Model"
               value={model}
-              choices={models.data.map(({ id }) => [id, visibleText(id)])}
+              choices={ids.map((id) => [id, visibleText(id)])}
               change={setChosen}
             />
             <pre className="code">{visibleText(curlOf(model, token))}</pre>
