@@ -1,5 +1,6 @@
 // The parts of the playground that need no browser: the request and its form, what a stream says, faults, links and costs.
 import { describe, expect, test } from "bun:test";
+import type { ConfiguredObject } from "../../console/src/configured/noun.ts";
 import { NO_ANSWER, withData } from "../../console/src/screens/play/chat-run.ts";
 import { eventsIn } from "../../console/src/live/call-stream.ts";
 import { faultOf, withFault } from "../../console/src/screens/play/faults.ts";
@@ -15,7 +16,20 @@ import {
   writtenRequest,
 } from "../../console/src/screens/play/play-request.ts";
 import { fragmentOf, requestIn } from "../../console/src/screens/play/share.ts";
+import { eachText, rateText } from "../../console/src/screens/prices/price-words.ts";
 import { perMillion } from "../../console/src/screens/play/token-cost.ts";
+
+test("the list of prices says what each figure is for, and nothing of one that is not there", () => {
+  const price = (fields: object) => ({ id: "p", version: 1, ...fields }) as unknown as ConfiguredObject;
+  const ranking = price({ search_unit: "0.002", per: "million_tokens" });
+  expect([rateText(ranking, "prompt"), eachText(ranking)]).toEqual(["–", "0.002 for a search unit"]);
+  const both = price({ prompt: "2.50", request: "0.0001" });
+  expect([rateText(both, "prompt"), rateText(both, "completion"), eachText(both)]).toEqual([
+    "2.50 for a million",
+    "–",
+    "0.0001 for a request",
+  ]);
+});
 
 describe("the request", () => {
   const body = {

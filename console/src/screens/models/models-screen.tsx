@@ -127,5 +127,7 @@ function playPath(model: string, projectId: string | null): string {
 function Price({ model, kind }: { readonly model: ListedModel; readonly kind: string }) {
   const price = model.pricing?.[kind];
   if (price !== undefined) return perMillion(price);
+  // the price is for something else, such as a search unit
+  if (model.pricing !== undefined) return "–";
   return <span className="hint">{isRouteEntry(model) ? "by target" : "no price"}</span>;
 }

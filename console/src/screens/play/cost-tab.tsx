@@ -50,6 +50,11 @@ const KINDS: Readonly<Record<string, string>> = {
   completion: "Output",
   input_cache_read: "Input read from the cache",
   input_cache_write: "Input written to the cache",
+  internal_reasoning: "Reasoning",
+  audio: "Audio in the input",
+  image_output: "Images in the output",
+  request: "Requests",
+  search_unit: "Search units",
 };
 
 interface AfterProps {

@@ -9,6 +9,7 @@ const KINDS = [
   ["cache_write", "Input written to the cache"],
   ["reasoning", "Reasoning"],
   ["request", "Each request"],
+  ["search_unit", "Each search unit"],
 ] as const;
 
 export function PriceForm(props: FormProps) {

@@ -1,10 +1,7 @@
 // What the console knows of prices.
-import type { ConfiguredObject, Noun } from "../../configured/noun.ts";
-import { visibleText } from "../../format/visible-text.ts";
+import type { Noun } from "../../configured/noun.ts";
 import { PriceForm } from "./price-form.tsx";
-
-const text = (value: unknown): string => (typeof value === "string" ? visibleText(value) : "–");
-const unit = ({ per }: ConfiguredObject): string => (per === "token" ? "for a token" : "for a million");
+import { eachText, rateText, textOf } from "./price-words.ts";
 
 export const PRICE_NOUN: Noun = {
   plural: "prices",
@@ -17,10 +14,11 @@ export const PRICE_NOUN: Noun = {
   purpose:
     "A price of your own takes precedence over the built-in list, for a model or for all models that match a pattern.",
   columns: [
-    { head: "Model", render: ({ model }) => text(model) },
-    { head: "Input", render: (price) => `${text(price["prompt"])} ${unit(price)}` },
-    { head: "Output", render: (price) => `${text(price["completion"])} ${unit(price)}` },
-    { head: "From", render: ({ from }) => text(from) },
+    { head: "Model", render: ({ model }) => textOf(model) },
+    { head: "Input", render: (price) => rateText(price, "prompt") },
+    { head: "Output", render: (price) => rateText(price, "completion") },
+    { head: "Beside tokens", render: eachText },
+    { head: "From", render: ({ from }) => textOf(from) },
   ],
   Form: PriceForm,
 };
