@@ -64,10 +64,10 @@ export async function conformance(model: string, flags: ConformanceFlags, enviro
   const served = operationsAt(settings, provider, name);
   const results: Result[] = [];
   for (const check of chosen) {
-    const lacking =
-      check.operation === undefined || served.some((one) => one.name === check.operation)
-        ? check.needs.find((feature) => capabilityOf(provider.capabilities, feature, name).support === "unsupported")
-        : check.operation;
+    const { operation = "chat.completions" } = check;
+    const lacking = served.some((one) => one.name === operation)
+      ? check.needs.find((feature) => capabilityOf(provider.capabilities, feature, name).support === "unsupported")
+      : operation;
     results.push(
       lacking === undefined
         ? await resultOf(check, caller, base)

@@ -11,7 +11,7 @@ export interface Check {
   readonly title: string;
   /** The check is not offered when the capability table lacks one of these features. */
   readonly needs: readonly Feature[];
-  /** The check is not offered for a model with which the gateway does not serve this operation. */
+  /** The check is not offered for a model with which the gateway does not serve this operation; chat completions, if left out. */
   readonly operation?: OperationName;
   readonly run: (caller: Caller, base: Base) => Promise<CheckVerdict>;
 }

@@ -17,13 +17,21 @@ const ROOM = 1024;
 /** The events of a stream, or the only object of another answer. */
 type Judge = (events: readonly JsonObject[]) => string | null;
 
-function check(path: string, id: string, title: string, needs: Check["needs"], body: JsonObject, judge: Judge): Check {
+function check(
+  operation: "responses" | "messages" | "completions",
+  id: string,
+  title: string,
+  needs: Check["needs"],
+  body: JsonObject,
+  judge: Judge,
+): Check {
   return {
     id,
     title,
     needs,
+    operation,
     async run(caller: Caller, { model, ...own }: Base): Promise<CheckVerdict> {
-      const came: Came = await caller.callAt(path, { model, ...body, x_gateway: own });
+      const came: Came = await caller.callAt(`/${operation}`, { model, ...body, x_gateway: own });
       return { came, fault: came.error === null ? judge(came.events) : null };
     },
   };
@@ -140,9 +148,9 @@ const MESSAGE = { messages: [{ role: "user", content: HELLO }], max_tokens: ROOM
 /** Those of chat completions, then those of the other operations. */
 export const ALL_CHECKS: readonly Check[] = [
   ...CHECKS,
-  check("/responses", "responses", "answers as a response", [], RESPONSE, saysInResponse),
+  check("responses", "responses", "answers as a response", [], RESPONSE, saysInResponse),
   check(
-    "/responses",
+    "responses",
     "responses-stream",
     "streams a response",
     ["stream"],
@@ -150,7 +158,7 @@ export const ALL_CHECKS: readonly Check[] = [
     streamsResponse,
   ),
   check(
-    "/responses",
+    "responses",
     "responses-tools",
     "calls a tool in a response",
     ["tools"],
@@ -161,10 +169,10 @@ export const ALL_CHECKS: readonly Check[] = [
     },
     callsInResponse,
   ),
-  check("/messages", "messages", "answers as a message", [], MESSAGE, saysInMessage),
-  check("/messages", "messages-stream", "streams a message", ["stream"], { ...MESSAGE, stream: true }, streamsMessage),
+  check("messages", "messages", "answers as a message", [], MESSAGE, saysInMessage),
+  check("messages", "messages-stream", "streams a message", ["stream"], { ...MESSAGE, stream: true }, streamsMessage),
   check(
-    "/messages",
+    "messages",
     "messages-tools",
     "calls a tool in a message",
     ["tools"],
@@ -175,19 +183,13 @@ export const ALL_CHECKS: readonly Check[] = [
     },
     callsInMessage,
   ),
-  {
-    ...check("/completions", "completions", "continues a raw prompt", [], COMPLETION, goesOn),
-    operation: "completions",
-  },
-  {
-    ...check(
-      "/completions",
-      "completions-stream",
-      "streams a completion",
-      ["stream"],
-      { ...COMPLETION, stream: true },
-      streamsCompletion,
-    ),
-    operation: "completions",
-  },
+  check("completions", "completions", "continues a raw prompt", [], COMPLETION, goesOn),
+  check(
+    "completions",
+    "completions-stream",
+    "streams a completion",
+    ["stream"],
+    { ...COMPLETION, stream: true },
+    streamsCompletion,
+  ),
 ];

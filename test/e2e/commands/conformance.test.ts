@@ -54,6 +54,16 @@ describe("a conformance run", () => {
     });
   });
 
+  test("of a model that holds no conversation offers no check of one, and calls nothing", async () => {
+    const vectors = await results("custom:text-embedding-3-small", "--base-url", "http://127.0.0.1:1/v1");
+    expect([vectors.code, new Set([...vectors.values()].map(({ outcome }) => outcome))]).toEqual([
+      0,
+      new Set(["not offered"]),
+    ]);
+    expect(vectors.get("plain")!.note).toBe("no chat.completions");
+    expect(vectors.get("messages-tools")!.note).toBe("no messages");
+  });
+
   test("that cannot run says why, and calls nothing", async () => {
     for (const [args, words] of [
       [["nobody:m"], /"nobody:m" is not a model/],
