@@ -154,7 +154,7 @@ function ConfirmChange(props: {
     <Modal title={change === "rotate" ? `Give ${token.name} a new secret?` : `Revoke ${token.name}?`} close={close}>
       <p>
         {change === "rotate"
-          ? "The old secret stays valid for 24 hours, so that programs can change to the new one."
+          ? "The old secret stays valid for 24 hours, but not beyond its own expiry, so that programs can change to the new one."
           : "Calls with this token are refused within a second. This cannot be undone."}
       </p>
       {failure !== null && <Problem what="Nothing was changed." error={failure} />}
