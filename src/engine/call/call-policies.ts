@@ -5,7 +5,7 @@
 // Decides (the answer): When are guards asked, and what do findings do? By: `CallPolicies`. Rule: Before the first
 // attempt for the request; for each read of an answer.
 import { lazy } from "../../core/memoization.ts";
-import { BlockedText, noteUnsearched } from "../../guards/guarded-text.ts";
+import { BlockedText, blocksUnsearched, noteUnsearched } from "../../guards/guarded-text.ts";
 import { RequestFacts } from "../../policies/policy-facts.ts";
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import type { GatewayError } from "../../core/errors.ts";
@@ -242,6 +242,13 @@ export class CallPolicies {
   /** Includes the guards for single targets, because nothing can be awaited at a target. */
   #guardsAnywhere(): readonly GuardPolicy[] {
     return this.#unspared(this.#policies.inputGuards.filter((policy) => this.#concerns(policy, null)));
+  }
+
+  /** Records that no guard on requests could search the inputs, and why. Returns whether one of them blocks that. */
+  blocksUnread(why: string): boolean {
+    const guards = this.#reachable(this.#guardsAnywhere());
+    for (const policy of guards) this.recordFinding(policy, why);
+    return guards.some(blocksUnsearched);
   }
 
   /** Returns the guards without those that have a service and are for targets which the call cannot reach. */

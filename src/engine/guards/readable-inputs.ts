@@ -3,13 +3,12 @@ import type { ChatRequest } from "../../core/chat.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import type { Call } from "../call/call.ts";
 
-/** Throws `invalid_request` for inputs that guards of the project cannot read. */
-export function requireReadable(request: ChatRequest, { snapshot, record }: Call): void {
-  const policies = snapshot.policies.of(record.tenantId ?? "", record.projectId ?? "");
-  if (policies === null || policies.inputGuards.length === 0) return;
+/** Throws `invalid_request` for inputs that a guard of the call cannot read, where it blocks what it could not search. */
+export function requireReadable(request: ChatRequest, { policies }: Pick<Call, "policies">): void {
+  if (policies?.blocksUnread("the guard cannot read tokens") !== true) return;
   const path = request.form.pathOf("messages", request);
   throw invalidRequest(
     path,
-    `${path} must be text in this project, because its guards search what is sent and cannot read tokens.`,
+    `${path} must be text in this call, because a guard searches what is sent and cannot read tokens.`,
   );
 }

@@ -51,6 +51,27 @@ describe("guards", () => {
     const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
     expect(await refused(gateway, { input: [[1, 2, 3]] })).toEqual([400, "invalid_request", 0]);
   });
+  const failed = { name: "pii", effect: "failed", why: expect.any(String) };
+  test.each([
+    ["in audit mode", { ...guard("block"), mode: "audit" }, [failed]],
+    [
+      "that lets pass what it could not search",
+      { name: "pii", guard: { ...guard("block").guard, on_error: "allow" } },
+      [failed],
+    ],
+    ["of another token", { ...guard("block"), scope: { token: "tok_other" } }, []],
+    ["of a target that the call cannot reach", { ...guard("block"), scope: { provider: "elsewhere" } }, []],
+  ])(
+    "[d3.1 d12.2] with a guard %s, token ids pass, and the record says what was not searched",
+    async (_, policy, outcomes) => {
+      const usage = { prompt_tokens: 3, total_tokens: 3 };
+      const body = JSON.stringify({ data: [{ index: 0, embedding: [1] }], model: "m", usage });
+      const gateway = gatewayOf({ upstream: cannedUpstream({ body }), snapshot: { policies: policiesFor(policy) } });
+      const answer = await gateway.chat({ model: MODEL, input: [[1, 2, 3]] });
+      expect([answer.status, gateway.sent.length]).toEqual([200, 1]);
+      expect(gateway.records[0]!.policies).toEqual(outcomes);
+    },
+  );
 });
 
 describe("limits", () => {
