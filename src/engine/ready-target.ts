@@ -242,8 +242,8 @@ function nativeRequest(asked: AskedTarget, unmasked: NativeTarget): WayResult {
   const native =
     masked === request ? unmasked : (nativeAt(masked, asked.resolved, nativeCallOf(asked)) as NativeTarget);
   const named = withVendorIds(native, objects);
-  // nothing is kept of a call whose request a guard searches
-  const asking = policies?.guardsRequests === true ? withoutAsking(masked) : masked;
+  // nothing is kept of a call whose request a guard may mask
+  const asking = policies?.mayMask === true ? withoutAsking(masked) : masked;
   const place = carrierPlaceOf(asked);
   const keys = carriers.keysOf(place.tenantId);
   const fittedFor = (credentials: readonly string[]): FittedRequest => {

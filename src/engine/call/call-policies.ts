@@ -96,9 +96,9 @@ export class CallPolicies {
     return this.#policies.all.filter((policy) => this.#concerns(policy, null));
   }
 
-  /** Whether a guard that applies to the caller looks at requests, and so may mask what the caller sends. */
-  get guardsRequests(): boolean {
-    return this.#guardsAnywhere().length > 0;
+  /** Whether a guard that applies to the caller may mask what the caller sends. */
+  get mayMask(): boolean {
+    return this.#guardsAnywhere().some(({ mode, guard }) => mode === "enforce" && guard.action === "mask");
   }
 
   /** Whether a rule that applies to the caller looks at the time. */

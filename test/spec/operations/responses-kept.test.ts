@@ -281,6 +281,22 @@ forShortAndLongRequests(() => {
       expect(await isKept(keeping({ snapshot: { policies } }))).toBe(false);
     });
 
+    test.each([
+      ["is in audit mode", { mode: "audit", guard: { classes: ["email"], action: "mask", on: "input" } }],
+      ["blocks", { guard: { classes: ["email"], action: "block", on: "input" } }],
+    ])(
+      "[d3.1, d12.8] is a response whose request a guard looks at that %s, and so masks nothing",
+      async (_, policy) => {
+        const snapshot = { policies: policiesFor({ name: "mask", ...policy }) };
+        expect(await isKept(keeping({ snapshot }))).toBe(true);
+        const stub = keeping({ snapshot });
+        const response = await stub.respond({ ...OPENAI, input: "One.", background: true });
+        const { id, status } = (await response.json()) as Record<string, any>;
+        expect([response.status, status]).toEqual([200, "queued"]);
+        await stub.context.background!.get(id)?.ended;
+      },
+    );
+
     test("[d12.8] an answer says that it is not kept where a caller expects it to be, and only there", async () => {
       const policies = policiesFor({ name: "mask", guard: { classes: ["email"], action: "mask", on: "input" } });
       const off = { dropParams: null, disableStopSequenceLimit: null, responsesStore: "off" } as const;

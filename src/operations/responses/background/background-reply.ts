@@ -29,7 +29,7 @@ export function placeInBackground(ready: ReadyCall): KeptPlace {
   if (place === null || ready.call.context.background === null)
     throw unsupportedParameter(
       "background",
-      "background needs a response that is kept, and the one of this call is not, because a guard looks at its request. Wait for the answer instead.",
+      "background needs a response that is kept, and the one of this call is not, because a guard may mask its request. Wait for the answer instead.",
     );
   // the items of an input that no store takes are not there: it would be kept as if it had none
   if (place.input.isTooLarge === true) throw inputTooLarge();
