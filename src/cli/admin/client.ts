@@ -31,8 +31,14 @@ export interface AdminClient {
   send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
   /** Reads a response that is no JSON, part by part. With a body the request is a POST. Throws like send(). */
   read(path: string, request?: AdminRequest): Promise<ReadableStream<Uint8Array>>;
-  /** Reads all pages, or as many as have `most` entries. A whole list has no pages. */
-  list(path: string, query?: AdminRequest["query"], most?: number, isWhole?: boolean): Promise<readonly JsonObject[]>;
+  /** Reads all pages, or as many as have `most` entries. A whole list has no pages. `onPage` gets what a page says beside them. */
+  list(
+    path: string,
+    query?: AdminRequest["query"],
+    most?: number,
+    isWhole?: boolean,
+    onPage?: (page: JsonObject) => void,
+  ): Promise<readonly JsonObject[]>;
 }
 
 export class RefusedRequest extends Error {
@@ -114,7 +120,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment, b
       if (response.ok && response.body !== null) return response.body;
       throw refusal(response.status, parsed(await response.text()), url);
     },
-    async list(path, query = {}, most = Number.POSITIVE_INFINITY, isWhole = false) {
+    async list(path, query = {}, most = Number.POSITIVE_INFINITY, isWhole = false, onPage = () => {}) {
       const all: JsonObject[] = [];
       let cursor: string | undefined;
       do {
@@ -124,6 +130,7 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment, b
         if (!isObject(page) || !Array.isArray(page["data"]))
           throw new Error(`The server at ${url} did not answer with a list. Is it a Dragoman gateway?`);
         all.push(...(page["data"] as JsonObject[]));
+        onPage(page);
         cursor = typeof page["next_cursor"] === "string" ? page["next_cursor"] : undefined;
       } while (cursor !== undefined && all.length < most);
       return all.slice(0, most);

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline/promises";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { cellText, csvLine } from "../../core/text/csv.ts";
-import { printJson, printLine } from "../output.ts";
+import { printError, printJson, printLine } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
@@ -146,10 +146,28 @@ async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Pro
   const tenant = noun.word === "project" && flags.tenant !== undefined ? { tenant_id: flags.tenant } : {};
   const path = pathOf(noun.path, null, flags, noun.place);
   const query = { ...tenant, ...filtersOf(flags.filter ?? []), ...grouping(flags) };
-  const things = await client.list(path, query, flags.most, noun.isWhole === true);
+  const told: (Json | undefined)[] = [];
+  const things = await client.list(
+    path,
+    query,
+    flags.most,
+    noun.isWhole === true,
+    ({ whole_until: until }) => void told.push(until),
+  );
+  const wholeUntil = told.at(-1);
+  if (typeof wholeUntil === "string") printError(wholeUntilText(wholeUntil, flags));
   if (flags.csv === true) return printCsv(things);
   if (flags.json === true) return printJson(things);
   printThings(noun.columns, things);
+}
+
+/** Says of a report of sums what it could not divide. It stands beside the output, which programs read. */
+function wholeUntilText(until: string, { by }: NounFlags): string {
+  const what =
+    by?.split(",").includes("end_user") === true
+      ? "calls of end users are kept as sums of days in UTC, so days at the edges count as a whole."
+      : "calls are kept as hourly sums, so hours at the edges count as a whole.";
+  return `Before ${until}, ${what}`;
 }
 
 /** Prints CSV with a column for each field of the group and each sum. */
