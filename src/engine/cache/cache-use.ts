@@ -10,7 +10,7 @@ import type { Route } from "../../core/configured/route.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import type { Call } from "../call/call.ts";
 import { callsFor, type FittedRequest } from "../fit/fit.ts";
-import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import { isLong } from "../long-bodies/long-body-thread.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 
 export interface CacheUse {
@@ -84,8 +84,8 @@ function whyNot(
 }
 
 /** An explanation reads a body that is so long that another thread would hold it, if a call had it. */
-function wouldBeHeld({ source }: ChatRequest, { record, context }: Call): boolean {
-  return record.explained && context.longRequests !== null && Buffer.byteLength(source.text) >= LONG_BODY_BYTES;
+function wouldBeHeld(request: ChatRequest, { record, context }: Call): boolean {
+  return record.explained && context.longRequests !== null && isLong(request);
 }
 
 interface CacheControl {

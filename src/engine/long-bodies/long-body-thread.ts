@@ -5,6 +5,7 @@
 // `engine/call/parse-body.ts`. Rule: From 512 KiB on, alone or with what
 // the request refers to, another thread.
 import { GatewayError } from "../../core/errors.ts";
+import type { ChatRequest } from "../../core/chat.ts";
 import { isObject } from "../../core/json.ts";
 import { openConcurrency } from "../../core/concurrency/slots.ts";
 import { takeTurn } from "../../core/concurrency/slot-turn.ts";
@@ -18,6 +19,11 @@ import { type TransferredError, receivedError } from "./transferred-error.ts";
  * that serves calls, which takes well under 50 ms whatever they contain.
  */
 export const LONG_BODY_BYTES = 524_288;
+
+/** Whether the request is so long, as the client wrote it or translated, that another thread holds it, or would in a call. */
+export function isLong({ held, source, written }: Pick<ChatRequest, "held" | "source" | "written">): boolean {
+  return held !== undefined || [source, written].some((one) => Buffer.byteLength(one?.text ?? "") >= LONG_BODY_BYTES);
+}
 
 export type LongBodyMethod = keyof LongBodyMethods;
 export type LongBodyQuestion<M extends LongBodyMethod> = Parameters<LongBodyMethods[M]>[0];

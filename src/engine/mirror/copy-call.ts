@@ -21,7 +21,7 @@ import type { Target } from "../../core/target.ts";
 import { Call } from "../call/call.ts";
 import type { ChatContext, Copies } from "../call/context.ts";
 import { ReceivedCall } from "../call/received-call.ts";
-import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
+import { isLong } from "../long-bodies/long-body-thread.ts";
 import type { Operation, ReadyCall } from "../operation.ts";
 import { NOTHING_BROUGHT, targetFor } from "../plan/resolve-target.ts";
 import { reachOf } from "../plan/reach.ts";
@@ -85,7 +85,7 @@ export function reasonAgainst(
 ): string | null {
   if (verdict.passedOver !== null) return verdict.passedOver;
   const { restrictions } = principal;
-  const { form, options, params, source, written, held } = request;
+  const { form, options, params } = request;
   const { lifetime, objects, snapshot } = call;
   if (
     restrictions !== null &&
@@ -104,8 +104,7 @@ export function reasonAgainst(
   if (params.deployment_id !== undefined) return "the call names a deployment";
   if (lifetime.isDetached) return "the call runs in the background";
   if (objects.references.length > 0) return "the call refers to something at its vendor";
-  if (held !== undefined || [source, written].some((one) => Buffer.byteLength(one?.text ?? "") >= LONG_BODY_BYTES))
-    return "the request is too long";
+  if (isLong(request)) return "the request is too long";
   const isKept = snapshot.contentLogs.has(principal.projectId);
   return isKept || mirror.toOtherVendors || isSamePlace(target, mirror.target, call)
     ? null

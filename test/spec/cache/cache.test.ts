@@ -208,6 +208,11 @@ test("[d9.4] an explanation shows how a call would use it", async () => {
   const holding = cachedGateway({ permissions: ["debug"], longRequests: {} as LongRequests });
   expect(await explained(holding, long)).toEqual({ bypass: "long_request" });
   expect(await explained(gateway, long)).toEqual({ ttl_s: 60, scope: "token", reads: true });
+  // the body is long, and its translation is not
+  const letters = "\\u0078".repeat(LONG_BODY_BYTES / 6);
+  const escaped = `{"model":"one:m","max_tokens":5,"messages":[{"role":"user","content":"${letters}"}]}`;
+  const answer = await holding.call(MESSAGES, escaped, { headers: { "x-gateway-explain": "true" } });
+  expect(((await answer.json()) as any).targets[0].cache).toEqual({ bypass: "long_request" });
   expect(gateway.sent).toEqual([]);
 });
 
