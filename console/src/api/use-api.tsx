@@ -29,6 +29,8 @@ interface ReadOptions {
   readonly everyMs?: number;
   /** False: nothing of another path is shown while this one is read. */
   readonly keepsPrevious?: boolean;
+  /** Who or what it is about, where the path does not say it. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** While the answer is 404, asks again after so many milliseconds; null asks once. */
   readonly untilFound?: number | null;
 }
@@ -36,12 +38,12 @@ interface ReadOptions {
 /** `path` is null while it is not known what to ask. */
 export function useRead<T>(
   path: string | null,
-  { everyMs, keepsPrevious = true, untilFound = null }: ReadOptions = {},
+  { everyMs, keepsPrevious = true, headers, untilFound = null }: ReadOptions = {},
 ): UseQueryResult<T, ApiError> {
   const api = useApi();
   return useQuery<T, ApiError>({
-    queryKey: ["read", path],
-    queryFn: ({ signal }) => api.send<T>("GET", path!, { signal }),
+    queryKey: headers === undefined ? ["read", path] : ["read", path, headers],
+    queryFn: ({ signal }) => api.send<T>("GET", path!, { signal, ...(headers !== undefined && { headers }) }),
     enabled: path !== null,
     ...(everyMs !== undefined && { refetchInterval: everyMs }),
     ...(untilFound !== null && {

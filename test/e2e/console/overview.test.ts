@@ -234,6 +234,16 @@ consoleVisits("the overview, limits and providers in the console", SETTINGS, (vi
     await page.getByText(/You may not see/).waitFor();
   });
 
+  test("an operator sees what a provider of another tenant supports", async () => {
+    for (const [path, body] of [
+      ["/tenants", { id: "elsewhere" }],
+      ["/tenants/elsewhere/providers", { name: "theirs", type: "sandbox" }],
+    ] as const)
+      expect((await admin("POST", path, body)).status).toBe(201);
+    const { page } = await signedIn("/elsewhere/-/providers/theirs?tab=capabilities");
+    await page.getByText("What a conversation may hold").first().waitFor();
+  });
+
   test.each([
     ["light", 320],
     ["dark", 1280],

@@ -3,6 +3,7 @@ import { useRead } from "../../api/use-api.tsx";
 import { DataTable } from "../../components/data-table.tsx";
 import { Unread } from "../../components/unread.tsx";
 import { visibleText } from "../../format/visible-text.ts";
+import { useScope } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { Status, type Tone } from "../../components/status-mark.tsx";
 import { InlineSelect } from "../../components/controls/labelled.tsx";
@@ -37,7 +38,14 @@ export function ProviderCapabilities({ id, targets }: ProviderCapabilitiesProps)
   const url = useUrlState();
   const model = url.get("model") ?? targets[0]?.model ?? ANY_MODEL;
   const path = `/v1/params?${new URLSearchParams({ model: `${id}:${model}` }).toString()}`;
-  const { data, error, refetch, isPlaceholderData } = useRead<Capabilities>(path);
+  const { tenant, project } = useScope();
+  const { data, error, refetch, isPlaceholderData } = useRead<Capabilities>(path, {
+    // a provider of the same name may be another one elsewhere
+    headers: {
+      ...(tenant !== null && { "x-gateway-tenant-id": tenant }),
+      ...(project !== null && { "x-gateway-project-id": project }),
+    },
+  });
   const models = [...new Set([model, ...targets.map((target) => target.model)])];
   return (
     <>
