@@ -51,7 +51,7 @@ describe("guards", () => {
     const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
     expect(await refused(gateway, { input: [[1, 2, 3]] })).toEqual([400, "invalid_request", 0]);
   });
-  const failed = { name: "pii", effect: "failed", why: expect.any(String) };
+  const failed = { name: "pii", effect: "failed" as const, why: expect.any(String) };
   test.each([
     ["in audit mode", { ...guard("block"), mode: "audit" }, [failed]],
     [
