@@ -89,11 +89,11 @@ consoleVisits("tokens in the console", {}, (visits) => {
     const made = await visits.admin("POST", "/projects", { id: "second", tenant_id: "default", name: "Second" });
     expect(made.status).toBe(201);
     const { page } = await visits.signedIn("/default/default/start");
-    await page.getByLabel("Model", { exact: true }).waitFor();
+    await page.getByLabel("Model").waitFor();
     const all = await visits.signedIn("/default/-/start");
     await all.page.getByText("Choose one at the top.").waitFor();
     await all.page.getByLabel("Of the project").selectOption("second");
-    await all.page.getByLabel("Model", { exact: true }).waitFor();
+    await all.page.getByLabel("Model").waitFor();
   });
 
   test("tokens of all tenants at once are not there, and the page says where they are", async () => {
