@@ -61,11 +61,9 @@ export function nonStreamingAnswer(
   if (!Array.isArray(given) || given.length === 0) throw new MalformedAnswer("The provider's answer has no choices.");
   const repair = new VendorRepair(frame, false);
   const collected = new CollectedChoices();
-  const repaired = [repair.write(chunkOfAnswer(answer)), repair.end(false)];
-  if (frame.legacyFunctions) {
-    const legacy = new LegacyFunctionStage();
-    for (const chunk of repaired) collected.add(legacy.write(chunk));
-  } else for (const chunk of repaired) collected.add(chunk);
+  const legacy = frame.legacyFunctions ? new LegacyFunctionStage() : null;
+  for (const chunk of [repair.write(chunkOfAnswer(answer)), repair.end(false)])
+    collected.add(legacy === null ? chunk : legacy.write(chunk));
   const choices = collected.choices.map((choice, position) => withGiven(choice, answer.choices[position]?.message));
   const reported = repair.reported.usage;
   const usage = reported ?? repair.reported.estimate(estimate(repair.generated));
@@ -95,7 +93,7 @@ function withGiven(choice: WholeChoice, given: AnswerMessage | undefined): Whole
   if (!isObject(given)) return choice;
   const message = withOrderOf<Record<string, Json | undefined>>({ ...choice.message }, given);
   for (const name of ["content", "refusal"] as const) if (given[name] === "") message[name] ??= "";
-  return { ...choice, message: message };
+  return { ...choice, message };
 }
 
 /** Turns a non-streaming answer into one chunk. Its numbers of choices are kept only where they say which is which. */
