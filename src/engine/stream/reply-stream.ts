@@ -119,7 +119,8 @@ async function tryStream(
     const { framing } = resolved.provider;
     const isCalledJson = /^application\/json/i.test(open.response.header("content-type") ?? "");
     if (!isCalledJson && framing !== "sse") return eventStream(open.response);
-    return streamByBeginning(open.response, framing, maxEventBytes, call.clock, (response, isStream) => {
+    const facts = { framing, isCalledJson, maxBytes: maxEventBytes };
+    return streamByBeginning(open.response, facts, call.clock, (response, isStream) => {
       if (isStream) return eventStream(response);
       passing?.translate();
       return jsonAnswerStream({ ...open, response }, attempt, call, writer, guarded, usage);

@@ -9,38 +9,46 @@ import type { UpstreamBody, UpstreamResponse } from "../../wire/upstream.ts";
 import type { CallClock } from "../call/call-clock.ts";
 import type { AnswerStream } from "./answer-stream.ts";
 
+/** What is known of a body before it is read. */
+export interface BodyFacts {
+  /** That of the provider's streams. */
+  readonly framing: Framing;
+  readonly isCalledJson: boolean;
+  /** How much of it is read at most to judge it. */
+  readonly maxBytes: number;
+}
+
 /** Makes the stream of an answer whose kind is not known before its beginning was read. `stream` makes it of either kind. */
 export function streamByBeginning(
   response: UpstreamResponse,
-  framing: Framing,
-  maxBytes: number,
+  known: BodyFacts,
   clock: CallClock,
   stream: (response: UpstreamResponse, isStream: boolean) => AnswerStream,
 ): AnswerStream {
-  let known: AnswerStream | null = null;
+  let begun: AnswerStream | null = null;
   const begin = async (): Promise<string | null> => {
-    const { parts, isStream } = await readBeginning(response.body, framing, maxBytes, clock);
-    known = stream(
+    const { parts, isStream } = await readBeginning(response.body, known, clock);
+    begun = stream(
       { ...response, header: (name) => response.header(name), body: resumed(parts, response.body) },
       isStream,
     );
-    return known.next();
+    return begun.next();
   };
   return {
-    next: () => known?.next() ?? begin(),
-    failure: () => known?.failure(),
+    next: () => begun?.next() ?? begin(),
+    failure: () => begun?.failure(),
     cancel() {
-      if (known === null) response.body.cancel();
-      else known.cancel();
+      if (begun === null) response.body.cancel();
+      else begun.cancel();
     },
   };
 }
 
-/** A body whose first `maxBytes` bytes leave it open is an answer. Throws what the body throws. */
-async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: number, clock: CallClock) {
+/** A body whose first `maxBytes` bytes leave it open is what its head calls it. Throws what the body throws. */
+async function readBeginning(body: UpstreamBody, { framing, isCalledJson, maxBytes }: BodyFacts, clock: CallClock) {
   const isStreamAfter = BEGINNINGS[framing]?.();
   const parts: Uint8Array[] = [];
-  if (isStreamAfter === undefined) return { parts, isStream: false };
+  if (isStreamAfter === undefined) return { parts, isStream: !isCalledJson };
   const decoder = new TextDecoder();
   for (let length = 0; length <= maxBytes;) {
     const bytes = await clock.waiting(body.read());
@@ -50,7 +58,7 @@ async function readBeginning(body: UpstreamBody, framing: Framing, maxBytes: num
     const isStream = isStreamAfter(decoder.decode(bytes, { stream: true }));
     if (isStream !== undefined) return { parts, isStream };
   }
-  return { parts, isStream: false };
+  return { parts, isStream: !isCalledJson };
 }
 
 /** Receives a body piece by piece, and says whether it is a stream; `undefined` where more of it has to be read. */

@@ -33,6 +33,11 @@ describe.each([["whole"], [1], [7]] as const)("a body of the type of streams, re
     expect([read.content, read.error, read.done]).toEqual(["Because.", null, true]);
   });
 
+  test.each(["", "\n\n"])("[d8.3] that says nothing is a stream that broke off: %j", async (body) => {
+    const response = await ask(body, chunk);
+    expect([response.status, ((await response.json()) as any).error.code]).toEqual([502, "upstream_incomplete"]);
+  });
+
   test("[d8.3] that is half of an answer, or too large, fails", async () => {
     for (const [body, bound] of [
       ['{"choices": [', undefined],
