@@ -20,6 +20,14 @@ export interface ServerOptions {
   readonly call: (operation: Operation, request: Request, peers: Peers) => Promise<Response>;
   readonly app: { fetch(request: Request, bindings: { readonly peer: string | null }): MaybePromise<Response> };
   readonly onFault: (fault: unknown) => void;
+  /** The default is Bun's own maximum. */
+  readonly idleSeconds?: number;
+}
+
+/** What Bun's server is to a request. */
+interface Serving extends Peers {
+  /** 0 is for ever. */
+  timeout(request: Request, seconds: number): void;
 }
 
 export type OpenServer = ReturnType<typeof openServer>;
@@ -79,26 +87,48 @@ const TWO_HOSTS = "The request has more than one Host header; send one.";
 const TRAILERS = "The request announces trailer fields, which are not supported; send it without them.";
 
 /** Throws when the address is in use. */
-export function openServer({ host, port, sharesPort = false, call, app, onFault }: ServerOptions) {
+export function openServer({
+  host,
+  port,
+  sharesPort = false,
+  call,
+  app,
+  onFault,
+  idleSeconds = IDLE_SECONDS,
+}: ServerOptions) {
   let lastCallMs = Number.NEGATIVE_INFINITY;
   let isRetiring = false;
   const last = (response: Response): Response => {
     if (isRetiring) response.headers.set("connection", "close");
     return response;
   };
+  /**
+   * To Bun a connection is idle too while its request waits for an answer. How long that may take is up to the gateway's
+   * own clocks.
+   */
+  const answered = async (request: Request, own: Serving, answer: MaybePromise<Response>): Promise<Response> => {
+    own.timeout(request, 0);
+    const response = last(await answer);
+    own.timeout(request, idleSeconds);
+    return response;
+  };
   const callOf = (operation: Operation) => ({
-    POST: async (request: Request, peers: Peers): Promise<Response> => {
+    POST: async (request: Request, own: Serving): Promise<Response> => {
       lastCallMs = performance.now();
-      return refusedHead(request, operation) ?? last(await call(operation, request, peers));
+      return refusedHead(request, operation) ?? (await answered(request, own, call(operation, request, own)));
     },
   });
+  const answerOf = async (request: Request, peer: string | null): Promise<Response> => {
+    const answer = await app.fetch(request, { peer });
+    return isUnread(request) ? await afterUnread(request, answer) : answer;
+  };
   const server = Bun.serve({
     hostname: host,
     port,
     // By default Bun lets a second gateway listen on the same port, and the two would share its connections.
     reusePort: sharesPort,
     development: false,
-    idleTimeout: IDLE_SECONDS,
+    idleTimeout: idleSeconds,
     maxRequestBodySize: MAX_BODY_BYTES,
     routes: Object.fromEntries(
       [...CALL_PATHS].flatMap(([path, operation]) => [
@@ -111,8 +141,7 @@ export function openServer({ host, port, sharesPort = false, call, app, onFault 
       if (refused !== null) return refused;
       // a call of a tool at /mcp is a call too
       if (request.method === "POST") lastCallMs = performance.now();
-      const answer = await app.fetch(request, { peer: own.requestIP(request)?.address ?? null });
-      return last(isUnread(request) ? await afterUnread(request, answer) : answer);
+      return await answered(request, own, answerOf(request, own.requestIP(request)?.address ?? null));
     },
     error: (fault) => {
       onFault(fault);
