@@ -15,8 +15,8 @@ import { cell, rowsOf } from "../things.ts";
 
 type AuditFlags = GatewayFlags & Pick<PlaceFlags, "tenant">;
 
-/** A check reads the whole chain. */
-const TIMEOUT_MS = 600_000;
+/** A check reads the whole chain. The gateway gives up after ten minutes, and says what to do then. */
+const TIMEOUT_MS = 620_000;
 
 /** Returns 1 when a row was changed or is missing, or when the signature is not that of the key. */
 export async function verify(
@@ -125,8 +125,11 @@ export async function asOf(
     `As of ${cell(answer, "at")}, with version ${cell(answer, "configuration_version")} of the configuration.\n`,
   );
   printTable(
-    ["USER", "NAME", "OPERATOR", "ROLES"],
-    rowsOf(users).map((user) => [cell(user, "id"), cell(user, "name"), cell(user, "operator"), rolesIn(user)]),
+    ["USER", "NAME", "OPERATOR", "COMPANY LOGIN", "ROLES"],
+    rowsOf(users).map((user) => [
+      ...["id", "name", "operator", "company_login"].map((field) => cell(user, field)),
+      rolesIn(user),
+    ]),
   );
   printLine("");
   printTable(

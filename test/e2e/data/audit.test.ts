@@ -76,10 +76,16 @@ describe("the audit log", () => {
     expect(run(changed).exitCode).toBe(1);
   });
 
-  test("who had which token at a time is shown", async () => {
+  test("who had which token at a time is shown, and which users may have had further roles by a company login", async () => {
+    const login = ["--set", "login.issuer=https://login.example.com", "--set", "login.subject=kim"];
+    expect(await cli("user", "create", "kim", ...login)).toMatchObject({ code: 0 });
     const now = new Date().toISOString();
     const { code, stdout } = await cli("audit", "as-of", now);
     expect([code, stdout]).toEqual([0, expect.stringContaining("first")]);
+    const lines = stdout.split("\n");
+    expect(lines.find((line) => line.startsWith("USER "))).toMatch(/OPERATOR {2}COMPANY LOGIN {2}ROLES$/);
+    expect(lines.find((line) => line.startsWith("kim "))).toMatch(/ false +true +-$/);
+    expect(lines.find((line) => line.startsWith("owner "))).toMatch(/ true +false +owner$/);
     expect((await cli("audit", "as-of", "2020-01-01", "--json")).stdout).toContain('"tokens": []');
     expect((await cli("audit", "as-of", "soon")).stderr).toContain("expected a day such as");
   });
