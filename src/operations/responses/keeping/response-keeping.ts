@@ -3,8 +3,8 @@
 
 // Decides (records and configuration): Is a response kept, where, and for how long? By: `placeOf`, `storeOf`. Also:
 // `content-keeping.ts` (`contentKeeping`); `engine/keeping/kept-store.ts` (`KEEPING_BOUNDS`). Rule: For an hour, in memory or
-// in Valkey; like the content of calls where `responses.store` is `on`; not where a guard searches requests, or a scope says
-// `off`.
+// in Valkey; like the content of calls where `responses.store` is `on`; not where a guard may mask the request, or a scope
+// says `off`.
 import { KEEPING_BOUNDS, type KeptStore } from "../../../engine/keeping/kept-store.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { createdOf } from "../../../core/identity.ts";
@@ -94,7 +94,7 @@ function keptForAWhile(kept: KeptStore<unknown>): Keeper {
   };
 }
 
-/** Whether a response of this caller would be kept, if no guard looked at its request. */
+/** Whether a response of this caller would be kept, if no guard could mask its request. */
 function isExpected({ call, request, principal, explains }: ReadyCall): boolean {
   if (call.context.kept === null || explains || !memoOf(request).mayBeKept) return false;
   return storeOf(call.snapshot, principal) !== "off";
