@@ -187,7 +187,11 @@ const LIMITS = {
     10,
     "How long the response headers of a stream wait for the first content, so that an early failure still gets its own HTTP status.",
   ),
-  keep_alive_s: seconds(15, 60, "How often a comment, or the event `ping` of Messages, is sent on a silent stream."),
+  keep_alive_s: seconds(
+    15,
+    60,
+    "How often a comment, or the event `ping` of Messages or `response.in_progress` of Responses, is sent on a silent stream.",
+  ),
   drain_s: seconds(
     30,
     3600,
