@@ -108,9 +108,11 @@ export function openServer({
    */
   const answered = async (request: Request, own: Serving, answer: MaybePromise<Response>): Promise<Response> => {
     own.timeout(request, 0);
-    const response = last(await answer);
-    own.timeout(request, idleSeconds);
-    return response;
+    try {
+      return last(await answer);
+    } finally {
+      own.timeout(request, idleSeconds);
+    }
   };
   const callOf = (operation: Operation) => ({
     POST: async (request: Request, own: Serving): Promise<Response> => {
