@@ -1,5 +1,6 @@
 // The bundled prompt forms, each written after its vendor's page. They add no default system prompt, no date and no
-// tools beyond what the caller sent. The order matters: the first family whose `models` matches a name is used.
+// tools beyond what the caller sent. The order matters: the first family whose `models` matches a name is used. Fireworks
+// writes 3.1 as `v3p1`, and Ollama a size behind a colon.
 import type { PromptFamily } from "./family.ts";
 
 /** Writes each turn between an opening and a closing mark. */
@@ -26,7 +27,7 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     name: "deepseek-v3",
     label: "DeepSeek V3 and R1",
     docs: "https://huggingface.co/deepseek-ai/DeepSeek-V3/blob/main/tokenizer_config.json",
-    models: /deepseek-?(v3(?!\.)|r1)/,
+    models: /deepseek-?(v3(?!\.|[p-]\d(?!\d))|r1)/,
     template:
       "{{ bos_token }}{% for m in messages %}{% if m.role == 'system' %}{{ m.content }}{% elif m.role == 'user' %}{{ '<｜User｜>' + m.content }}{% else %}{{ '<｜Assistant｜>' + m.content + eos_token }}{% endif %}{% endfor %}{% if add_generation_prompt %}{{ '<｜Assistant｜>' }}{% endif %}",
     ...DEEPSEEK,
@@ -45,7 +46,7 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     name: "chatml",
     label: "ChatML (Qwen, Hermes, Yi, SmolLM)",
     docs: "https://qwen.readthedocs.io/en/latest/getting_started/concepts.html",
-    models: /qwen|qwq|hermes|dolphin|smollm|yi-.*chat/,
+    models: /qwen|qwq|hermes|dolphin|smollm|yi[-:].*chat/,
     template: turns("<|im_start|>", "\\n", "<|im_end|>\\n"),
     bos: "",
     eos: "<|im_end|>",
@@ -63,7 +64,7 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     name: "llama3",
     label: "Llama 3, 3.1, 3.2 and 3.3",
     docs: "https://www.llama.com/docs/model-cards-and-prompt-formats/meta-llama-3/",
-    models: /llama-?3(?!\d)/,
+    models: /llama-?v?3(?!\d)/,
     template: turns("<|start_header_id|>", "<|end_header_id|>\\n\\n", "<|eot_id|>", "assistant", "m.content | trim"),
     bos: "<|begin_of_text|>",
     eos: "<|eot_id|>",
@@ -72,7 +73,7 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     name: "llama2",
     label: "Llama 2 Chat and Code Llama Instruct",
     docs: "https://www.llama.com/docs/model-cards-and-prompt-formats/meta-llama-2/",
-    models: /llama-?2(?!\d)|code-?llama/,
+    models: /llama-?v?2(?!\d)|code-?llama/,
     template:
       "{% for m in messages %}{% if m.role == 'user' %}{{ bos_token + '[INST] ' + m.content + ' [/INST]' }}{% else %}{{ ' ' + m.content + ' ' + eos_token }}{% endif %}{% endfor %}",
     bos: "<s>",
@@ -94,7 +95,7 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
     name: "mistral-v7-tekken",
     label: "Mistral V7 with Tekken (Small from 2501 on, Magistral, Devstral)",
     docs: "https://huggingface.co/mistralai/Mistral-Small-3.1-24B-Instruct-2503",
-    models: /mistral-small-?(24b|3)|mistral-small.*25\d\d|magistral|devstral|mistral-medium/,
+    models: /mistral-small[-:]?(24b|3)|mistral-small.*25\d\d|magistral|devstral|mistral-medium/,
     template: MISTRAL_SYSTEM_TURN(""),
     bos: "<s>",
     eos: "</s>",
@@ -120,7 +121,7 @@ export const PROMPT_FAMILIES: readonly PromptFamily[] = [
   {
     name: "mistral-v1",
     label: "Mistral V1 (7B Instruct v0.1 and v0.2, Mixtral 8x7B)",
-    models: /mistral-7b(-instruct)?-v0\.[12]|mixtral-8x7b/,
+    models: /mistral[-:]7b(-instruct)?-v0[.p][12]|mixtral[-:]8x7b/,
     template: instructions(" [INST] ", " [/INST]", " "),
     system: { into: "first", before: "", after: "\n\n" },
     lead: " ",

@@ -198,20 +198,27 @@ describe("bundled templates", () => {
   });
 
   const NAMES: Readonly<Record<string, readonly string[]>> = {
-    llama2: ["meta-llama/Llama-2-7b-chat-hf", "codellama/CodeLlama-34b-Instruct-hf", "llama2:13b"],
+    llama2: ["meta-llama/Llama-2-7b-chat-hf", "codellama/CodeLlama-34b-Instruct-hf", "llama2:13b", "llama-v2-7b-chat"],
     llama3: [
       "meta-llama/Meta-Llama-3-8B-Instruct",
       "meta-llama/Llama-3.3-70B-Instruct",
       "llama3.1:8b",
+      "accounts/fireworks/models/llama-v3p3-70b-instruct",
       "nvidia/Llama-3.1-Nemotron-70B-Instruct-HF",
     ],
     llama4: ["meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama4:scout"],
-    "mistral-v1": ["mistralai/Mistral-7B-Instruct-v0.2", "mistralai/Mixtral-8x7B-Instruct-v0.1"],
+    "mistral-v1": [
+      "mistralai/Mistral-7B-Instruct-v0.2",
+      "mistralai/Mixtral-8x7B-Instruct-v0.1",
+      "mistral:7b-instruct-v0.2-q4_0",
+      "mixtral:8x7b",
+    ],
     "mistral-v3": [
       "mistralai/Mistral-7B-Instruct-v0.3",
       "mistralai/Mixtral-8x22B-Instruct-v0.1",
       "mistralai/Mistral-Small-Instruct-2409",
       "mistralai/Codestral-22B-v0.1",
+      "mistral-small:22b",
     ],
     "mistral-v3-tekken": [
       "mistralai/Mistral-Nemo-Instruct-2407",
@@ -223,16 +230,18 @@ describe("bundled templates", () => {
       "mistralai/Mistral-Small-24B-Instruct-2501",
       "mistralai/Mistral-Small-3.2-24B-Instruct-2506",
       "mistralai/Magistral-Small-2506",
+      "mistral-small:24b",
     ],
     gemma: ["google/gemma-7b-it", "google/gemma-2-9b-it", "google/gemma-3-27b-it", "gemma3:4b"],
     phi3: ["microsoft/Phi-3-mini-4k-instruct", "microsoft/Phi-3.5-mini-instruct"],
     phi4: ["microsoft/phi-4"],
     "phi4-mini": ["microsoft/Phi-4-mini-instruct"],
-    chatml: ["Qwen/Qwen2.5-7B-Instruct", "qwen3:8b", "NousResearch/Hermes-3-Llama-3.1-8B", "chatml"],
+    chatml: ["Qwen/Qwen2.5-7B-Instruct", "qwen3:8b", "NousResearch/Hermes-3-Llama-3.1-8B", "yi:34b-chat", "chatml"],
     zephyr: ["HuggingFaceH4/zephyr-7b-beta"],
     "deepseek-v2": ["deepseek-ai/DeepSeek-V2-Chat", "deepseek-ai/DeepSeek-Coder-V2-Lite-Instruct"],
     "deepseek-v3": [
       "deepseek-ai/DeepSeek-V3",
+      "accounts/fireworks/models/deepseek-v3-0324",
       "deepseek-ai/DeepSeek-R1-0528",
       "deepseek-ai/DeepSeek-R1-Distill-Llama-70B",
     ],
@@ -251,6 +260,7 @@ describe("bundled templates", () => {
       "org/model",
       "google/gemma-4-e4b-it",
       "deepseek-ai/DeepSeek-V3.1",
+      "accounts/fireworks/models/deepseek-v3p1",
       "CohereForAI/c4ai-command-r7b-12-2024",
     ])
       expect([model, findFamily(model)]).toEqual([model, null]);
