@@ -118,7 +118,7 @@ export function requireRole(caller: AdminCaller, requirement: Requirement, place
   if (role === null) {
     if (place.projectId !== null || place.tenantId !== caller.token.tenantId) throw nothingThere(placeText(place));
     throw insufficientRole(
-      `This needs the role ${requirement.role} in the tenant. This access token belongs to a project and has no role in the tenant.`,
+      `This needs the role ${requirement.role} in the tenant, where this access token has no role of its own: it has ${caller.token.kind === "project" ? "one in its project" : "those of its user in projects"} alone.`,
     );
   }
   if (!roleAtLeast(role, requirement.role))
