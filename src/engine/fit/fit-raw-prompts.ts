@@ -8,7 +8,7 @@ import { withMembers } from "../../core/request/request-source.ts";
 import { type Target, targetName } from "../../core/target.ts";
 import type { Provider, RawPrompts } from "../../providers/interface/provider.ts";
 import { taskMemoOf } from "../../providers/tasks/task.ts";
-import { fitRequest, type FitSettings, type FittedRequest, lackingParameters } from "./fit.ts";
+import { DROPPING, fitRequest, type FitSettings, type FittedRequest, lackingParameters } from "./fit.ts";
 import { promptCount } from "../../core/request/choice-counts.ts";
 
 /** Throws what `fitRequest` throws, and refuses prompts and members that the endpoint does not take. */
@@ -26,7 +26,7 @@ export function fitRawPrompts(
   const refused = settings.dropParams ? lacking.filter((name) => rules.content.has(name)) : lacking;
   if (refused.length > 0) {
     const isContent = refused.some((name) => rules.content.has(name));
-    throw lackingParameters(refused, provider, target, isContent ? null : "drop_params to true in x_gateway");
+    throw lackingParameters(refused, provider, target, isContent ? null : DROPPING);
   }
   const extra: JsonObject = Object.fromEntries(
     Object.entries(request.extra).filter(([name]) => !lacking.includes(name)),

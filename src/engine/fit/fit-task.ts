@@ -8,7 +8,7 @@ import { NEVER_UNSUPPORTED, COMMON, type CommonParameter } from "../../core/para
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target } from "../../core/target.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
-import { type FitSettings, type FittedRequest, guardPassThrough, lackingParameters } from "./fit.ts";
+import { DROPPING, type FitSettings, type FittedRequest, guardPassThrough, lackingParameters } from "./fit.ts";
 import { requireFewParts, taskFormOf } from "./task-parts.ts";
 
 /** Throws `unsupported_parameter`, `reserved_parameter`, `permission_required` or `invalid_request`. */
@@ -42,8 +42,7 @@ export function fitTask(
   }
   const left = [...unwanted, ...lacking];
   if (left.length === 0) return { request, dropped: [], dispositions };
-  if (lacking.length > 0 && !settings.dropParams)
-    throw lackingParameters(lacking, provider, target, "drop_params to true in x_gateway");
+  if (lacking.length > 0 && !settings.dropParams) throw lackingParameters(lacking, provider, target, DROPPING);
   const dropped = [...unwanted.filter((name) => request.source.members.has(name)), ...lacking];
   for (const name of dropped) dispositions[name] = "dropped";
   const without = <T extends object>(members: T): T =>

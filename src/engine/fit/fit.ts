@@ -362,8 +362,11 @@ function fitParams(
     }
   }
   if (removed.length === 0 && isStored) return { params: request.params, dropped: [], dispositions, firstCallAlone };
-  if (unsupported.length > 0 && !settings.dropParams)
-    throw lackingParameters(unsupported, provider, target, "drop_params to true", note);
+  if (unsupported.length > 0 && !settings.dropParams) {
+    const asked = inForm(unsupported, NOTHING_LEFT, request);
+    const setting = request.written === undefined ? "drop_params to true" : DROPPING;
+    throw lackingParameters(asked, provider, target, setting, note);
+  }
   const dropped = [...unwanted, ...unsupported];
   const params: Record<string, unknown> = { ...request.params };
   for (const name of removed) delete params[name];
@@ -424,7 +427,13 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
     );
 }
 
-/** `setting` is what would have them dropped; null where nothing would. `note` says more of the last of them. */
+/** What has parameters dropped in forms that are not that of chat completions. */
+export const DROPPING = "drop_params to true in x_gateway";
+
+/**
+ * `names` are those of the client's own form. `setting` is what would have them dropped; null where nothing would. `note`
+ * says more of the last of them.
+ */
 export function lackingParameters(
   names: readonly string[],
   { label }: Provider,

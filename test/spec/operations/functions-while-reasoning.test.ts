@@ -197,4 +197,19 @@ describe("[d12.13] a conversation with tools at GPT-5.6", () => {
     const dropped = await stub.chat({ ...body, drop_params: true });
     expect([dropped.status, dropped.headers.get("x-gateway-dropped-params")]).toEqual([200, "stop"]);
   });
+  test("[d6.3, d12.2, d12.6] a client of another form is told its own names of what is refused, and where it sets drop_params", async () => {
+    const stub = gateway();
+    const refused = await stub.call(MESSAGES, {
+      model: "openai:gpt-5.6",
+      max_tokens: 9,
+      messages: [ASK],
+      tools: [{ name: "look", input_schema: { type: "object" } }],
+      stop_sequences: ["x"],
+    });
+    expect([refused.status, refused.headers.get("x-gateway-error-param")]).toEqual([400, "stop_sequences"]);
+    const { error } = (await refused.json()) as any;
+    expect(error.message).toContain("does not support stop_sequences with the model openai:gpt-5.6");
+    expect(error.message).toEndWith("Leave it out, or set drop_params to true in x_gateway to drop it.");
+    expect(stub.sent).toEqual([]);
+  });
 });
