@@ -50,6 +50,8 @@ export class Call {
   readonly signal: CancelSignal;
   readonly traceId: string;
   readonly cors: Readonly<Record<string, string>>;
+  /** As in `ReceivedCall`. */
+  readonly located: ReceivedCall["located"];
   /** Whether the caller has the permission `debug`. */
   readonly mayDebug: boolean;
   /** Whether the answer states its cost. */
@@ -85,6 +87,7 @@ export class Call {
     this.signal = lifetime.signal;
     this.traceId = recorder.record.traceId;
     this.cors = received.cors;
+    this.located = received.located;
     this.#headers = received.headers;
     this.#clientIp = received.clientIp;
     this.objects = new CallObjects(sent, principal, context.objects, this.isProjectThere);

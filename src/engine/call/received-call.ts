@@ -155,10 +155,15 @@ export class ReceivedCall {
     return deviates(deviation, settingsOf(this.recorder.record, this.snapshot)) ? errors : form;
   }
 
+  /** Returns the error for anything that was thrown, with the path in what the client wrote. */
+  readonly located = (thrown: unknown): GatewayError => {
+    const found = asGatewayError(thrown);
+    return this.#request === null ? found : locatedError(found, this.#request);
+  };
+
   /** Publishes the call as failed. Returns the error response for anything that was thrown. */
   fail(thrown: unknown): Response {
-    const found = asGatewayError(thrown);
-    const error = this.#request === null ? found : locatedError(found, this.#request);
+    const error = this.located(thrown);
     const { recorder, lifetime, clock } = this;
     const { record } = recorder;
     recorder.failed(error);

@@ -242,7 +242,7 @@ export class StreamSession {
 
   #failed(thrown: unknown): string {
     return this.#errorEvent(
-      asGatewayError(withAttempts(this.#sending === null ? thrown : this.#sending.fail(thrown), this.#call)),
+      this.#call.located(withAttempts(this.#sending === null ? thrown : this.#sending.fail(thrown), this.#call)),
     );
   }
 

@@ -25,6 +25,7 @@ function stage(headHoldMs: number) {
     snapshot: { limits: { headHoldMs, keepAliveMs: 60_000 } },
     context: { integrations: null },
     won: () => published.push("won"),
+    located: (thrown: unknown) => thrown,
   } as unknown as Call;
   const begun = Promise.withResolvers<Sending>();
   const head = new StreamSession(begun.promise, call, CHAT_ANSWERS.stream).holdHead();

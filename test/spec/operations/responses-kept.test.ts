@@ -448,6 +448,21 @@ forShortAndLongRequests(() => {
     expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed" });
   });
 
+  test("[d5.2, d12.5, d12.6] a call that fails once its stream has begun names the member that its client wrote", async () => {
+    const stub = keeping({ tools: fakeToolServers({ sky: { look: { run: () => says("blue") } } }) });
+    const response = await stub.respond({
+      model: "gemini:gemini-3-pro",
+      input: "One.",
+      reasoning: { effort: "xhigh" },
+      tools: [{ type: "mcp", server_label: "sky" }],
+      stream: true,
+      background: true,
+    });
+    const error = eventsOf(await response.text()).find(({ type }) => type === "error");
+    expect(error).toMatchObject({ code: "unsupported_value", param: "reasoning.effort" });
+    expect(error!["message"]).toStartWith("reasoning.effort ");
+  });
+
   test("[d12.8] a call whose input alone is too large to be kept does not run in the background, however large it is", async () => {
     const MIB = 1024 * 1024;
     for (const input of ["x".repeat(5 * MIB), "x".repeat(9 * MIB)]) {

@@ -9,7 +9,7 @@ import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
 import { reserveInAdvance } from "../../../engine/plan/complete.ts";
 import { replyConversation } from "../../../engine/reply-conversation.ts";
-import { asGatewayError, type GatewayError } from "../../../core/errors.ts";
+import type { GatewayError } from "../../../core/errors.ts";
 import { pause } from "../../../core/concurrency/timeout.ts";
 import { isObject, type JsonObject } from "../../../core/json.ts";
 import { parseJson } from "../../../wire/json/json.ts";
@@ -140,7 +140,7 @@ class BackgroundWork {
   /** A failure before the first event has no event yet. */
   #failed(thrown: unknown, { brought }: RunReports): JsonObject {
     this.#ready.fail(thrown);
-    const error = asGatewayError(thrown);
+    const error = this.#ready.call.located(thrown);
     const state = { status: "failed", output: [], usage: null, error: responseError(error) } as const;
     const response = responseObject(this.#frame, state);
     if (this.#isStreamed) {
