@@ -17,7 +17,7 @@ import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
 import type { TraceHeaders } from "../../core/record/trace.ts";
-import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import { LEAST_HELD_BYTES } from "../call/held-bytes.ts";
@@ -94,7 +94,13 @@ export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, c
       ...(attempt.fitted.request.form.rawPrompts !== undefined && { isRaw: true }),
     };
     const exchangedBy = (signal: CancelSignal): Promise<UpstreamResponse> =>
-      exchanged(encoded.request, decode, { attempt, call, recorder, signal });
+      exchanged(encoded.request, decode, {
+        attempt,
+        call,
+        recorder,
+        signal,
+        onSent: (isSent) => recorder.accepted(isSent),
+      });
     const response = await (cached === null ? exchangedBy(lifetime.signal) : cached.respond(exchangedBy, recorder));
     if (cached?.sends === false) lifetime.hasSharedHead = true;
     attempt.bodies.push(response.body);
@@ -110,6 +116,8 @@ interface Sending {
   readonly call: Call;
   readonly recorder: AttemptRecorder;
   readonly signal: CancelSignal;
+  /** As in `UpstreamCall`. */
+  readonly onSent: (isSent: boolean) => void;
 }
 
 /** Sends the request, and what has to follow it. Rejects with the error that a status other than success means. */
@@ -121,7 +129,7 @@ function exchanged(request: UpstreamRequest, decode: DecodeContext, sending: Sen
   if (resolved.provider.followUp === undefined) return first;
   // nothing has been answered yet that would be read on after the client has left
   const pauseSignal = cached === null ? call.signal : signal;
-  return first.then((response) => followedAnswer(response, decode, resolved, call, pauseSignal, send));
+  return first.then((response) => followedAnswer(response, decode, pauseSignal, send, sending));
 }
 
 /** Throws the error that a status other than success means. */
@@ -188,7 +196,7 @@ async function sendGuarded(signing: MaybePromise<UpstreamRequest>, sending: Send
 function sendSigned(
   signed: UpstreamRequest,
   pinnedAddress: string | undefined,
-  { attempt, call, recorder, signal }: Sending,
+  { attempt, call, recorder, signal, onSent }: Sending,
 ): Promise<UpstreamResponse> {
   const {
     resolved: { target },
@@ -203,7 +211,7 @@ function sendSigned(
     signal,
     pinnedAddress,
     partition,
-    onSent: (isSent) => recorder.accepted(isSent),
+    onSent,
   });
 }
 
@@ -294,27 +302,74 @@ type SendChecked = (request: UpstreamRequest) => Promise<UpstreamResponse>;
 /**
  * Makes further upstream requests where an answer calls for them, for example a job that has to be polled, or the stream
  * of a prediction that was created. The provider's implementation decides which; the call's own timeouts bound them all.
- * Returns the last response; its body can be read like that of a first response. An event stream is returned unread.
+ * Returns the last response; its body can be read like that of a first response. An event stream is returned unread. A
+ * job is ended where its answer is not read to the end.
  */
 async function followedAnswer(
   made: UpstreamResponse,
   decode: DecodeContext,
-  { provider }: Resolved,
-  call: Call,
   signal: CancelSignal,
   send: SendChecked,
+  sending: Sending,
 ): Promise<UpstreamResponse> {
+  const { attempt, call } = sending;
   let response = made;
-  for (let first = true; ; first = false) {
-    if (/^text\/event-stream/i.test(response.header("content-type") ?? "")) return response;
-    const { status, body } = response;
-    const bytes = await collectedBytes(body, call);
-    const next = provider.followUp!(decodeUtf8(bytes), decode);
-    if (next === null) return { status, header: (name) => response.header(name), body: arrivedBody(bytes, body) };
-    body.accept();
-    const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
-    if (waitMs > 0) await call.clock.waiting(pause(waitMs, signal));
-    response = await send(next.request);
+  let ending: UpstreamRequest | null = null;
+  try {
+    for (let first = true; ; first = false) {
+      const { status, body } = response;
+      const header = (name: string): string | null => response.header(name);
+      if (/^text\/event-stream/i.test(header("content-type") ?? ""))
+        return ending === null ? response : { status, header, body: bodyOfJob(body, ending, sending) };
+      const bytes = await collectedBytes(body, call);
+      const next = attempt.resolved.provider.followUp!(decodeUtf8(bytes), decode);
+      if (next === null) return { status, header, body: arrivedBody(bytes, body) };
+      body.accept();
+      ending = next.ending ?? null;
+      const waitMs = first ? next.waitMs : Math.max(next.waitMs, LEAST_WAIT_MS);
+      if (waitMs > 0) await call.clock.waiting(pause(waitMs, signal));
+      response = await send(next.request);
+    }
+  } catch (thrown) {
+    if (ending !== null) void endJob(ending, sending);
+    throw thrown;
+  }
+}
+
+/** Returns the body of a stream, whose job is ended where the body is cancelled before it was accepted. */
+function bodyOfJob(body: UpstreamBody, ending: UpstreamRequest, sending: Sending): UpstreamBody {
+  let isOver = false;
+  return {
+    read: () => body.read(),
+    bytes: (maxBytes, shouldContinue) => body.bytes(maxBytes, shouldContinue),
+    text: (maxBytes, shouldContinue) => body.text(maxBytes, shouldContinue),
+    accept() {
+      isOver = true;
+      body.accept();
+    },
+    cancel() {
+      body.cancel();
+      if (!isOver) void endJob(ending, sending);
+      isOver = true;
+    },
+  };
+}
+
+/** How long the request that ends a job may take. */
+const ENDING_MS = 10_000;
+
+/** Asks the provider to end a job for whose answer nobody waits any more. Never rejects. */
+async function endJob(request: UpstreamRequest, sending: Sending): Promise<void> {
+  const late = new Cancellation();
+  const timer = setTimeout(() => late.abort(new Error("The provider did not end the job in time.")), ENDING_MS);
+  try {
+    // what the attempt is charged for does not depend on this request
+    const response = await signAndSend(request, { ...sending, signal: late, onSent: () => {} });
+    response.body.cancel();
+  } catch {
+    // the call is over, and the job ends by itself
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -30,13 +30,18 @@ const STREAM_HOSTS = ["stream.replicate.com", "streaming.api.replicate.com"];
 
 /**
  * Polls the prediction again, or requests its stream. The response supplies an id and a path, both of which are
- * checked, and never the host.
+ * checked, and never the host. The vendor runs a prediction to its end, unless it is cancelled:
+ * https://replicate.com/docs/reference/http#predictions.cancel
  */
 export function followUp(body: string, { memo }: DecodeContext): FollowUp | null {
   const prediction = predictionOf(body);
   if (!PENDING.has(prediction["status"])) return null;
   const { baseUrl, stream } = memo as ReplicateMemo;
   const address = stream ? streamAddress(prediction, baseUrl) : null;
+  const { id } = prediction;
+  const own = typeof id === "string" && ID.test(id) ? `${baseUrl}/v1/predictions/${id}` : null;
+  const headers = { accept: "application/json" };
+  const ending = own === null ? {} : { ending: { url: `${own}/cancel`, headers, body: "" } };
   if (address !== null)
     return {
       request: {
@@ -46,18 +51,10 @@ export function followUp(body: string, { memo }: DecodeContext): FollowUp | null
         body: "",
       },
       waitMs: 0,
+      ...ending,
     };
-  const { id } = prediction;
-  if (typeof id !== "string" || !ID.test(id)) throw new MalformedAnswer("The provider's prediction has no valid id.");
-  return {
-    request: {
-      method: "GET",
-      url: `${baseUrl}/v1/predictions/${id}`,
-      headers: { accept: "application/json" },
-      body: "",
-    },
-    waitMs: POLL_MS,
-  };
+  if (own === null) throw new MalformedAnswer("The provider's prediction has no valid id.");
+  return { request: { method: "GET", url: own, headers, body: "" }, waitMs: POLL_MS, ...ending };
 }
 
 /** `null` for a model that does not stream: its answer then comes in one piece. */

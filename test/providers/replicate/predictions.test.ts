@@ -30,6 +30,7 @@ function gatewayOf(answers: readonly CannedAnswer[], options: StubOptions = {}):
 }
 const lineOf = ({ method = "POST", url }: UpstreamRequest): string => `${method} ${url}`;
 const MADE = "POST https://api.replicate.com/v1/models/meta/meta-llama-3-8b-instruct/predictions";
+const ENDED = `POST https://api.replicate.com/v1/predictions/${ID}/cancel`;
 const LOOKED = `GET https://api.replicate.com/v1/predictions/${ID}`;
 
 async function failedAs(stub: Stub, fields: object = {}): Promise<string> {
@@ -125,18 +126,19 @@ describe("a non-streaming answer", () => {
     expect(await failedAs(stub)).toStartWith("429 rate_limit_exceeded: Request was throttled.");
     expect(stub.records.at(-1)!.attempts[0]).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
   });
-  test("that never arrives ends with the call's time", async () => {
+  test("[d7.2] that never arrives ends with the call's time, and the prediction with it", async () => {
     const stub = gatewayOf([prediction({})]);
     expect(await failedAs(stub, { timeout: 0.05 })).toStartWith("504 upstream_timeout");
-    expect(stub.sent).toHaveLength(1);
+    expect(stub.sent.map(lineOf)).toEqual([MADE, ENDED]);
+    expect(stub.sent[1]!.headers["authorization"]).toBe("Bearer stored-key");
   });
-  test("is no longer waited for once the client has left", async () => {
+  test("[d7.7] is no longer waited for once the client has left, and the prediction is cancelled", async () => {
     const stub = gatewayOf([prediction({})]);
     const leaving = new AbortController();
     const answer = stub.chat(ASKED, { signal: leaving.signal });
     setTimeout(() => leaving.abort(), 20);
     expect((await answer).status).toBe(499);
-    expect(stub.sent).toHaveLength(1);
+    expect(stub.sent.map(lineOf)).toEqual([MADE, ENDED]);
   });
   test("that is larger than the gateway accepts is refused while it is polled", async () => {
     // the stub reads all of it: the bound is the driver's, and is handed to it
@@ -198,6 +200,18 @@ describe("a stream", () => {
     expect([textOf(text), readStream(text).done]).toEqual(["Hello\n there", true]);
     expect(stub.sent.map(lineOf)).toEqual([MADE, `GET https://stream.replicate.com/v1/streams/${ID}`]);
     expect(stub.sent[1]!.headers).toMatchObject({ authorization: "Bearer stored-key", accept: "text/event-stream" });
+  });
+  test("[d7.7] whose client leaves ends the prediction, which is over where the stream was read to its end", async () => {
+    const address = `https://stream.replicate.com/v1/streams/${ID}`;
+    const stub = gatewayOf([
+      made(address),
+      streamOf(["output", "Hel"], ["output", "lo"], ["output", " there"], ["done", "{}"]),
+      prediction({ status: "canceled" }),
+    ]);
+    const reader = (await stub.chat({ ...ASKED, stream: true })).body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(stub.sent.map(lineOf)).toEqual([MADE, `GET ${address}`, ENDED]);
   });
   test("may send [DONE], which ends streams of another form", async () => {
     const stub = gatewayOf([
