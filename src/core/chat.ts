@@ -445,12 +445,14 @@ export interface SpokenOperation {
 /** Why a provider is asked: its row says so, or the operator; `elsewhere` is an address that is not the row's own. */
 export type NativeCircumstance = "row" | "elsewhere" | "set";
 
-/** Where the messages and tools of the translated request stand in the client's body, by their indexes, for errors. */
+/** Where the parts of the translated request stand in the client's body, by their indexes, for errors. */
 export interface Origins {
   readonly messages: readonly string[];
   /** Of the parts of each message, where they stand elsewhere than their message; null for a message of plain text. */
   readonly parts?: readonly (readonly string[] | null)[];
   readonly tools: readonly string[];
+  /** Where parameters stand that a form has in several places, by their names in chat completions. */
+  readonly params?: Readonly<Record<string, string>>;
 }
 
 /** A parameter that is left out where a target lacks it. */

@@ -256,6 +256,6 @@ function pathIn(path: string, origins: Origins, ownFields: ReadonlySet<string>, 
   }
   const name = FIRST_NAME.exec(path)?.[0] ?? path;
   if (ownFields.has(name)) return `${OWN_FIELDS}.${path}`;
-  const own = names[name];
+  const own = origins.params?.[name] ?? names[name];
   return own === undefined ? path : path === name ? own : `${own}${path.slice(name.length)}`;
 }

@@ -13,7 +13,10 @@ const MIN_BUDGET = 1_024;
 const LOW_BUDGET = 4_096;
 const MEDIUM_BUDGET = 16_384;
 
-/** `advisory` of the result are parameters that may be left out where the target lacks them. */
+/**
+ * `advisory` of the result are parameters that may be left out where the target lacks them, and `places` are where the
+ * parameters stand that do not stand in their usual place.
+ */
 export function translateOutput(body: JsonObject, left: Untranslated[]) {
   const config = given(body, "output_config") ?? {};
   if (!isObject(config)) throw invalid("output_config", "an object", config);
@@ -30,6 +33,10 @@ export function translateOutput(body: JsonObject, left: Untranslated[]) {
       ...(format !== undefined && responseFormat(format, formatPath, left)),
     },
     advisory: effort !== null && isAdvisory ? (["reasoning_effort"] as const) : [],
+    places: {
+      ...(isAdvisory && { reasoning_effort: "thinking" }),
+      ...(format !== undefined && { response_format: formatPath }),
+    },
   };
 }
 

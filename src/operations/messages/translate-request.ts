@@ -101,6 +101,7 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
       messages: [...system.map(() => "system"), ...turns.origins],
       parts: [...system.map(() => null), ...turns.parts],
       tools: tools.origins,
+      params: output.places,
     },
     untranslated: left,
     advisory: advisory.map((name) => ({ name })),

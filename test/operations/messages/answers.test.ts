@@ -332,6 +332,8 @@ test("[d6.3, d12.4] advice is left out and told; what is not advice is refused, 
     model: "upstage:m",
   });
   expect(advised.response.headers.get("x-gateway-dropped-params")).toBe("service_tier,context_management");
+  const thoughtless = await asked(answer, { thinking: { type: "disabled" }, model: "mistral:mistral-large" });
+  expect(thoughtless.response.headers.get("x-gateway-dropped-params")).toBe("thinking");
   const speed = await asked(answer, { speed: "fast" });
   expect([speed.response.status, speed.response.headers.get("x-gateway-error-param")]).toEqual([400, "speed"]);
   // the message names the target and every part that it cannot take, as for chat completions
