@@ -14,6 +14,7 @@ import type { Kysely } from "kysely";
 import { z } from "zod";
 import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
 import type { Database } from "../database/database.ts";
+import { requireNotMoved } from "../database/move-marks.ts";
 import { inOneView } from "../database/transactions.ts";
 import { migrationsRun } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
@@ -83,9 +84,12 @@ export interface BackupOptions {
   readonly nowMs: number;
 }
 
-/** Never overwrites a file, and leaves none when it fails. Throws StoreError or the system's error. */
+/**
+ * Never overwrites a file, and leaves none when it fails. Throws StoreError, also for a database that gateways do not use
+ * any more or not yet, or the system's error.
+ */
 export async function writeBackup(
-  { db, kind }: Database,
+  { db, kind, name }: Database,
   { file, passphrase, program, nowMs }: BackupOptions,
 ): Promise<WrittenBackup> {
   // two backups to one name at once have a file each, and the first that is whole gets the name
@@ -94,6 +98,7 @@ export async function writeBackup(
   try {
     const columns = await columnsOf(db);
     const summary = await inOneView(db, async (tx) => {
+      await requireNotMoved(tx, name);
       const about = { program, madeAtMs: nowMs, database: kind, migrations: await migrationsRun(tx) };
       writer.line(
         JSON.stringify({ kind: "about", program, made_at_ms: nowMs, database: kind, migrations: about.migrations }),

@@ -336,6 +336,23 @@ describe("[d15.3] the file", () => {
     );
   });
 
+  test.each(KINDS)("is not made of %s that was moved away, or that is not filled yet", async (kind) => {
+    for (const [mark, why] of [
+      [{ role: "from", state: "moved" }, "was moved: its contents are now in"],
+      [{ role: "to", state: "copying" }, "is not complete"],
+    ] as const) {
+      const place = await filledPlace(kind);
+      await within(openTarget(place), ({ db }) =>
+        db
+          .insertInto("database_move")
+          .values({ id: "move", ...mark, other: "The database other.sqlite", until_ms: 0n })
+          .execute(),
+      );
+      expect(await failure(() => backupOf(place))).toContain(why);
+      expect(namesBeside(join(folder, `${files}`))).toEqual([]);
+    }
+  });
+
   test("overwrites no file, also none that was made meanwhile, and leaves nothing behind then", async () => {
     const place = await filledPlace("SQLite");
     const file = newPath();
