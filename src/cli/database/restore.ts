@@ -141,7 +141,7 @@ function printRestored(place: DatabasePlace, { backup, access, setAside }: Resto
     printLine(`${counted(access.revoked.length, "token is", "tokens are")} revoked now.`);
   if (access.uncertain.length > 0) {
     printLine(
-      `Nothing newer than the backup is known: ${access.uncertain.length === 1 ? "this token is valid again even if it was" : `these ${access.uncertain.length} tokens are valid again even if they were`} revoked since. Revoke them one by one (dragoman token revoke), or restore again with --revoke-all.`,
+      `${access.newer.length === 0 ? "Nothing newer than the backup is known" : "A database that was moved away does not know what was revoked after the move (name the one that does with --newer)"}: ${access.uncertain.length === 1 ? "this token is valid again even if it was" : `these ${access.uncertain.length} tokens are valid again even if they were`} revoked since. Revoke them one by one (dragoman token revoke), or restore again with --revoke-all.`,
     );
     printTable(
       ["TOKEN", "NAME"],

@@ -3,6 +3,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Database } from "../database/database.ts";
 import { fromRole, keptIn } from "../database/columns.ts";
+import { moveMarks } from "../database/move-marks.ts";
 import { WATCHED } from "../migrations.ts";
 import { COMMAND_LINE } from "../records.ts";
 import { CHANGEABLE_OF_TOKEN, type Schema, TOKEN_SECRET } from "../schema.ts";
@@ -26,6 +27,8 @@ export interface KnownAccess {
   readonly revision: bigint;
   /** Whether its audit log has, or had until its retention ended, the last change that the backup has. */
   readonly hasLastChange: boolean;
+  /** Whether it was moved away, so that another database may know more. */
+  readonly isLeft: boolean;
   readonly tokens: ReadonlyMap<string, TokenRow>;
   readonly secrets: readonly SecretRow[];
   readonly members: readonly MemberRow[];
@@ -39,7 +42,7 @@ export interface AccessReport {
   readonly revoked: readonly string[];
   /** How many tokens have now what the newest database says of their rights, secrets or end. */
   readonly changed: number;
-  /** Tokens that are valid although nothing newer than the backup is known of them. */
+  /** Tokens that are valid although no database is known that is newer than the backup and in use. */
   readonly uncertain: readonly { readonly id: string; readonly name: string }[];
 }
 
@@ -59,6 +62,7 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
     name,
     revision: rows[0]?.counter ?? 0n,
     hasLastChange: found === null || found.rows.length > 0,
+    isLeft: (await moveMarks(db)).some(({ role, state }) => role === "from" && state === "moved"),
     tokens: await tokensIn(db),
     secrets: await db.selectFrom("token_secrets").selectAll().execute(),
     members: await db.selectFrom("memberships").select(["tenant_id", "user_id", "project_id", "role"]).execute(),
@@ -111,10 +115,9 @@ export async function applyKnownAccess(
     newer: newer.map((one) => one.name),
     revoked,
     changed,
-    uncertain:
-      newest === undefined
-        ? valid.filter(({ id }) => !isGone.has(id)).map(({ id, name: tokenName }) => ({ id, name: tokenName }))
-        : [],
+    uncertain: newer.every(({ isLeft }) => isLeft)
+      ? valid.filter(({ id }) => !isGone.has(id)).map(({ id, name: tokenName }) => ({ id, name: tokenName }))
+      : [],
   };
 }
 

@@ -475,6 +475,14 @@ describe("[d15.3] access after a restore", () => {
     }
   });
 
+  test("a newer database that was moved away does not know what was revoked after the move, so that the rest is listed", async () => {
+    const { access } = await afterwards(
+      "update access_tokens set revoked_at_ms = 7 where id = 'id-1';update revisions set counter = counter + 2;insert into database_move (id, role, state, other, until_ms) values ('move', 'from', 'moved', 'The database other.sqlite', 0)",
+    );
+    expect([access.newer.length, access.revoked]).toEqual([1, ["id-1"]]);
+    expect(access.uncertain.map(({ id }) => id).toSorted()).toEqual(["id-0", "id-2"]);
+  });
+
   test("a database from whose audit log the last change of the backup was removed because of its age is newer", async () => {
     const { access } = await afterwards(
       "insert into audit_removed (chain, sequence, at_ms, outcome, content_hash, hash) select chain, sequence + 100, at_ms, outcome, '', hash from audit_log;delete from audit_log;delete from access_tokens where id = 'id-2'",
