@@ -53,6 +53,26 @@ async function asked({ operation = MESSAGES, body = {}, route = {}, answer = {},
   };
 }
 
+test("[d5.2, d12.3] a native target names the field that the client wrote, whatever place that has in the translation", async () => {
+  const f = (name: string) => ({ type: "function", name, parameters: {} });
+  const { text } = await asked({
+    operation: RESPONSES,
+    native: ["responses"],
+    route: { fallbacks: [] },
+    body: {
+      messages: undefined,
+      max_tokens: undefined,
+      input: "Why?",
+      tools: [{ type: "namespace", name: "n", tools: [f("a"), f("b")] }, f("c")],
+    } as unknown as JsonObject,
+    answer: {
+      status: 422,
+      body: '{"error":{"message":"Not a schema.","type":"invalid_request_error","param":"tools[1].parameters"}}',
+    },
+  });
+  expect(JSON.parse(text)).toMatchObject({ error: { param: "tools[1].parameters" } });
+});
+
 describe("a refusal of a native target of messages", () => {
   test("[d12.6] ends the call and reaches the client, whatever fallbacks route and request have", async () => {
     for (const status of [400, 413])

@@ -9,7 +9,7 @@
 // answers: `engine/answer/answer-keys.ts`, passed ones: `engine/native/native-keys.ts`; how a key may be spelled:
 // `core/text/secret-spellings.ts`. Rule: From errors, every secret of 8 characters and parts of one; from answers, the
 // operator's keys of 16 characters that have letters and digits.
-import { GatewayError } from "../../core/errors.ts";
+import { type ErrorDetails, GatewayError } from "../../core/errors.ts";
 import { memoizeBounded, memoizePerObject } from "../../core/memoization.ts";
 import { secretRemover } from "../../core/text/redaction.ts";
 import { type Credential, secretsOf, type Target } from "../../core/target.ts";
@@ -42,6 +42,8 @@ export interface FailureContext {
   readonly retryAfterMs: number | null;
   /** The status of the provider's response; `null` when the failure was inside a response with status 200. */
   readonly status: number | null;
+  /** Whether the provider was sent what the client wrote, so that it names the client's own fields. */
+  readonly isNative?: boolean;
 }
 
 export function failureError(failure: UpstreamFailure, context: FailureContext): GatewayError {
@@ -61,25 +63,30 @@ export function failureError(failure: UpstreamFailure, context: FailureContext):
     );
   }
   const reported = redacted(failure.message, context.target).slice(0, MAX_MESSAGE);
-  if (code === "rate_limit_exceeded") return rateLimited(reported, retryAfter, failure, context.target);
+  if (code === "rate_limit_exceeded") return rateLimited(reported, retryAfter, failure, context);
   const message =
     code === "context_length_exceeded" && !/maximum context length/i.test(reported)
       ? `The conversation exceeds the model's maximum context length. ${reported}`
       : reported;
   return new GatewayError(code, message, {
-    ...(code === "upstream_invalid_request" && { param: namedField(failure, context.target) }),
+    ...(code === "upstream_invalid_request" && namedField(failure, context)),
     ...(code === "upstream_overloaded" && { headers: formatRetryAfter(retryAfter) }),
   });
 }
 
-function rateLimited(reported: string, retryAfterMs: number, failure: UpstreamFailure, target: Target): GatewayError {
+function rateLimited(
+  reported: string,
+  retryAfterMs: number,
+  failure: UpstreamFailure,
+  context: FailureContext,
+): GatewayError {
   const headers = formatRetryAfter(retryAfterMs);
   const message = /(try again|retry) (in|after) \d/i.test(reported)
     ? reported
     : `${reported.replace(/[.\s]*$/, "")}. Please try again in ${Math.ceil(retryAfterMs / 1000)} s.`;
   return new GatewayError("rate_limit_exceeded", message, {
     headers,
-    param: namedField(failure, target),
+    ...namedField(failure, context),
     ...(failure.isOfRequest === true && { cause: new RequestBeyondLimit() }),
   });
 }
@@ -100,8 +107,11 @@ export function attemptError(thrown: unknown, context: FailureContext): unknown 
   return thrown;
 }
 
-function namedField({ param }: UpstreamFailure, target: Target): string | null {
-  return param === null ? null : redacted(param, target).slice(0, MAX_FIELD);
+function namedField(
+  { param }: UpstreamFailure,
+  { target, isNative = false }: FailureContext,
+): Pick<ErrorDetails, "param" | "isWritten"> {
+  return param === null ? {} : { param: redacted(param, target).slice(0, MAX_FIELD), isWritten: isNative };
 }
 
 /**

@@ -236,6 +236,7 @@ async function refusal(
     target,
     status: response.status,
     retryAfterMs: retryAfterMs((name) => response.header(name), call.context.clock.now(), target.family),
+    isNative: fitted.native !== undefined,
   };
   if (response.status >= 300 && response.status < 400) {
     response.body.cancel();
@@ -273,7 +274,7 @@ export function closeAttempt(thrown: unknown, attempt: OpenAttempt, call: Call):
 
 /** Records that an upstream request failed, at whatever time. Returns the error with which the call fails. */
 export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt: OpenAttempt, call: Call): unknown {
-  const { resolved, meter } = attempt;
+  const { resolved, meter, fitted } = attempt;
   attempt.failing ??= recorder;
   attempt.cached?.failed(thrown, call.signal.aborted);
   if (thrown instanceof StreamError || thrown instanceof MalformedAnswer) meter.failedWith(recorder, thrown.counted);
@@ -284,7 +285,8 @@ export function closeRequest(recorder: AttemptRecorder, thrown: unknown, attempt
     reportRefused(thrown.failure, askedMs, attempt, call);
     recorder.retryAfter(askedMs);
   }
-  const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null });
+  const isNative = fitted.native !== undefined;
+  const error = attemptError(thrown, { ...resolved, retryAfterMs: null, status: null, isNative });
   recorder.ended();
   recorder.failed(error instanceof GatewayError ? error.code : "internal_error");
   return error;
