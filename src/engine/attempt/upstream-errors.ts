@@ -109,9 +109,11 @@ export function attemptError(thrown: unknown, context: FailureContext): unknown 
 
 function namedField(
   { param }: UpstreamFailure,
-  { target, isNative = false }: FailureContext,
+  { target, provider, isNative = false }: FailureContext,
 ): Pick<ErrorDetails, "param" | "isWritten"> {
-  return param === null ? {} : { param: redacted(param, target).slice(0, MAX_FIELD), isWritten: isNative };
+  if (param === null) return {};
+  const field = redacted(param, target).slice(0, MAX_FIELD);
+  return { param: provider.chatFieldOf?.(field, target.model) ?? field, isWritten: isNative };
 }
 
 /**

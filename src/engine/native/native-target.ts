@@ -168,5 +168,5 @@ const nativeProvider = memoizePerObject((provider: Provider) =>
   }),
 );
 /** What a provider does only for chat completions. */
-const OF_CHAT: ReadonlySet<string> = new Set(["followUp", "leavesOutEmpty"]);
+const OF_CHAT: ReadonlySet<string> = new Set(["followUp", "leavesOutEmpty", "chatFieldOf"]);
 const NOTHING: ReadonlySet<never> = new Set();

@@ -69,6 +69,8 @@ export interface Provider extends ProviderDeclaration {
   decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer;
   openStream(context: DecodeContext): StreamDecoder;
   classifyError(answer: ErrorAnswer): UpstreamFailure;
+  /** Returns the field of a chat completion for one that an error of a model names. Absent where they have the same names. */
+  chatFieldOf?(place: string, model: string): string;
 }
 
 /** Another operation of the vendor in place of chat completions, for the conversations that need it. */

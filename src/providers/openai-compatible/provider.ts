@@ -19,6 +19,7 @@ import type { ErrorClassifier } from "./errors.ts";
 import { nativeOperations } from "./native.ts";
 import type { OpenAICompatibleRow, ResponsesModels } from "./row.ts";
 import { openStream } from "./decode-stream.ts";
+import { chatFieldOf } from "../responses/encode-request.ts";
 import { type ModelForm, RESPONSES_DIALECT, responsesModels } from "./responses-models.ts";
 import { wirePlans } from "./wire-plan.ts";
 
@@ -88,6 +89,9 @@ export function openAICompatibleProvider(row: OpenAICompatibleRow): Provider {
     decodeResponse: (body, context, value) => formOf(context.model).decodeResponse(body, context, value),
     openStream: (context) => formOf(context.model).openStream(context),
     classifyError: rules.errors.classify,
+    ...(other !== null && {
+      chatFieldOf: (place: string, model: string) => (responses!.only.test(model) ? chatFieldOf(place) : place),
+    }),
     ...(row.hasOnlyTasks === true && { hasOnlyTasks: true }),
     ...tasksOf(row, rules.errors),
     ...(row.moderations !== undefined && {

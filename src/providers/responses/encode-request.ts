@@ -85,6 +85,20 @@ function encodeParams(params: ChatParams): JsonObject {
   };
 }
 
+/** What the places of chat completions are called here. Items and parts do not stand at the indexes of messages. */
+const NAMED: readonly (readonly [place: RegExp, name: string])[] = [
+  [/^input\b/, "messages"],
+  [/^max_output_tokens$/, "max_completion_tokens"],
+  [/^reasoning\.effort$/, "reasoning_effort"],
+  [/^text\.format\b/, "response_format"],
+  [/^text\.verbosity$/, "verbosity"],
+];
+
+/** Returns the field of a chat completion that the vendor names, as far as it has another name here. */
+export function chatFieldOf(place: string): string {
+  return NAMED.find(([pattern]) => pattern.test(place))?.[1] ?? place;
+}
+
 const PLACES: WirePlaces = [
   ["max_tokens", "max_output_tokens"],
   ["max_completion_tokens", "max_output_tokens"],

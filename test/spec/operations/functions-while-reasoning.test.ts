@@ -197,6 +197,25 @@ describe("[d12.13] a conversation with tools at GPT-5.6", () => {
     const dropped = await stub.chat({ ...body, drop_params: true });
     expect([dropped.status, dropped.headers.get("x-gateway-dropped-params")]).toEqual([200, "stop"]);
   });
+  test("[d5.2, d12.6] a field that the provider names is that of the client's own form", async () => {
+    const error = { message: "Not here.", type: "invalid_request_error", param: "reasoning.effort" };
+    const headers = { "content-type": "application/json" };
+    const refusing = cannedUpstream({ status: 400, headers, body: JSON.stringify({ error }) });
+    const stub = gateway({}, { upstream: refusing });
+    const asked = { model: "openai:gpt-5.6", messages: [ASK] };
+    const chat = await stub.chat({ ...asked, tools: TOOLS, reasoning_effort: "high" });
+    const messages = await stub.call(MESSAGES, {
+      ...asked,
+      max_tokens: 9,
+      tools: [{ name: "look", input_schema: { type: "object" } }],
+      output_config: { effort: "high" },
+    });
+    expect(pathsOf(stub)).toEqual([BY_RESPONSES, BY_RESPONSES]);
+    expect([chat, messages].map((answer) => answer.headers.get("x-gateway-error-param"))).toEqual([
+      "reasoning_effort",
+      "output_config.effort",
+    ]);
+  });
   test("[d6.3, d12.2, d12.6] a client of another form is told its own names of what is refused, and where it sets drop_params", async () => {
     const stub = gateway();
     const refused = await stub.call(MESSAGES, {
