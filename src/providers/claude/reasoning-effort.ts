@@ -68,7 +68,7 @@ function budgetWithin(effort: string, maxTokens: number): number {
   if (maxTokens <= MIN_BUDGET)
     throw unsupportedValue(
       "reasoning_effort",
-      `reasoning_effort needs max_completion_tokens above ${MIN_BUDGET} on this model, which counts thinking into them; got ${maxTokens}.`,
+      `reasoning_effort needs an output bound above ${MIN_BUDGET} tokens on this model, which counts thinking into it; got ${maxTokens}.`,
     );
   return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
 }

@@ -234,9 +234,11 @@ describe("parameters", () => {
     expect(sent({ reasoning_effort: "high", max_tokens: 1_025 }, "claude-sonnet-4-5")).toMatchObject({
       thinking: { budget_tokens: 1_024 },
     });
+    // each form has another name for the bound
     expect(refusal({ reasoning_effort: "low", max_tokens: 1_024 }, "claude-sonnet-4-5")).toMatchObject({
       code: "unsupported_value",
       param: "reasoning_effort",
+      message: expect.not.stringContaining("max_") as string,
     });
   });
   test("changed names are reported", () => {

@@ -23,7 +23,7 @@ function databricksThinking(effort: Json, { max_tokens, max_completion_tokens }:
   if (bound <= LEAST_BUDGET)
     throw unsupportedValue(
       "reasoning_effort",
-      `reasoning_effort needs max_completion_tokens above ${LEAST_BUDGET} on this model, which counts thinking into them; got ${bound}.`,
+      `reasoning_effort needs an output bound above ${LEAST_BUDGET} tokens on this model, which counts thinking into it; got ${bound}.`,
     );
   return {
     thinking: { type: "enabled", budget_tokens: Math.max(LEAST_BUDGET, Math.min(budget, Math.floor(bound * 0.8))) },
