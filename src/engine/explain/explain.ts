@@ -285,7 +285,7 @@ async function explainedTargets(
   const explained: JsonObject[] = [];
   for (const [index, one] of all.entries())
     explained.push(
-      one.refusal === null ? await explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1),
+      one.refusal === null ? await explainedTarget(one, index + 1, masker, call) : passedOver(one, index + 1, call),
     );
   return explained;
 }
@@ -342,9 +342,10 @@ function searchedBy({ onInput, onOutput }: Guard): "both" | "input" | "output" {
 }
 
 /** What a route leads to is not told to a token that may not name the route. */
-function passedOver({ refusal, candidate, why }: Passed, order: number): JsonObject {
-  const target = refusal.code === "route_not_found" ? null : candidate.target.name;
-  return { order, target, why, passed_over: { code: refusal.code, message: refusal.message, param: refusal.param } };
+function passedOver({ refusal, candidate, why }: Passed, order: number, call: Call): JsonObject {
+  const { code, message, param } = call.located(refusal);
+  const target = code === "route_not_found" ? null : candidate.target.name;
+  return { order, target, why, passed_over: { code, message, param } };
 }
 
 /**

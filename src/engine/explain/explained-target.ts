@@ -67,7 +67,7 @@ export async function explainedTarget(
     parameters: explainedParameters(planned, encoded.mapped ?? []),
     content: [...request.blocks].map(([type, path]) => {
       const { support, note } = effectiveCapability(provider.capabilities, type, target.model);
-      return { type, first_at: path, support, note: note ?? null };
+      return { type, first_at: request.form.pathOf(path, request), support, note: note ?? null };
     }),
     dropped: fitted.dropped,
     warnings: fitted.request.warnings,
@@ -84,7 +84,11 @@ export async function explainedTarget(
             private_addresses: call.snapshot.allowPrivateAddresses ? "allowed" : "refused",
             metadata_addresses: "refused",
           },
-    fetches: fetches.map((one) => ({ ...one, url: masker.url(one.url) })),
+    fetches: fetches.map((one) => ({
+      ...one,
+      path: request.form.pathOf(one.path, request),
+      url: masker.url(one.url),
+    })),
   };
 }
 

@@ -15,6 +15,12 @@ const CONVERSATION: readonly Piece[] = [
   { role: "user", text: "And now?" },
 ];
 
+/** An effort that Gemini does not have, and its place. */
+const EFFORTS: Readonly<Record<string, readonly [fields: JsonObject, path: string]>> = {
+  Responses: [{ reasoning: { effort: "xhigh" } }, "reasoning.effort"],
+  Messages: [{ output_config: { effort: "xhigh" } }, "output_config.effort"],
+};
+
 /** Targets that speak the form themselves and targets that do not, in turns. */
 const TARGETS: Readonly<Record<string, readonly string[]>> = {
   Responses: ["openai:gpt-9", "anthropic:claude-sonnet-4-6", "groq:m", "gemini:gemini-3-flash-preview"],
@@ -86,6 +92,23 @@ describe.each(Object.entries(FRONTS))("%s", (name, front) => {
       expect(error.type).toBe("invalid_request_error");
       expect(refused.headers.get("x-gateway-error-param")).toBe("item_of_tomorrow");
     } else expect([error.code, error.param]).toEqual(["unsupported_parameter", "item_of_tomorrow"]);
+  });
+
+  test("[d5.2 d9.4] a target that is passed over says so of the member that the client wrote", async () => {
+    const [fields, path] = EFFORTS[name]!;
+    const explained = await failing().call(
+      front.operation,
+      {
+        model: first!,
+        ...front.asking(CONVERSATION),
+        ...fields,
+        x_gateway: { fallbacks: ["gemini:gemini-3-flash-preview"], drop_params: true },
+      },
+      { headers: EXPLAIN },
+    );
+    const { targets } = (await explained.json()) as any;
+    expect(targets[1].passed_over).toMatchObject({ code: "unsupported_value", param: path });
+    expect(targets[1].passed_over.message).toStartWith(`${path} `);
   });
 
   test("[d12.2 d9.4] values that a member names as a secret are hidden where the target is sent what the client wrote", async () => {
