@@ -64,7 +64,7 @@ test("[d5.2, d12.3] a native target names the field that the client wrote, whate
       max_tokens: undefined,
       input: "Why?",
       tools: [{ type: "namespace", name: "n", tools: [f("a"), f("b")] }, f("c")],
-    } as unknown as JsonObject,
+    },
     answer: {
       status: 422,
       body: '{"error":{"message":"Not a schema.","type":"invalid_request_error","param":"tools[1].parameters"}}',
