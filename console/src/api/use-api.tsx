@@ -33,12 +33,14 @@ interface ReadOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** While the answer is 404, asks again after so many milliseconds; null asks once. */
   readonly untilFound?: number | null;
+  /** The gateway may need minutes for it: it is read when that is asked for, not when the window is looked at again or after a failure. */
+  readonly isLong?: boolean;
 }
 
 /** `path` is null while it is not known what to ask. */
 export function useRead<T>(
   path: string | null,
-  { everyMs, keepsPrevious = true, headers, untilFound = null }: ReadOptions = {},
+  { everyMs, keepsPrevious = true, headers, untilFound = null, isLong = false }: ReadOptions = {},
 ): UseQueryResult<T, ApiError> {
   const api = useApi();
   return useQuery<T, ApiError>({
@@ -49,6 +51,7 @@ export function useRead<T>(
     ...(untilFound !== null && {
       refetchInterval: ({ state }) => (state.error?.status === 404 ? untilFound : false),
     }),
+    ...(isLong && { refetchOnWindowFocus: false, refetchOnReconnect: false, retry: false }),
     ...(!keepsPrevious && { placeholderData: () => undefined }),
   });
 }

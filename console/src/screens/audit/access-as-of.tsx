@@ -26,7 +26,7 @@ export function AccessAsOfView() {
   const at = state.get("at");
   const query = state.only(["at", ...NARROWING.map(([name]) => name)]);
   const path = at === null ? null : `${adminPath(scope, "/audit/as_of")}?${query.toString()}`;
-  const { data, error, refetch, isPlaceholderData } = useRead<AccessAsOf>(path);
+  const { data, error, refetch, isPlaceholderData } = useRead<AccessAsOf>(path, { isLong: true });
   return (
     <>
       <Question state={state} />

@@ -17,7 +17,10 @@ export function ChainCheck() {
   const scope = useScope();
   const path = adminPath(scope, "/audit/verify");
   const [isAsked, setIsAsked] = useState(false);
-  const { data, error, isFetching, refetch } = useRead<VerifiedAudit>(isAsked ? path : null, { keepsPrevious: false });
+  const { data, error, isFetching, refetch } = useRead<VerifiedAudit>(isAsked ? path : null, {
+    keepsPrevious: false,
+    isLong: true,
+  });
   const check = (): void => {
     if (isAsked) void refetch();
     else setIsAsked(true);
