@@ -4,9 +4,9 @@
 
 // Decides (targets and attempts): When does a circuit breaker open and close? By: `leaveBreaker`, `probeAnswers`. Also:
 // called by `health.ts`. Rule: Enough failures and a large enough share within the window open it; a successful probe
-// closes it, a failed one doubles the time, to at most 60 s. The workers of one machine tell one another; other
-// gateways learn nothing. A 429 with `retry-after` does not count. What an attempt that was given up means:
-// `routing/plan/verdict.ts` (`outcomeAfter`), `routing/health/health.ts` (`patienceMs`).
+// closes it, a failed one doubles the time, to at most 60 s, or to `open_ms` where that is longer. The workers of one
+// machine tell one another; other gateways learn nothing. A 429 with `retry-after` does not count. What an attempt that
+// was given up means: `routing/plan/verdict.ts` (`outcomeAfter`), `routing/health/health.ts` (`patienceMs`).
 import type { BreakerSettings } from "../../core/configured/route.ts";
 import type { BreakerNews } from "./health-news.ts";
 import { addTo, clearCount, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
