@@ -1,4 +1,4 @@
-// What became of a call, in a line: the status, when it was, and its id.
+// What became of a call, in a line: the status, when it was, and its id; and what decided it, in a sentence.
 import type { CallDetail } from "../../api/types.ts";
 import { useClock } from "../../clock.ts";
 import { CopyButton } from "../../components/copy-button.tsx";
@@ -7,6 +7,7 @@ import { StatusMark } from "../../components/status-mark.tsx";
 import { TimeText } from "../../components/time-text.tsx";
 import { callAddress } from "../../console-path.ts";
 import { ageOf } from "../../format/time.ts";
+import { visibleText } from "../../format/visible-text.ts";
 import { ServedBy } from "../calls/calls-table.tsx";
 
 export function CallHeadline({ call }: { readonly call: CallDetail }) {
@@ -21,6 +22,19 @@ export function CallHeadline({ call }: { readonly call: CallDetail }) {
       <ServedBy call={call} />
       <code>{call.trace_id}</code>
       <CopyButton label="Copy link" text={callAddress(call.trace_id)} />
+    </div>
+  );
+}
+
+/** What decided a call, and what else was out of the ordinary. */
+export function CallVerdict({ call }: { readonly call: CallDetail }) {
+  if (call.verdict === null) return null;
+  return (
+    <div>
+      <p className="verdict">{visibleText(call.verdict.text)}</p>
+      {call.verdict.notes.map((note) => (
+        <p key={note}>{visibleText(note)}</p>
+      ))}
     </div>
   );
 }
