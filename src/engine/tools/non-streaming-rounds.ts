@@ -106,7 +106,8 @@ class JoinedBody {
     const { message, ...choice } = (body["choices"] as readonly WholeChoice[])[0]!;
     this.#lastMessage = message;
     const stage = new RoundStage(round);
-    for (const chunk of chunksOfTurn(message, choice)) this.#chunks.push(stage.write(chunk));
+    this.#chunks.push({ choices: [{ ...choice, index: 0 }] });
+    for (const chunk of chunksOfTurn(message)) this.#chunks.push(stage.write(chunk));
     this.origins.push({ model: body["model"] as string, details: listIn(message["reasoning_details"]).length });
   }
 
@@ -126,7 +127,7 @@ class JoinedBody {
 }
 
 /** Returns a turn as strict chunks, in the order in which it was generated. */
-function chunksOfTurn(message: JsonObject, choice: JsonObject): readonly ChatChunk[] {
+function chunksOfTurn(message: JsonObject): readonly ChatChunk[] {
   let count = 0;
   return turnPieces(message).map((piece) => {
     const { reasoning_content, reasoning_details, content, refusal, tool_calls: calls, ...rest } = piece;
@@ -138,6 +139,6 @@ function chunksOfTurn(message: JsonObject, choice: JsonObject): readonly ChatChu
       ...objectsIn(calls).map((call) => ({ tool_calls: [{ ...call, index: count++ }] })),
       rest,
     ];
-    return { choices: [{ ...choice, index: 0 }, ...deltas.map((delta) => ({ index: 0, delta: delta as ChunkDelta }))] };
+    return { choices: deltas.map((delta) => ({ index: 0, delta: delta as ChunkDelta })) };
   });
 }

@@ -134,6 +134,32 @@ describe("a call with tools of the gateway", () => {
       expect(event["choices"]).toEqual([{ index: 0, delta: {}, logprobs: null, finish_reason: null }]);
   });
 
+  test("[d10.4] the log probabilities of a round come once, also where text stands between its calls", async () => {
+    const logprobsOf = (...tokens: string[]) => ({
+      chosenCandidates: tokens.map((token) => ({ token, logProbability: -1 })),
+    });
+    const clock = { functionCall: { name: "sky__clock", args: {} } };
+    const answers = [
+      { parts: [clock, { text: "Again." }, clock], logprobsResult: logprobsOf("Again", ".") },
+      { parts: [{ text: "Noon." }], logprobsResult: logprobsOf("Noon.") },
+    ];
+    let asked = 0;
+    const upstream = cannedUpstream(() => {
+      const { parts, logprobsResult } = answers[asked++]!;
+      const candidates = [{ content: { role: "model", parts }, finishReason: "STOP", logprobsResult }];
+      return { headers: { "content-type": "application/json" }, body: JSON.stringify({ candidates }) };
+    });
+    const providers = [
+      providerSettings({ id: "g", family: "gemini", baseUrl: "http://g.test/v1beta", credentials: [storedKey("key")] }),
+    ];
+    const stage = stageOf([], { providers, upstream });
+    const response = await stage.chat({ ...ask, model: "g:gemini-2.5-flash", logprobs: true });
+    const { choices } = (await response.json()) as Record<string, any>;
+    expect(asked).toBe(2);
+    expect(choices[0].message.content).toBe("Again.\n\nNoon.");
+    expect(choices[0].logprobs.content.map(({ token }: Record<string, any>) => token)).toEqual(["Again", ".", "Noon."]);
+  });
+
   test("[d10.2] calls of one round run side by side", async () => {
     const slow: FakeTool = {
       async run(_, signal) {
