@@ -123,6 +123,7 @@ export interface WholeChoice extends JsonObject {
   readonly message: JsonObject;
   readonly logprobs: JsonObject | null;
   readonly finish_reason: FinishReason;
+  readonly native_finish_reason?: string;
 }
 
 type OwnChoice = Record<string, Json> & { readonly message: Record<string, Json> };

@@ -90,7 +90,6 @@ class NonStreamingRounds implements RoundSink {
 class JoinedBody {
   #first: JsonObject | null = null;
   #last: JsonObject = {};
-  #lastMessage: JsonObject = {};
   readonly #chunks: ChatChunk[] = [];
   finish: FinishReason = "stop";
   /** Rounds may have been answered by different targets, each of which takes only its own reasoning back. */
@@ -103,8 +102,7 @@ class JoinedBody {
     this.#first ??= body;
     this.#last = body;
     this.finish = finishReasons[0] ?? "stop";
-    const { message, ...choice } = (body["choices"] as readonly WholeChoice[])[0]!;
-    this.#lastMessage = message;
+    const { message, native_finish_reason: _native, ...choice } = choiceOf(body);
     const stage = new RoundStage(round);
     this.#chunks.push({ choices: [{ ...choice, index: 0 }] });
     for (const chunk of chunksOfTurn(message)) this.#chunks.push(stage.write(chunk));
@@ -116,14 +114,20 @@ class JoinedBody {
     if (isCut) this.finish = "length";
     const collected = new CollectedChoices();
     const legacy = isLegacy ? new LegacyFunctionStage() : null;
-    this.#chunks.push({ choices: [{ index: 0, delta: { x_gateway_mcp: report }, finish_reason: this.finish }] });
+    const { message: last, native_finish_reason: native = null } = choiceOf(this.#last);
+    const ending = { finish_reason: this.finish, native_finish_reason: native };
+    this.#chunks.push({ choices: [{ index: 0, delta: { x_gateway_mcp: report }, ...ending }] });
     for (const chunk of this.#chunks) collected.add(legacy === null ? chunk : legacy.write(chunk));
     const choice = collected.choices[0]!;
     this.finish = choice.finish_reason;
     // what was generated after the last tools has no place of its own in the report
-    const message = withOrderOf(choice.message, this.#lastMessage);
+    const message = withOrderOf(choice.message, last);
     return { ...this.#last, id, created, model, route, choices: [{ ...choice, message }], usage };
   }
+}
+
+function choiceOf(body: JsonObject): WholeChoice {
+  return (body["choices"] as readonly WholeChoice[])[0]!;
 }
 
 /** Returns a turn as strict chunks, in the order in which it was generated. */

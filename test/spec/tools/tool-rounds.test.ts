@@ -6,6 +6,7 @@ import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } f
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import {
+  answerOf,
   heardStream,
   heardWhole,
   type HeardAnswer,
@@ -158,6 +159,20 @@ describe("a call with tools of the gateway", () => {
     expect(asked).toBe(2);
     expect(choices[0].message.content).toBe("Again.\n\nNoon.");
     expect(choices[0].logprobs.content.map(({ token }: Record<string, any>) => token)).toEqual(["Again", ".", "Noon."]);
+  });
+
+  test("[d10.4] the provider's own finish reason is that of the last round, where it has one", async () => {
+    const upstream = cannedUpstream((request) => {
+      if (roundOf(request) > 0) return answerOf({ text: "Noon." }, 1, false);
+      const calling = answerOf({ calls: [{ name: "sky__clock" }] }, 0, false);
+      const answer = JSON.parse(calling.body as string);
+      answer.choices[0].native_finish_reason = "tool_use";
+      return { ...calling, body: JSON.stringify(answer) };
+    });
+    const response = await stageOf([], { upstream }).chat(ask);
+    const { choices } = (await response.json()) as Record<string, any>;
+    expect([choices[0].message.content, choices[0].finish_reason]).toEqual(["Noon.", "stop"]);
+    expect(choices[0].native_finish_reason).toBeUndefined();
   });
 
   test("[d10.2] calls of one round run side by side", async () => {
