@@ -44,14 +44,8 @@ export const SERVICE_TIERS: ReadonlySet<unknown> = new Set(["auto", "default", "
  * Where the API is translated, an answer with tool calls that ended normally gets the reason `tool_calls`; an answer of
  * the same shape keeps the provider's reason.
  */
-export function strictFinishReason(
-  reason: FinishReason,
-  hasToolCalls: boolean,
-  sameShape: boolean,
-  legacyFunctions: boolean,
-): FinishReason {
-  const named = !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
-  return legacyFunctions && hasToolCalls && named === "tool_calls" ? "function_call" : named;
+export function strictFinishReason(reason: FinishReason, hasToolCalls: boolean, sameShape: boolean): FinishReason {
+  return !sameShape && reason === "stop" && hasToolCalls ? "tool_calls" : reason;
 }
 
 /** The reason of a whole answer whose provider says none (docs/clients.md, S13). */

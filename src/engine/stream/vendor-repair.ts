@@ -272,7 +272,7 @@ export class VendorRepair implements StreamStage {
     if (isCut) choice.finish = "length";
     // the name of a call at which an answer met its bound may be what was cut off
     if (choice.finish !== "length" && calls.some(isNameless)) throw new MalformedAnswer(NAMELESS_CALL);
-    const reason = strictFinishReason(choice.finish!, calls.some(isOpened), this.#frame.sameShape, false);
+    const reason = strictFinishReason(choice.finish!, calls.some(isOpened), this.#frame.sameShape);
     // a call without arguments gets an empty object, unless the answer was cut off before them
     const empty =
       choice.finish === "length" ? [] : calls.filter((call) => isOpened(call) && !call.hasArguments && !call.takesText);
