@@ -69,7 +69,7 @@ export class RoundStage implements StreamStage {
     const { name, text } = called as CallTexts;
     let call = this.#calls[index!];
     if (call === undefined) {
-      const id = this.#round.callId(delta.id!, index!);
+      const id = this.#round.callId(delta.id!);
       call = this.#calls[index!] = this.#opened(this.#round.addCall(id, name!, text ?? "", extra, takesText));
       return call.kind === "shown" ? [{ ...delta, index: call.index, id }] : [];
     }

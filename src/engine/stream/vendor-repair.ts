@@ -54,7 +54,7 @@ export class VendorRepair implements StreamStage {
   readonly generated = newTally();
   readonly reported = new ReportedUsage();
   readonly #frame: AnswerFrame;
-  /** A round has one choice, and the ids of its calls are made unique among all rounds in a later stage. */
+  /** A round has one choice. */
   readonly #isRound: boolean;
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
@@ -260,11 +260,11 @@ export class VendorRepair implements StreamStage {
     return openingDelta(call, id);
   }
 
-  #callId({ index, calls }: ChoiceState, call: CallState): string {
-    const position = this.#isRound ? calls.indexOf(call) : calls.filter(isOpened).length;
+  #callId({ index, calls }: ChoiceState, { sourceId }: CallState): string {
+    const position = calls.filter(isOpened).length;
     // the id stays as the provider wrote it; what another provider requires of ids is handled when a request is sent there
-    const id = call.sourceId ?? `call_${this.#frame.traceId.slice(TRACE_TIME_DIGITS)}_${index}_${position}`;
-    return this.#isRound ? id : uniqueCallId(id, position, this.#callIds);
+    const id = sourceId ?? `call_${this.#frame.traceId.slice(TRACE_TIME_DIGITS)}_${index}_${position}`;
+    return uniqueCallId(id, position, this.#callIds);
   }
 
   #ended(choice: ChoiceState, isCut: boolean): readonly ChunkChoice[] {

@@ -89,8 +89,6 @@ export class RoundAccumulator {
   readonly calls: AccumulatedCall[] = [];
   /** The ids of all tool calls of this answer. */
   readonly callIds: Set<string>;
-  /** The ids of this round before they were made unique among all rounds. */
-  readonly #ownIds = new Set<string>();
   readonly #before: AnswerPosition;
   readonly #shown: ShownCalls;
   readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
@@ -193,13 +191,8 @@ export class RoundAccumulator {
     return movedCitations(annotations, (position) => position + shift);
   }
 
-  /**
-   * Returns an id that no other call of the answer has. `index` is the call's place in the round; it is appended if a
-   * model uses an id twice in one round, as in non-streaming answers.
-   */
-  callId(preferred: string, index: number): string {
-    const id = this.#ownIds.has(preferred) ? `${preferred}_${index}` : preferred;
-    this.#ownIds.add(id);
+  /** Returns an id that no other call of the answer has, for one that no other call of the round has. */
+  callId(id: string): string {
     let unique = id;
     for (let number = this.round; this.callIds.has(unique); number++) unique = `${id}_${number}`;
     this.callIds.add(unique);
