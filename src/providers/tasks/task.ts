@@ -2,7 +2,7 @@
 // remembers of the inputs.
 import type { ChatRequest, Message, WrittenRequest } from "../../core/chat.ts";
 import { isObject, type Json, jsonIn, type JsonObject, mergeObjects, textOrEmpty } from "../../core/json.ts";
-import { unsupportedValue } from "../../core/refusals.ts";
+import { invalidRequest, unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import type { DecodeContext, EncodedRequest } from "../interface/encoded-request.ts";
@@ -35,10 +35,24 @@ export function textInputs(request: ChatRequest, label: string): readonly string
   return request.messages.map(textOf);
 }
 
-/** Returns the inputs as a vendor takes them that knows the vocabulary of its models' clients. */
+/**
+ * Returns the inputs as a vendor takes them that knows the vocabulary of its models' clients. Throws `invalid_request`
+ * for tokens that a guard masks.
+ */
 export function textsOrTokens(request: ChatRequest): readonly string[] | readonly (readonly number[])[] {
   const texts = request.messages.map(textOf);
-  return taskMemoOf(request).inputs === "texts" ? texts : texts.map((text) => JSON.parse(text) as readonly number[]);
+  return taskMemoOf(request).inputs === "texts" ? texts : texts.map((text) => tokensIn(text, request));
+}
+
+/** A guard that lets pass what it cannot search may have taken some ids for what it masks. */
+function tokensIn(text: string, request: ChatRequest): readonly number[] {
+  const tokens = jsonIn(text);
+  if (Array.isArray(tokens)) return tokens as readonly number[];
+  const path = request.form.pathOf("messages", request);
+  throw invalidRequest(
+    path,
+    `${path} must be text in this call, because a guard would mask some of the token ids, which it cannot read.`,
+  );
 }
 
 export function textOf({ content }: Message): string {

@@ -51,6 +51,15 @@ describe("guards", () => {
     const gateway = gatewayOf({ snapshot: { policies: policiesFor(guard("block")) } });
     expect(await refused(gateway, { input: [[1, 2, 3]] })).toEqual([400, "invalid_request", 0]);
   });
+  test("[d12.2] refuse token ids that a guard would mask which lets pass what it cannot search", async () => {
+    const masking = { name: "pii", guard: { patterns: ["1234"], action: "mask", on: "input", on_error: "allow" } };
+    const usage = { prompt_tokens: 2, total_tokens: 2 };
+    const body = JSON.stringify({ data: [{ index: 0, embedding: [1] }], model: "m", usage });
+    const gateway = gatewayOf({ upstream: cannedUpstream({ body }), snapshot: { policies: policiesFor(masking) } });
+    expect(await refused(gateway, { input: [[1234, 5]] })).toEqual([400, "invalid_request", 0]);
+    expect((await gateway.chat({ model: MODEL, input: [[5, 6]] })).status).toBe(200);
+    expect(bodyOf(gateway.sent[0]!).input).toEqual([[5, 6]]);
+  });
   const failed = { name: "pii", effect: "failed" as const, why: expect.any(String) };
   test.each([
     ["in audit mode", { ...guard("block"), mode: "audit" }, [failed]],
