@@ -131,13 +131,14 @@ export function pieceOf(index: number, text: string, takesText: boolean): ToolCa
   return takesText ? { index, custom: { input: text } } : { index, function: { arguments: text } };
 }
 
-/** Records what a delta contains, and returns its piece of arguments. Throws MalformedAnswer. */
+/**
+ * Records what a delta contains, except for the vendor's own members, and returns its piece of arguments. Throws
+ * MalformedAnswer.
+ */
 export function addDelta(call: CallState, delta: ToolCallDelta): string {
   const called = calledIn(delta);
   const text = typeof called.text === "string" ? called.text : "";
   if (called.takesText) call.takesText = true;
-  call.unsent = withOwn(call.unsent, delta, CALL);
-  call.unsentOfCalled = withOwn(call.unsentOfCalled, called.takesText ? delta["custom"] : delta.function, CALLED);
   if (call.name === "" && typeof called.name === "string") {
     if (called.name.length > MAX_NAME)
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
@@ -169,6 +170,13 @@ export function uniqueCallId(preferred: string, position: number, used: Set<stri
   while (used.has(id)) id += `_${position}`;
   used.add(id);
   return id;
+}
+
+/** Keeps the vendor's own members of a delta until they are sent. */
+export function keepOwnMembers(call: CallState, delta: ToolCallDelta): void {
+  const { function: called, custom } = delta;
+  call.unsent = withOwn(call.unsent, delta, CALL);
+  call.unsentOfCalled = withOwn(call.unsentOfCalled, isObject(custom) ? custom : called, CALLED);
 }
 
 /** Returns what is unsent with the vendor's own members of an object, those that are not known. */

@@ -31,6 +31,7 @@ import {
   isOpened,
   NAMELESS_CALL,
   isWholeCall,
+  keepOwnMembers,
   openingDelta,
   uniqueCallId,
 } from "./tool-call-deltas.ts";
@@ -243,6 +244,7 @@ export class VendorRepair implements StreamStage {
     const call = callOf(choice.calls, delta);
     const hadName = call.name !== "";
     const text = addDelta(call, delta);
+    keepOwnMembers(call, delta);
     tally(this.generated, text);
     if (!hadName) tally(this.generated, call.name);
     // a call that is left out was generated nevertheless
