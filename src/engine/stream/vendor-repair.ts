@@ -285,7 +285,7 @@ export class VendorRepair implements StreamStage {
   }
 }
 
-function isNothing(value: Json | undefined): boolean {
+export function isNothing(value: Json | undefined): boolean {
   return value === "" || (Array.isArray(value) && value.length === 0);
 }
 

@@ -13,6 +13,7 @@ import type { Prepared } from "../plan/stages.ts";
 import { CollectedChoices, type WholeChoice } from "../answer/non-streaming-answer.ts";
 import { LegacyFunctionStage } from "../stream/legacy-function-stage.ts";
 import { RoundStage } from "../stream/round-stage.ts";
+import { isNothing } from "../stream/vendor-repair.ts";
 import {
   nonStreaming,
   recordNonStreaming,
@@ -134,13 +135,15 @@ function choiceOf(body: JsonObject): WholeChoice {
 function chunksOfTurn(message: JsonObject): readonly ChatChunk[] {
   let count = 0;
   return turnPieces(message).map((piece) => {
-    const { reasoning_content, reasoning_details, content, refusal, tool_calls: calls, ...rest } = piece;
+    const { reasoning_content: reasoning, reasoning_details: details, content, refusal, ...others } = piece;
+    const { tool_calls: calls, annotations, ...rest } = others;
     const deltas: readonly JsonObject[] = [
-      { reasoning_content },
-      { reasoning_details },
+      { reasoning_content: isNothing(reasoning) ? null : reasoning },
+      { reasoning_details: isNothing(details) ? null : details },
       { content },
       { refusal },
       ...objectsIn(calls).map((call) => ({ tool_calls: [{ ...call, index: count++ }] })),
+      { annotations: isNothing(annotations) ? null : annotations },
       rest,
     ];
     return { choices: deltas.map((delta) => ({ index: 0, delta: delta as ChunkDelta })) };

@@ -135,7 +135,7 @@ describe("a call with tools of the gateway", () => {
       expect(event["choices"]).toEqual([{ index: 0, delta: {}, logprobs: null, finish_reason: null }]);
   });
 
-  test("[d10.4] the log probabilities of a round come once, also where text stands between its calls", async () => {
+  test("[d10.4] a round whose text stands between its calls has its log probabilities once, and no empty members", async () => {
     const logprobsOf = (...tokens: string[]) => ({
       chosenCandidates: tokens.map((token) => ({ token, logProbability: -1 })),
     });
@@ -157,7 +157,9 @@ describe("a call with tools of the gateway", () => {
     const response = await stage.chat({ ...ask, model: "g:gemini-2.5-flash", logprobs: true });
     const { choices } = (await response.json()) as Record<string, any>;
     expect(asked).toBe(2);
-    expect(choices[0].message.content).toBe("Again.\n\nNoon.");
+    const { content, ...others } = choices[0].message;
+    expect(content).toBe("Again.\n\nNoon.");
+    expect(Object.keys(others).toSorted()).toEqual(["refusal", "role", "x_gateway_mcp"]);
     expect(choices[0].logprobs.content.map(({ token }: Record<string, any>) => token)).toEqual(["Again", ".", "Noon."]);
   });
 
