@@ -252,9 +252,10 @@ export class VendorRepair implements StreamStage {
     if (isOpened(call)) return text === "" && !hasUnsent(call) ? null : argumentsDelta(call, text);
     call.held += text;
     this.#heldArguments += text.length;
-    if (this.#heldArguments > MAX_HELD_ARGUMENTS)
-      throw new MalformedAnswer("The provider's stream has too many arguments of tool calls before the calls' names.");
-    if (call.name === "") return null;
+    if (call.name === "") {
+      if (this.#heldArguments <= MAX_HELD_ARGUMENTS) return null;
+      throw new MalformedAnswer("The provider's answer has too many arguments of tool calls before the calls' names.");
+    }
     this.#hasGenerated = true;
     this.#heldArguments -= call.held.length;
     const id = this.#callId(choice, call);

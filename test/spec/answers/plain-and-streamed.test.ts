@@ -162,3 +162,13 @@ describe.each([false, true])("an answer with everything that providers get wrong
     );
   }, 120_000);
 });
+
+test("[d8.7] a call whose arguments are longer than those that wait for a name is whole, plain and streamed", async () => {
+  const args = JSON.stringify("x".repeat(5_000_000));
+  const long = { id: "a", type: "function", function: { name: "f", arguments: args } };
+  const body = { choices: [{ index: 0, message: { tool_calls: [long] }, finish_reason: "tool_calls" }] };
+  const asked = { isGuarded: false };
+  const plain = await played(JSON.stringify(body), { ...asked, isStream: false });
+  expect(plain.said[0]!.message["tool_calls"]).toEqual([long]);
+  expect(await played(JSON.stringify(body), { ...asked, isStream: true })).toEqual(plain);
+});
