@@ -55,15 +55,7 @@ export function prepare(
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
   const { route, requested } = resolveRoute(sent.options, call.snapshot, principal, principal.restrictions);
-  const origin: Origin = {
-    ...FIRST_ORIGIN,
-    covered: isCovered(principal, route),
-    via: route.name === DIRECT_ROUTE ? null : route.name,
-  };
-  const entered = new Set([wayInto(route, origin)]);
-  const preparing: Preparing = { sent, principal, http, call, entered, passedOver: [] };
-  const serving = new ServingRoute(preparing, route, sent, origin);
-  call.deadline.boundByRoute(route.timeouts.totalMs);
+  const { preparing, serving } = begun(sent, principal, http, call, route);
   const stages = routeStages(preparing, serving, requested, labelOf(route));
   const { candidates } = stages[0]!;
   const first = candidates.find((one) => one.passedOver === null) ?? candidates[0];
@@ -84,15 +76,20 @@ export function prepare(
   };
 }
 
-const FIRST_ORIGIN: Pick<Origin, "params" | "redirect" | "passedOver"> = {
-  params: [],
-  redirect: null,
-  passedOver: null,
-};
-
-/** Whether the token may call whatever the route names. */
-function isCovered({ restrictions }: Principal, { name }: Route): boolean {
-  return restrictions?.permitsWholeRoute(name) === true;
+/** Begins the preparation of a call with the route that serves it first, and applies the time limit of that route. */
+function begun(sent: ChatRequest, principal: Principal, http: Headers, call: PlannedCall, route: Route) {
+  const origin: Origin = {
+    params: [],
+    redirect: null,
+    passedOver: null,
+    // the token may call whatever the route names
+    covered: principal.restrictions?.permitsWholeRoute(route.name) === true,
+    via: route.name === DIRECT_ROUTE ? null : route.name,
+  };
+  const entered = new Set([wayInto(route, origin)]);
+  const preparing: Preparing = { sent, principal, http, call, entered, passedOver: [] };
+  call.deadline.boundByRoute(route.timeouts.totalMs);
+  return { preparing, serving: new ServingRoute(preparing, route, sent, origin) };
 }
 
 function labelOf({ name, targets }: Route): string {
@@ -112,11 +109,7 @@ export function prepareCopy(
   call: PlannedCall,
   route: Route,
 ): Prepared {
-  const origin: Origin = { ...FIRST_ORIGIN, covered: isCovered(principal, route), via: route.name };
-  const entered = new Set([wayInto(route, origin)]);
-  const preparing: Preparing = { sent, principal, http, call, entered, passedOver: [] };
-  const serving = new ServingRoute(preparing, route, sent, origin);
-  call.deadline.boundByRoute(route.timeouts.totalMs);
+  const { preparing, serving } = begun(sent, principal, http, call, route);
   call.recorder.targeted(route.targets[0]!, route.name);
   return {
     stages: routeStages(preparing, serving, null, `the mirror of route ${route.name}`),

@@ -1,11 +1,8 @@
-// The stage of the deprecated form of functions, in which an answer has at most one call (promise 6.6).
+// The stage for clients that sent the deprecated `functions` (promise 6.6): the first tool call of each choice becomes
+// `function_call`, and further calls are left out, because the form has room for one.
 import type { ChatChunk, ChunkChoice, ToolCallDelta } from "../../core/chat.ts";
 import type { StreamStage } from "./stream-stage.ts";
 
-/**
- * For clients that sent the deprecated `functions`: the first tool call of each choice becomes `function_call`, and further
- * calls are left out, because the form has room for one (promise 6.6).
- */
 export class LegacyFunctionStage implements StreamStage {
   /** The choices with a call. */
   readonly #calling = new Set<number>();

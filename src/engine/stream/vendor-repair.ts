@@ -15,7 +15,7 @@ import {
   type ReasoningDetail,
   type ToolCallDelta,
 } from "../../core/chat.ts";
-import { isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { isFilled, isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/strict-fields.ts";
 import { strictAnnotations, strictFinishReason, strictLogprobs, unsaidFinish } from "../answer/strict-fields.ts";
@@ -227,7 +227,7 @@ export class VendorRepair implements StreamStage {
     if (annotations !== null) deltas.push({ annotations });
     const members = vendorMembers(delta);
     if (members !== null) {
-      if (!Object.values(members).every(isNothing)) this.#hasGenerated = choice.hasGenerated = true;
+      if (Object.values(members).some(isFilled)) this.#hasGenerated = choice.hasGenerated = true;
       deltas.push(members);
     }
     return deltas;
@@ -284,10 +284,6 @@ export class VendorRepair implements StreamStage {
       { index, delta: {}, finish_reason: reason, ...(native !== null && { native_finish_reason: native }) },
     ];
   }
-}
-
-export function isNothing(value: Json | undefined): boolean {
-  return value === "" || (Array.isArray(value) && value.length === 0);
 }
 
 /** Whether a call has an id or arguments and never got a name. Some servers send deltas that say nothing at all. */

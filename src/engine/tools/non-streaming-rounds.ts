@@ -2,7 +2,7 @@
 // annotations, images and log probabilities of all rounds are in it; the calls are those of the last round that the client
 // runs.
 import type { ChatChunk, ChunkDelta, FinishReason } from "../../core/chat.ts";
-import { type JsonObject, listIn, objectsIn } from "../../core/json.ts";
+import { isFilled, type JsonObject, listIn, objectsIn } from "../../core/json.ts";
 import { turnPieces, withOrderOf } from "../../core/request/turn-order.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { OpenAttempt } from "../attempt/run-attempt.ts";
@@ -13,7 +13,6 @@ import type { Prepared } from "../plan/stages.ts";
 import { CollectedChoices, type WholeChoice } from "../answer/non-streaming-answer.ts";
 import { LegacyFunctionStage } from "../stream/legacy-function-stage.ts";
 import { RoundStage } from "../stream/round-stage.ts";
-import { isNothing } from "../stream/vendor-repair.ts";
 import {
   nonStreaming,
   recordNonStreaming,
@@ -138,12 +137,12 @@ function chunksOfTurn(message: JsonObject): readonly ChatChunk[] {
     const { reasoning_content: reasoning, reasoning_details: details, content, refusal, ...others } = piece;
     const { tool_calls: calls, annotations, ...rest } = others;
     const deltas: readonly JsonObject[] = [
-      { reasoning_content: isNothing(reasoning) ? null : reasoning },
-      { reasoning_details: isNothing(details) ? null : details },
+      { reasoning_content: isFilled(reasoning) ? reasoning : null },
+      { reasoning_details: isFilled(details) ? details : null },
       { content },
       { refusal },
       ...objectsIn(calls).map((call) => ({ tool_calls: [{ ...call, index: count++ }] })),
-      { annotations: isNothing(annotations) ? null : annotations },
+      { annotations: isFilled(annotations) ? annotations : null },
       rest,
     ];
     return { choices: deltas.map((delta) => ({ index: 0, delta: delta as ChunkDelta })) };

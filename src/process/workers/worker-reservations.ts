@@ -151,12 +151,12 @@ export type Journalled = JournalledLimits | "reserved" | "nothing";
 export function endCall(held: readonly HeldReservation[], journalled: Journalled, through = 0): void {
   const isUnsettled = ({ counted }: LimitOutcome): boolean => (counted?.settlement ?? Infinity) > through;
   const charged = new Set<string>();
-  /** A rule that counts the call is charged as a whole, whatever the number of its reservations. */
-  const isCharged = ({ rule, value }: Account): boolean => {
-    const account = `${rule.id}\n${value}`;
-    const isIt = charged.has(account);
-    charged.add(account);
-    return isIt;
+  /** A rule that counts the call is charged as a whole with its first open reservation, and 0 with the others. */
+  const chargeOfCall = (account: Account, limits: JournalledLimits): number => {
+    const key = `${account.rule.id}\n${account.value}`;
+    if (charged.has(key)) return 0;
+    charged.add(key);
+    return charge(account, limits, isUnsettled);
   };
   for (const { id, reservation, isOpen } of held)
     reservation.settle(
@@ -165,7 +165,7 @@ export function endCall(held: readonly HeldReservation[], journalled: Journalled
         if (account.rule.unit === "concurrency" || journalled === "nothing") return 0;
         if (journalled === "reserved") return units;
         if (countsAttempts(account.rule)) return charge(account, journalled, (outcome) => outcome.reservation === id);
-        return isCharged(account) ? 0 : charge(account, journalled, isUnsettled);
+        return chargeOfCall(account, journalled);
       }),
     );
 }
