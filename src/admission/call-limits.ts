@@ -266,7 +266,7 @@ export class CallLimits {
       refused: codeOf(shortage),
     });
     this.#statuses.set(account, status);
-    // without the store, nobody knows how much is used
+    // while the store cannot be reached, the used amount is unknown
     const isKnown = !shortage.unavailable && shortage.isOfShare !== true;
     if (rule.thresholds.length > 0 && !shortage.exceedsLimit && isKnown) this.#options.onCharged(account, status);
   }

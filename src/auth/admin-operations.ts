@@ -21,9 +21,10 @@ export interface Requirement {
   /** Required in addition to the role. */
   readonly permission?: Permission;
   /**
-   * The login that a session of the console needs for it. `recent`: what gives rights, takes away many of them at once, or
-   * shows or removes what was said in calls, which nobody can do who finds an open browser. `recent_for_rights`: where
-   * the body gives rights, or the token that is rotated has them.
+   * The login that a session of the console needs for the operation. `recent` is for operations that give rights, take
+   * away many rights at once, or show or remove the content of calls, so that a person who finds an open browser cannot
+   * perform them. `recent_for_rights` requires a recent login only if the body gives rights, or if the token that is
+   * rotated has them.
    */
   readonly login: "any" | "recent" | "recent_for_rights";
 }

@@ -24,9 +24,9 @@ export interface ServerOptions {
   readonly idleSeconds?: number;
 }
 
-/** What Bun's server is to a request. */
+/** The part of Bun's server that handlers use. */
 interface Serving extends Peers {
-  /** 0 is for ever. */
+  /** Sets the idle time of the connection of a request; 0 means that there is no limit. */
   timeout(request: Request, seconds: number): void;
 }
 
@@ -103,8 +103,8 @@ export function openServer({
     return response;
   };
   /**
-   * To Bun a connection is idle too while its request waits for an answer. How long that may take is up to the gateway's
-   * own clocks.
+   * Bun also counts a connection as idle while its request waits for an answer. How long a request may wait is decided by
+   * the gateway's own time limits.
    */
   const answered = async (request: Request, own: Serving, answer: MaybePromise<Response>): Promise<Response> => {
     own.timeout(request, 0);

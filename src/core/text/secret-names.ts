@@ -1,6 +1,6 @@
-// The names that say that their value is a secret. A few words say so wherever they stand, and each kind of name has some
-// more: headers have the widest, because what is only hidden may be hidden once too often, while members of a body also
-// count tokens, and hold keys of caches and signatures of reasoning.
+// The names that indicate that their value is a secret. Some words indicate it in every kind of name, and each kind has
+// further words. Headers have the most, because it does no harm to hide a header that holds no secret. Members of a body
+// have fewer, because such members also count tokens, and hold keys of caches and signatures of reasoning.
 const ANYWHERE = "secret|passw|cookie|credential";
 const CREDENTIAL = `${ANYWHERE}|token|signature|authorization|api[-_]?key`;
 const KEY = "(?:api|access|private|secret|auth|account|subscription|shared|signing)[-_]?key";

@@ -338,7 +338,7 @@ async function followedAnswer(
   }
 }
 
-/** Returns the body of a stream, whose job is ended where the body is cancelled before it was accepted. */
+/** Returns the body of a stream. If the body is cancelled before it was accepted, the job that makes the stream is ended. */
 function bodyOfJob(body: UpstreamBody, ending: UpstreamRequest, sending: Sending): UpstreamBody {
   let isOver = false;
   return {
@@ -360,7 +360,7 @@ function bodyOfJob(body: UpstreamBody, ending: UpstreamRequest, sending: Sending
 /** How long the request that ends a job may take. */
 const ENDING_MS = 10_000;
 
-/** Asks the provider to end a job for whose answer nobody waits any more. Never rejects. */
+/** Asks the provider to end a job whose answer is no longer needed. Never rejects. */
 async function endJob(request: UpstreamRequest, sending: Sending): Promise<void> {
   const late = new Cancellation();
   const timer = setTimeout(() => late.abort(new Error("The provider did not end the job in time.")), ENDING_MS);

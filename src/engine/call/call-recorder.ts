@@ -1,5 +1,5 @@
-// Writes the record of one call while the call runs. A method that is named for what has happened, such as `targeted`, notes
-// it there; it asks nothing. Nothing else writes to the record: the outcomes of limits and policies are in lists of their
+// Writes the record of one call while the call runs. A method whose name says what has happened, such as `targeted`, records
+// that; it does not ask whether it has happened. Nothing else writes to the record: the outcomes of limits and policies are in lists of their
 // own, to which it refers, and each attempt and tool run has its own recorder.
 import { summedUsage } from "../../accounting/summed-usage.ts";
 import type { ChatRequest, FinishReason, Usage } from "../../core/chat.ts";

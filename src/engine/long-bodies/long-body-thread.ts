@@ -20,7 +20,10 @@ import { type TransferredError, receivedError } from "./transferred-error.ts";
  */
 export const LONG_BODY_BYTES = 524_288;
 
-/** Whether the request is so long, as the client wrote it or translated, that another thread holds it, or would in a call. */
+/**
+ * Whether the request, as the client wrote it or as it was translated, is so long that another thread holds it, or would
+ * hold it if it were no explanation.
+ */
 export function isLong({ held, source, written }: Pick<ChatRequest, "held" | "source" | "written">): boolean {
   return held !== undefined || [source, written].some((one) => Buffer.byteLength(one?.text ?? "") >= LONG_BODY_BYTES);
 }

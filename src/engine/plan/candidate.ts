@@ -82,7 +82,7 @@ interface Distinction {
   readonly isPassedOver?: boolean;
 }
 
-/** Returns a text that is equal for equal ones whose members are in the same order. */
+/** Returns the same text for equal distinctions whose members are written in the same order. */
 export function distinctionKey(distinction: Distinction): string {
   return JSON.stringify(distinction);
 }

@@ -43,7 +43,7 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, RefusedCal
 /** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
 export function refusalOf(record: CallRecord): RefusedCalls | null {
   const { code, policies, limits, tenantId, projectId, startedAtMs } = record;
-  // neither an explanation nor a copy for a mirror is a call that was refused to anybody
+  // explanations and copies for mirrors are not refused calls of a client
   const kind = code === null || record.explained || record.mirrorOf !== null ? undefined : KINDS[code];
   if (code === null || kind === undefined || tenantId === null || (record.status !== 403 && record.status !== 429))
     return null;

@@ -12,6 +12,6 @@ export interface FollowUp {
    */
   readonly request: UpstreamRequest;
   readonly waitMs: number;
-  /** Ends the job, which would otherwise go on when nobody waits for its answer any more. Unsigned, to the same hosts. */
+  /** The request that ends the job when its answer is no longer needed. Unsigned, to the same hosts. */
   readonly ending?: UpstreamRequest;
 }

@@ -126,7 +126,7 @@ export const CONTENT = {
 };
 export type StoredContent = KeptIn<typeof CONTENT>;
 
-/** With what the id of a row begins that holds no content of a call, but an object that is kept like it, or a part of one. */
+/** The prefix of the ids of rows that hold no content of a call, but an object that is kept in the same way, or a part of one. */
 export const KEPT_OBJECT = "kept:";
 
 /** The encrypted key of a tenant's contents, as it is stored. */

@@ -65,8 +65,11 @@ function chargedOf({
   mirror_of: original,
 }: CallDetail): string {
   const nano = nanoUsd(cost);
+  const tokens = estimated ? ", for tokens that the gateway estimated" : "";
   if (nano !== null)
-    return `${exactUsd(nano)} ${original === null ? "was charged" : "is what the copy cost, and nobody was charged"}${estimated ? ", for tokens that the gateway estimated" : ""}.`;
+    return original === null
+      ? `${exactUsd(nano)} was charged${tokens}.`
+      : `The copy cost ${exactUsd(nano)}${tokens}. Copies are not charged.`;
   return sent + received === 0
     ? "Nothing was used, so nothing was charged."
     : "No price is known for this model, so no cost was charged.";

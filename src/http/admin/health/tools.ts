@@ -171,7 +171,7 @@ async function called(
   }
 }
 
-/** A server's own timeout may exceed the time that a response of this API may stay silent. */
+/** A server's own timeout may be much longer than an administrator waits for the answer to a test. */
 const MAX_WAIT_MS = 240_000;
 
 const inTime = <T>(ask: (signal: Cancellation) => Promise<T>): Promise<T> =>

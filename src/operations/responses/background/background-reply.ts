@@ -23,7 +23,7 @@ import { responseAnswers } from "../response-answers.ts";
 import { type KeptPlace, placeOf } from "../keeping/response-keeping.ts";
 import { responseError, type ResponseFrame, responseFrame, responseObject } from "../response-object.ts";
 
-/** Returns where the response is kept. Throws where it cannot be, because nobody could ever get it. */
+/** Returns where the response is kept. Throws if it cannot be kept, because the client could then never retrieve it. */
 export function placeInBackground(ready: ReadyCall): KeptPlace {
   const place = placeOf(ready);
   if (place === null || ready.call.context.background === null)
