@@ -5,7 +5,7 @@ import { DETECTOR_CLASSES } from "../src/guards/detector-classes.ts";
 import { GuardedText, guardText } from "../src/guards/guarded-text.ts";
 import { compilePolicies } from "../src/policies/compile-policies.ts";
 import { type PolicyDocument, policySchema } from "../src/policies/policy-settings.ts";
-import { CallPolicies } from "../src/engine/call/call-policies.ts";
+import { CallPolicies } from "../src/engine/policies/call-policies.ts";
 import { parseChatRequest } from "../src/engine/request/parse.ts";
 import type { Configured } from "../src/core/configured/configured.ts";
 import type { Principal } from "../src/core/identity.ts";
@@ -71,9 +71,9 @@ function asked(policies: PolicySet): void {
     scheduler: null,
   });
   void call.admit(() => null);
-  call.at(place, sent);
-  call.input(sent, place);
-  call.output(place);
+  call.rules.at(place, sent);
+  call.requests.translated(sent, place);
+  call.answers.of(place);
 }
 
 /** Returns the CPU time per run in microseconds, of the best of some rounds. */

@@ -4,11 +4,10 @@ import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
-import { guardText } from "../guards/guarded-text.ts";
+import { searchedText } from "../engine/guards/text-guard.ts";
 import { compilePolicies, projectPolicies } from "../policies/compile-policies.ts";
 import { policiesSection, type PolicyDocument } from "../policies/policy-settings.ts";
-import { CallPolicies } from "../engine/call/call-policies.ts";
-import { underGuards } from "../engine/call/policy-violation.ts";
+import { CallPolicies } from "../engine/policies/call-policies.ts";
 import { withCheckedEntries } from "../engine/fit/entry-request.ts";
 import type { Environment } from "../config/environment.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
@@ -274,8 +273,8 @@ function effectsOf(
   };
   if (!policy.perTarget)
     collect("request", (policies) => {
-      policies.rules();
-      policies.input(request, null);
+      policies.rules.requireAllowed();
+      policies.requests.translated(request, null);
     });
   else
     for (const target of targets)
@@ -284,17 +283,15 @@ function effectsOf(
   if (answer !== undefined && policy.kind === "guard" && policy.guard.onOutput)
     collect("answer", (policies) => {
       const guards =
-        targets.length === 0 ? [policy] : [...new Set(targets.flatMap((target) => policies.output(target)))];
-      underGuards(() => guardText(answer, guards, policies.recordFinding));
+        targets.length === 0 ? [policy] : [...new Set(targets.flatMap((target) => policies.answers.of(target)))];
+      void policies.answers.apply(searchedText(answer), guards);
     });
   return found;
 }
 
 function evaluateTarget(policies: CallPolicies, target: PolicyTarget, request: ChatRequest): void {
-  const { refusal, outcomes } = policies.at(target, request);
-  policies.note(outcomes);
-  if (refusal !== null) throw refusal;
-  policies.input(request, target);
+  policies.rules.requireAllowedAt(target, request);
+  policies.requests.translated(request, target);
 }
 
 function principalOf({ tenant, project, token }: Sample): Principal {

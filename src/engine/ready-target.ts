@@ -13,7 +13,7 @@ import type { ProviderSettings } from "../core/snapshot.ts";
 import { type Target, targetName } from "../core/target.ts";
 import { fingerprint } from "../credentials/fingerprint.ts";
 import { referenceNamesOf } from "../providers/native-forms.ts";
-import type { CallPolicies } from "./call/call-policies.ts";
+import type { CallPolicies } from "./policies/call-policies.ts";
 import type { ChatContext } from "./call/context.ts";
 import { withOpenedRequest, withOwnReasoning } from "./carriers/opened-request.ts";
 import { credentialName, returnsReasoning, withReturnedReasoning } from "./carriers/returned-reasoning.ts";
@@ -237,13 +237,13 @@ const OF_RESPONSES: ReadonlySet<string> = new Set([
 /** Throws what `fitNative` throws. `unmasked` is the target as the request asks for it before guards have masked it. */
 function nativeRequest(asked: AskedTarget, unmasked: NativeTarget): WayResult {
   const { request, policies, carriers, objects, entry, settings, principal, http } = asked;
-  const masked = policies === null ? request : policies.written(request, asked.policyTarget);
+  const masked = policies === null ? request : policies.requests.written(request, asked.policyTarget);
   // guards search the parameters of entries as well
   const native =
     masked === request ? unmasked : (nativeAt(masked, asked.resolved, nativeCallOf(asked)) as NativeTarget);
   const named = withVendorIds(native, objects);
   // nothing is kept of a call whose request a guard may mask
-  const asking = policies?.mayMask === true ? withoutAsking(masked) : masked;
+  const asking = policies?.requests.mayMask === true ? withoutAsking(masked) : masked;
   const place = carrierPlaceOf(asked);
   const keys = carriers.keysOf(place.tenantId);
   const fittedFor = (credentials: readonly string[]): FittedRequest => {

@@ -41,7 +41,7 @@ export async function replyConversation(ready: ReadyCall, own: AnswerForm): Prom
 /** Returns the session once the services of guards have judged what its tool servers add to the request. */
 async function judgedSession(opening: Promise<ToolSession>, { services, policies }: Call): Promise<ToolSession> {
   const session = await opening;
-  if (services !== null) await policies!.askAbout(session.request);
+  if (services !== null) await policies!.requests.askAbout(session.request);
   return session;
 }
 

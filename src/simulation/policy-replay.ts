@@ -1,6 +1,6 @@
 // Asks one policy of recorded calls again, by what their records say. A rule that needs to know what is not recorded cannot be judged for that
 // call, unless its other parts decide.
-import { CallFacts } from "../engine/call/call-facts.ts";
+import { CallFacts } from "../engine/policies/call-facts.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import { COMMON, type CommonParameter } from "../core/params.ts";
 import type { Policy, PolicyTarget } from "../core/configured/policy.ts";

@@ -1,5 +1,5 @@
 // Tries the tests of a route: each is one call in virtual time, with the policies and models of its project.
-import { CallPolicies } from "../engine/call/call-policies.ts";
+import { CallPolicies } from "../engine/policies/call-policies.ts";
 import { everyStage, type Prepared } from "../engine/plan/stages.ts";
 import { systemClock } from "../core/clock.ts";
 import { GatewayError } from "../core/errors.ts";
@@ -145,7 +145,7 @@ function callOf(
             outcomes: [],
             scheduler: null,
           });
-    policies?.rules();
+    policies?.rules.requireAllowed();
     const place = {
       operation: OPERATION,
       snapshot: seen,

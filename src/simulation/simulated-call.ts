@@ -1,6 +1,6 @@
 // Prepares a simulated call for the engine: a request that has passed the gateway's own parser becomes the stages that
 // the same request would have there.
-import type { CallPolicies } from "../engine/call/call-policies.ts";
+import type { CallPolicies } from "../engine/policies/call-policies.ts";
 import { reasoningCarriers } from "../engine/carriers/reasoning-carrier.ts";
 import { CallPrices } from "../engine/metering/call-prices.ts";
 import { LONG_BODY_BYTES } from "../engine/long-bodies/long-body-thread.ts";

@@ -35,6 +35,7 @@ import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { withEdits } from "../../core/request/json-edit.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
+import { searchedAnswer } from "../guards/guard-answer.ts";
 
 /** Other calls get their turns between the steps of the work on a long answer. */
 export interface WholeAnswer extends NonStreamingAnswer {
@@ -109,7 +110,7 @@ function madeOf(
 async function underGuards(answer: WholeAnswer, guards: readonly GuardPolicy[], call: Call): Promise<WholeAnswer> {
   const { isLong } = answer;
   try {
-    const shown = await call.policies!.answered(answer, guards, isLong);
+    const shown = await call.policies!.answers.apply(searchedAnswer(answer, guards, isLong), guards);
     if (isLong) await yieldToLoop();
     return { ...shown, isLong };
   } catch (thrown) {

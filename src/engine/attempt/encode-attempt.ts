@@ -22,6 +22,7 @@ import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { FETCHABLE, type Fetched, type ContentPlace, placesToFetch, withContent } from "./content-places.ts";
 import { promptPieces } from "./prompt-pieces.ts";
+import { searchedFiles } from "../guards/guard-file.ts";
 
 /**
  * Fetches the content that the provider accepts only as bytes, and encodes the request; of a task, only the inputs of
@@ -37,7 +38,7 @@ export function encodedFor(
   const called = withClientHead(target, provider, fitted, call.clientHead);
   // texts that are made of several are written once more for guards
   const tellsJoined =
-    provider.joinedTexts !== undefined && call.policies?.searchesJoined(candidate.policyTarget) === true;
+    provider.joinedTexts !== undefined && call.policies?.requests.searchesJoined(candidate.policyTarget) === true;
   const encoding = whenReady(withFetchedParts(fitted, provider, target.model, candidate, call), (request) =>
     request.held === undefined
       ? encodedHere(request, called, { provider, part, tellsPrompt, tellsJoined })
@@ -61,7 +62,7 @@ function searched(
   const { joined = [] } = encoded;
   if (joined.length === 0 || policies === null) return encoded;
   try {
-    const searching = policies.joined(joined, policyTarget);
+    const searching = policies.requests.requireNothingJoined(joined, policyTarget);
     return isPending(searching) ? searching.then(() => encoded, refused) : encoded;
   } catch (thrown) {
     return refused(thrown);
@@ -177,7 +178,9 @@ async function fetchedFor(
 ): Promise<readonly Fetched[]> {
   const fetched = await call.clock.waiting(fetchAll(places, call));
   try {
-    return call.policies === null ? fetched : await call.policies.fetched(fetched, policyTarget);
+    if (call.policies === null) return fetched;
+    const files = searchedFiles(fetched);
+    return files === null ? fetched : await call.policies.requests.apply(files, policyTarget, "input");
   } catch (thrown) {
     return refused(thrown);
   }

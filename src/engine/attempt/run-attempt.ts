@@ -6,7 +6,7 @@
 // request in the form of the target, limits and budgets, the ledger, the credential, the response cache, the slot, and
 // the breaker. However the attempt ends, all of it is released.
 // Decides (targets and attempts): In which order are rules, guards, limits, budgets and the response cache applied? By:
-// `AttemptRun`. Also: `engine/call/call-policies.ts` (`admit`), `engine/plan/candidate.ts`. Rule: Once, rules and then
+// `AttemptRun`. Also: `engine/policies/call-policies.ts` (`admit`), `engine/plan/candidate.ts`. Rule: Once, rules and then
 // guards on the request. For each target, access, drains, its own rules, masks and fit; then limits and budgets together,
 // the ledger, the credential, the response cache, the slot and the breaker.
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";

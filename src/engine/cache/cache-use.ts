@@ -78,7 +78,7 @@ function whyNot(
   if (request.offered !== null || request.options.toolServers.length > 0) return "tool_servers";
   if (target.isCallersAddress) return "callers_address";
   if (credentials.some(({ fromCaller }) => fromCaller)) return "callers_credential";
-  if (call.policies?.looksAtTime === true) return "time_policy";
+  if (call.policies?.rules.looksAtTime === true) return "time_policy";
   if (request.held !== undefined || wouldBeHeld(request, call)) return "long_request";
   return callsFor(request, provider, target.model) > 1 ? "several_requests" : null;
 }

@@ -14,7 +14,7 @@ import { isSampled } from "../../core/record/sampling.ts";
 import type { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
 import type { CallDeadline, CallLifetime } from "./call-lifetime.ts";
-import { CallPolicies } from "./call-policies.ts";
+import { CallPolicies } from "../policies/call-policies.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import { ContentRecorder } from "../content/content-recorder.ts";
 import type { ChatContext } from "./context.ts";

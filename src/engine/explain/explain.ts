@@ -181,7 +181,7 @@ async function plannedAt(
     const [first = null, ...further] = partsAt(request, provider, target.model);
     const encoded = written(first);
     const joined = call.policies === null ? [] : joinedTexts(request, provider, target);
-    if (joined.length > 0) await call.policies!.joined(joined, candidate.policyTarget);
+    if (joined.length > 0) await call.policies!.requests.requireNothingJoined(joined, candidate.policyTarget);
     return {
       refusal: null,
       why,

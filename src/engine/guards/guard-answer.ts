@@ -8,10 +8,10 @@ import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import { isProtocolWord } from "./protocol-words.ts";
-import { underGuards } from "../call/policy-violation.ts";
+import { underGuards } from "../policies/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
 import { guardName, type KindOf, mapTexts, namesAndNumbers } from "./guarded-values.ts";
-import { type PriorMatches, textGuard, type TextGuard } from "./text-guard.ts";
+import { type PriorMatches, type Searched, textGuard, type TextGuard } from "./text-guard.ts";
 import { isVendorField, movedCitations, SERVICE_TIERS } from "../answer/strict-fields.ts";
 import type { NonStreamingAnswer } from "../answer/non-streaming-answer.ts";
 import { isCall, opaque, SEALED } from "./guard-request.ts";
@@ -54,18 +54,31 @@ function isAddress(text: string): boolean {
   return /^[a-z][a-z0-9+.-]*:/i.test(text.slice(0, 32)) && !/^data:/i.test(text.slice(0, 8));
 }
 
-/** Returns the number of characters that guards search in what `walk` calls its guard with. */
-export function charactersOf(walk: (guard: TextGuard) => unknown): number {
-  let characters = 0;
-  walk((text) => {
-    characters += text.length;
-    return text;
-  });
-  return characters;
+/** The characters are those of the texts for which `walk` calls its guard. */
+function searchedBy<T>(given: T, walk: (guard: TextGuard) => T): Searched<T> {
+  const characters = (): number => {
+    let sum = 0;
+    walk((text) => {
+      sum += text.length;
+      return text;
+    });
+    return sum;
+  };
+  return { given, characters, walk };
+}
+
+/** `isLong`: it is never searched in the serving thread. */
+export function searchedAnswer(
+  answer: NonStreamingAnswer,
+  guards: readonly GuardPolicy[],
+  isLong: boolean,
+): Searched<NonStreamingAnswer> {
+  const searched = searchedBy(answer, (guard) => guardedAnswer(answer, guards, guard));
+  return isLong ? { ...searched, characters: () => Number.POSITIVE_INFINITY } : searched;
 }
 
 /** Returns the answer as `guards` let it through, whose search of a text is `guard`. Throws BlockedText. */
-export function guardedAnswer(
+function guardedAnswer(
   answer: NonStreamingAnswer,
   guards: readonly GuardPolicy[],
   guard: TextGuard,
@@ -122,14 +135,14 @@ export interface TaskWords {
 }
 
 /**
- * Searches the texts in the answer to a task. The names in its objects are those of categories and its numbers are scores,
- * which are not searched. Throws BlockedText.
+ * The names in the objects of an answer to a task are those of categories and its numbers are scores, which are not
+ * searched.
  */
-export function guardedWords({ values, figures }: TaskWords, guard: TextGuard): TaskWords {
-  return {
-    values: mapTexts(values, guard, answerKind, "values") as readonly Json[] as readonly JsonObject[],
-    figures: guardedUsage(figures, guard) as JsonObject,
-  };
+export function searchedWords(words: TaskWords): Searched<TaskWords> {
+  return searchedBy(words, (guard) => ({
+    values: mapTexts(words.values, guard, answerKind, "values") as readonly Json[] as readonly JsonObject[],
+    figures: guardedUsage(words.figures, guard) as JsonObject,
+  }));
 }
 
 function mapAnswer(answer: NonStreamingAnswer, guard: TextGuard): Record<string, Json | undefined> {

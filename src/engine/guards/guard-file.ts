@@ -3,7 +3,9 @@
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { dataUriHead } from "../../core/text/data-uri-head.ts";
 import { percentDecoded } from "../../core/text/percent-encoding.ts";
+import { mappedList } from "../../core/request/mapped-list.ts";
 import { isTextName, isTextType } from "../../core/text/text-media.ts";
+import type { Searched, TextGuard } from "./text-guard.ts";
 
 /** The number of base64 characters by which text is distinguished from binary data. */
 const HEAD = 684;
@@ -73,12 +75,42 @@ function guardedBase64(base64: string, isText: boolean, guard: FileGuard): strin
 }
 
 /** Whether a file that begins so is searched. `isText`: it is declared to be text. */
-export function mayBeText(bytes: Buffer, isText: boolean): boolean {
+function mayBeText(bytes: Buffer, isText: boolean): boolean {
   return isText || textOf(bytes.subarray(0, HEAD_BYTES), true) !== null;
 }
 
+interface FileOfBytes {
+  readonly mediaType: string;
+  readonly bytes: Uint8Array;
+}
+
+/** Files that the gateway has fetched; `null` if none of them is searched. */
+export function searchedFiles<T extends FileOfBytes>(files: readonly T[]): Searched<readonly T[]> | null {
+  const texts = files.filter((file) => mayBeText(bufferOf(file), isTextType(file.mediaType)));
+  if (texts.length === 0) return null;
+  return {
+    given: files,
+    characters: () => texts.reduce((sum, { bytes }) => sum + bytes.length, 0),
+    walk: (guard) => mappedList(files, (file) => (texts.includes(file) ? guardedBinary(file, guard) : file)),
+  };
+}
+
+/** Returns the same file if nothing was replaced. */
+function guardedBinary<T extends FileOfBytes>(file: T, guard: TextGuard): T {
+  const bytes = bufferOf(file);
+  const shown = guardedBytes(bytes, isTextType(file.mediaType), {
+    text: (text) => guard(text, "plain"),
+    fixed: (text) => guard.fixed?.(text),
+  });
+  return shown === bytes ? file : { ...file, bytes: shown };
+}
+
+function bufferOf({ bytes }: FileOfBytes): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
 /** Returns the bytes with their text masked; the same bytes where nothing is masked, or they are no text. */
-export function guardedBytes(bytes: Buffer, isText: boolean, guard: FileGuard): Buffer {
+function guardedBytes(bytes: Buffer, isText: boolean, guard: FileGuard): Buffer {
   const found = isText ? readAsText(bytes) : textOf(bytes, false);
   if (found === null || found.text === "") return bytes;
   const guarded = guard.text(found.text);

@@ -12,7 +12,7 @@ import { guardedWritten } from "./guard-written.ts";
 import { type PriorMatches, type TextGuard, textGuard } from "./text-guard.ts";
 import type { HeldRequest } from "../long-bodies/held-conversation.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
-import { underGuards } from "../call/policy-violation.ts";
+import { underGuards } from "../policies/policy-violation.ts";
 
 /** A finding of one guard in a conversation. */
 export interface HeldFinding {

@@ -19,7 +19,7 @@ import {
   textsOfParts,
 } from "./guarded-values.ts";
 import { isWholeCarrier } from "../carriers/reasoning-carrier.ts";
-import type { TextGuard } from "./text-guard.ts";
+import type { Searched, TextGuard } from "./text-guard.ts";
 
 /**
  * Searches the parts of a request that this thread holds. Throws BlockedText. Returns the same object if nothing was
@@ -59,16 +59,17 @@ function withGuarded(request: ChatRequest, guarded: SourcedMembers<ChatRequest>)
   return isSame ? request : withMembers(request, guarded);
 }
 
-/** Returns the characters of the texts, measured by their JSON. */
-export function charactersOfMessages(messages: readonly Message[]): number {
-  return messages.reduce(
-    (sum, message) =>
-      sum +
-      (typeof message.content === "string" && message.tool_calls === undefined
-        ? message.content.length
-        : JSON.stringify(message).length),
-    0,
-  );
+/** The characters of the texts are measured by their JSON. */
+export function searchedMessages(messages: readonly Message[]): Searched<readonly Message[]> {
+  const charactersOf = (message: Message): number =>
+    typeof message.content === "string" && message.tool_calls === undefined
+      ? message.content.length
+      : JSON.stringify(message).length;
+  return {
+    given: messages,
+    characters: () => messages.reduce((sum, message) => sum + charactersOf(message), 0),
+    walk: (guard) => guardedMessages(messages, guard),
+  };
 }
 
 /** Throws BlockedText. Returns the same list if nothing was replaced. */

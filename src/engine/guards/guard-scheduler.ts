@@ -16,7 +16,7 @@ import type { PriorMatches, TextGuard } from "./text-guard.ts";
 import { judgedTexts, withVerdicts } from "./outside-verdicts.ts";
 import { priorMatches, textsOf } from "./guard-texts.ts";
 import { type GuardThreads, SEARCH_MS, type SearchContext, type ThreadStream } from "./guard-threads.ts";
-import { blockedError, underGuards } from "../call/policy-violation.ts";
+import { blockedError, underGuards } from "../policies/policy-violation.ts";
 import { openStreamAtServices, NOTHING_FOUND } from "./judged-windows.ts";
 import type { StreamUnderGuards } from "./stream-under-guards.ts";
 import { GuardedStream } from "./guarded-stream.ts";

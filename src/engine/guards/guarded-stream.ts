@@ -3,7 +3,7 @@
 import { type GuardFinding, noteUnsearched } from "../../guards/guarded-text.ts";
 import type { ChatChunk } from "../../core/chat.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import { underGuards } from "../call/policy-violation.ts";
+import { underGuards } from "../policies/policy-violation.ts";
 import { LONG_TEXT } from "../long-bodies/read-in-turns.ts";
 import { GuardedChunks, splitChunk } from "./guarded-chunks.ts";
 

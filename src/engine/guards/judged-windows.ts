@@ -7,7 +7,7 @@ import type { DetectorRun, GuardPolicy, TextWindow } from "../../core/configured
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { type Found, noteUnsearched, type GuardFinding, UNSEARCHED } from "../../guards/guarded-text.ts";
 import { search, type Texts } from "../../guards/guard-search.ts";
-import { underGuards } from "../call/policy-violation.ts";
+import { underGuards } from "../policies/policy-violation.ts";
 import { type CallServices, judgedTexts, SERVICE_MASK, withVerdicts } from "./outside-verdicts.ts";
 import { GuardedChunks, textsIn } from "./guarded-chunks.ts";
 import { searchInTurns } from "./search-in-turns.ts";

@@ -5,7 +5,7 @@ import type { Call } from "../call/call.ts";
 
 /** Throws `invalid_request` for inputs that a guard of the call cannot read, where it blocks what it could not search. */
 export function requireReadable(request: ChatRequest, { policies }: Pick<Call, "policies">): void {
-  if (policies?.blocksUnread("the guard cannot read tokens") !== true) return;
+  if (policies?.requests.blocksUnread("the guard cannot read tokens") !== true) return;
   const path = request.form.pathOf("messages", request);
   throw invalidRequest(
     path,

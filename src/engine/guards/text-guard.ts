@@ -42,6 +42,20 @@ export interface TextGuard {
   readonly divided?: (texts: readonly string[]) => ReadonlyMap<number, readonly Found[]>;
 }
 
+/** Something with texts that guards search. */
+export interface Searched<T> {
+  /** What it is before guards have searched it. */
+  readonly given: T;
+  /** Returns how long its texts are, from which the work of a search is estimated. */
+  readonly characters: () => number;
+  /** Calls the guard with each text, and returns what its results make of the whole. */
+  readonly walk: (guard: TextGuard) => T;
+}
+
+export function searchedText(text: string): Searched<string> {
+  return { given: text, characters: () => text.length, walk: (guard) => guard(text, "plain") };
+}
+
 const AS_JSON: GuardedTextOptions = { isJson: true };
 
 /** Matches that were found in advance, by kind and text. */

@@ -206,7 +206,8 @@ function tooLong(): GatewayError {
 
 /** The request as any target may get it, without what the client asks of the gateway for its own call. */
 function requestOfCopy(request: ChatRequest, { policies }: Call): ChatRequest {
-  const guarded = policies === null ? request : policies.written(policies.input(request, null), null);
+  const guarded =
+    policies === null ? request : policies.requests.written(policies.requests.translated(request, null), null);
   return {
     ...guarded,
     options: {

@@ -30,7 +30,8 @@ import { comparableCost } from "../metering/attempt-estimate.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
 import type { CallPrices } from "../metering/call-prices.ts";
 import { type Entry, requestForTarget } from "../fit/entry-request.ts";
-import type { CallPolicies } from "../call/call-policies.ts";
+import type { CallPolicies } from "../policies/call-policies.ts";
+import type { Judgement } from "../policies/call-rules.ts";
 import { type FitSettings, refuseOverwrittenGuards } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
 import { openingOf } from "../long-bodies/held-conversation.ts";
@@ -149,7 +150,7 @@ export class RouteCandidate implements Candidate {
   readonly #callers: CallersAccount | null;
   #variant: string | null = null;
   #rules: string | null = null;
-  #judged: ReturnType<CallPolicies["at"]> | null = null;
+  #judged: Judgement | null = null;
   #ready: ReadyTarget | null = null;
 
   constructor(caller: Caller, { serving, origin, request, route, target, verdict }: CandidateParts) {
@@ -297,7 +298,7 @@ export class RouteCandidate implements Candidate {
     const { route, target } = this;
     const { policyTarget } = this;
     const unguarded = requestForTarget(this.#request, target, route);
-    const request = policies === null ? unguarded : policies.input(unguarded, policyTarget);
+    const request = policies === null ? unguarded : policies.requests.translated(unguarded, policyTarget);
     const entry = snapshot.providers.get(target.providerId)!;
     return {
       principal,
@@ -308,7 +309,7 @@ export class RouteCandidate implements Candidate {
       objects,
       policyTarget,
       request,
-      outputGuards: policies === null ? NO_GUARDS : policies.output(policyTarget),
+      outputGuards: policies === null ? NO_GUARDS : policies.answers.of(policyTarget),
       resolved: targetFor(target.providerId, target.model, request.options, snapshot, context.providers),
       entry,
       settings: settingsAt(
@@ -350,10 +351,10 @@ function judgedAt(
   place: PolicyTarget,
   deployment: string | null,
   request: ChatRequest,
-): ReturnType<CallPolicies["at"]> {
-  const judged = policies.at(place, request);
+): Judgement {
+  const judged = policies.rules.at(place, request);
   if (deployment === null || judged.refusal !== null) return judged;
-  const deployed = policies.at({ ...place, model: deployment }, request);
+  const deployed = policies.rules.at({ ...place, model: deployment }, request);
   return deployed.refusal === null ? judged : deployed;
 }
 

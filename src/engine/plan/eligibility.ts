@@ -9,7 +9,7 @@ import type { EntryCondition } from "../../core/configured/route.ts";
 import { compileCondition } from "../../policies/policy-rule.ts";
 import { boundedText } from "../../policies/policy-facts.ts";
 import { shareOfKey } from "../../core/rendezvous.ts";
-import { CallFacts, type FactSource } from "../call/call-facts.ts";
+import { CallFacts, type FactSource } from "../policies/call-facts.ts";
 
 export interface EligibilitySource extends Omit<FactSource, "listedHeaders"> {
   readonly http: Headers;

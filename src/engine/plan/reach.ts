@@ -4,7 +4,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { PolicyTarget } from "../../core/configured/policy.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Call } from "../call/call.ts";
-import type { Reach } from "../call/call-policies.ts";
+import type { Reach } from "../policies/policy-scope.ts";
 import type { Operation, ReadyCall } from "../operation.ts";
 import type { PlannedCall, RouteStage } from "./candidate.ts";
 import { prepare, type Prepared } from "./stages.ts";

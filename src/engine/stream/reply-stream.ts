@@ -104,7 +104,7 @@ async function tryStream(
   const isHeldBack = accumulator !== null || outputGuards.length > 0;
   const openStream = (open: OpenAnswer, receiver: ChunkWriter): AnswerStream => {
     const writer = isHeldBack ? listening(receiver, normalizer, lifetime) : receiver;
-    const guarded = outputGuards.length === 0 ? null : call.policies!.stream(outputGuards, form.hasBlocks);
+    const guarded = outputGuards.length === 0 ? null : call.policies!.answers.stream(outputGuards, form.hasBlocks);
     const { maxEventBytes } = call.snapshot.limits;
     const eventStream = ({ body }: UpstreamResponse): AnswerStream => {
       const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });

@@ -19,6 +19,7 @@ import { UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { AttemptUsage } from "../call/call-recorder.ts";
 import { LONG_BODY_BYTES } from "../long-bodies/long-body-thread.ts";
 import { decodedTask, type TaskQuestion } from "../long-bodies/decoded-task.ts";
+import { searchedWords } from "../guards/guard-answer.ts";
 
 /** What a target answered for all inputs. */
 export interface TaskResult extends RecordedFigures {
@@ -47,7 +48,7 @@ async function searched(result: TaskResult, attempt: OpenAttempt, call: Call): P
   const isPassed = fitted.request.form.task?.passesAnswer === true;
   const words = { values: isPassed ? (result.values as readonly JsonObject[]) : [], figures: result.figures };
   try {
-    const { values, figures } = await call.policies!.told(words, outputGuards);
+    const { values, figures } = await call.policies!.answers.apply(searchedWords(words), outputGuards);
     return { ...result, ...(isPassed && { values }), figures };
   } catch (thrown) {
     call.recorder.used(result.usage, result.usageEstimated);

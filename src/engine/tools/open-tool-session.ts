@@ -11,6 +11,7 @@ import { type ResultsSoFar, resultForModel, runTool, type ToolCaller } from "./r
 import { type Listing, listed, offer, type Offer, requireSomeAnswer, type ToolLister } from "./tool-offer.ts";
 import { unansweredCalls, withOutcomes } from "./tool-turns.ts";
 import type { NextRound, SessionServer, ToolCallOwner, ToolOutcome, ToolSession } from "./tool-session.ts";
+import { searchedMessages } from "../guards/guard-request.ts";
 
 const DEFAULT_ROUNDS = 10;
 const MAX_APPROVED = 128;
@@ -159,7 +160,8 @@ function approvedCalls(
 /** Returns the calls as guards let any target have them: what they mask reaches no tool either. */
 async function underGuards(approved: readonly ToolCall[], { policies }: ToolCaller): Promise<readonly ToolCall[]> {
   if (approved.length === 0 || policies === null) return approved;
-  const [turn] = await policies.untrusted([{ role: "assistant", content: null, tool_calls: approved }], "input");
+  const turns = searchedMessages([{ role: "assistant", content: null, tool_calls: approved }]);
+  const [turn] = await policies.requests.apply(turns, null, "input");
   return turn!.tool_calls!;
 }
 

@@ -18,6 +18,7 @@ import type {
 import type { Call } from "../call/call.ts";
 import type { ToolOutcome } from "./tool-session.ts";
 import { withReadableArguments } from "./tool-turns.ts";
+import { searchedMessages } from "../guards/guard-request.ts";
 
 /** The parts of a call that a tool session needs. */
 export type ToolCaller = Pick<Call, "snapshot" | "signal" | "clock" | "policies" | "traceHeaders" | "record"> & {
@@ -101,7 +102,7 @@ export async function runTool(
   };
   const ended = await runs();
   const message = await searched({ role: "tool", tool_call_id: toolCall.id, ...ended.message }, call);
-  const shown = (await call.policies?.shown(message)) ?? message;
+  const shown = (await call.policies?.answers.shown(message)) ?? message;
   const over = { ...place, duration_ms: Math.round(call.clock.elapsedMs() - startedMs) };
   const output = typeof shown.content === "string" ? shown.content : "";
   if (ended.error === null) report({ type: "tool_end", ...over }, output);
@@ -174,7 +175,8 @@ function failed(error: string): Ended {
 const MAX_ERROR = 500;
 
 async function searched(message: Message, { policies }: ToolCaller): Promise<Message> {
-  return policies === null ? message : (await policies.untrusted([message]))[0]!;
+  if (policies === null) return message;
+  return (await policies.requests.apply(searchedMessages([message]), null, "tool_result"))[0]!;
 }
 
 /** The types of images that models can see. For any other type, the text names the type. */

@@ -165,7 +165,7 @@ export class ToolRounds {
     const next = this.#session.next(this.#request, turn, outcomes, isLast);
     this.#request = next.request;
     this.#replay.push(...next.replay);
-    await this.#call.policies?.searchInAdvance(next.added);
+    await this.#call.policies?.requests.searchInAdvance(next.added);
   }
 
   #report(): JsonObject {

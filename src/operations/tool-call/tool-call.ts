@@ -56,7 +56,7 @@ export const TOOL_CALL: Operation = {
 };
 
 async function ran(offered: OfferedTool, request: ChatRequest, call: Call): Promise<ToolCallAnswer> {
-  const { messages } = call.policies?.input(request, null) ?? request;
+  const { messages } = call.policies?.requests.translated(request, null) ?? request;
   const results = { bytes: 0 };
   const session: RunningSession = {
     servers: [],

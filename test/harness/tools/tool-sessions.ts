@@ -4,7 +4,7 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import type { Principal } from "../../../src/core/identity.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
 import type { ToolActivity, ToolDefinition, ToolResult, ToolServer } from "../../../src/core/configured/tool.ts";
-import type { CallPolicies } from "../../../src/engine/call/call-policies.ts";
+import type { CallPolicies } from "../../../src/engine/policies/call-policies.ts";
 import { openToolSession } from "../../../src/engine/tools/open-tool-session.ts";
 import { parseChatRequest } from "../../../src/engine/request/parse.ts";
 import { CallClock } from "../../../src/engine/call/call-clock.ts";

@@ -59,7 +59,7 @@ export function placeOf(ready: ReadyCall): KeptPlace | null {
   const store = storeOf(call.snapshot, principal);
   if (kept === null || input === null || store === "off") return null;
   // a guard masks only what is sent on, and what is kept would repeat the rest
-  if (call.policies?.mayMask === true) return null;
+  if (call.policies?.requests.mayMask === true) return null;
   const owner = { tenantId, projectId, tokenId, userId, created: createdOf(principal, call.snapshot) };
   const keeper = store === "on" && durable !== null ? contentKeeping(ready, durable) : keptForAWhile(kept);
   return { owner, input, keeper: input.isTooLarge === true ? keepingNothing(keeper) : keeper, kept };

@@ -1,7 +1,7 @@
 // What the rules of policies (promise 3.1) and the conditions of routes (promise 16.1) can read of a call.
 
 // Decides (the answer): What does a rule read, and when is it evaluated? Also: `policies/policy-facts.ts`,
-// `policy-rule.ts`, `engine/call/call-policies.ts` (`CallPolicies`). Rule: Once before the first attempt; rules that
+// `policy-rule.ts`, `engine/policies/call-rules.ts` (`CallRules`). Rule: Once before the first attempt; rules that
 // read the target, for each target, and where an entry of a route changes the request, all of them there.
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
