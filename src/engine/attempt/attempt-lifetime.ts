@@ -38,6 +38,8 @@ export class AttemptLifetime {
   /** The number of bytes of the answer at which reading ends; `null` while the client is connected. */
   #lastByte: number | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #held = 0;
+  #isClosed = false;
 
   /**
    * Its timeouts begin with `sends`. `isAnotherLeft` says whether another target could be called instead; `null` when the
@@ -121,12 +123,28 @@ export class AttemptLifetime {
   };
 
   /**
+   * Counts what the attempt has fetched against the memory that bodies may hold (promise 5.8), until content comes or the
+   * attempt is over: its request is sent by then. Throws `gateway_overloaded`.
+   */
+  hold(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#call.lifetime.hold(bytes, this.#call.snapshot.limits);
+    this.#held += bytes;
+  }
+
+  #release(): void {
+    this.#call.lifetime.release(this.#held);
+    this.#held = 0;
+  }
+
+  /**
    * Called when the first content or a complete non-streaming answer has arrived; in a tool round, also for a tool call
    * that the client does not see.
    */
   contentCame(): void {
     this.hasContent = true;
     clearTimeout(this.#timer);
+    this.#release();
   }
 
   /** Ends the requests in flight. */
@@ -137,6 +155,8 @@ export class AttemptLifetime {
 
   /** Called when nothing is in flight any more. */
   close(): void {
+    this.#isClosed = true;
+    this.#release();
     clearTimeout(this.#timer);
     this.#call.signal.removeEventListener("abort", this);
   }

@@ -21,6 +21,7 @@ import { unfit, UnfitForTarget } from "../fit/unfit-for-target.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { FETCHABLE, type Fetched, type ContentPlace, placesToFetch, withContent } from "./content-places.ts";
+import type { AttemptLifetime } from "./attempt-lifetime.ts";
 import { promptPieces } from "./prompt-pieces.ts";
 import { searchedFiles } from "../guards/guard-file.ts";
 
@@ -30,16 +31,20 @@ import { searchedFiles } from "../guards/guard-file.ts";
  */
 export function encodedFor(
   fitted: ChatRequest,
-  { resolved: { provider, target }, candidate }: EncodingAttempt,
+  attempt: EncodingAttempt,
   call: Call,
   part: TaskPart | null,
   tellsPrompt = false,
 ): MaybePromise<EncodedThere> {
+  const {
+    resolved: { provider, target },
+    candidate,
+  } = attempt;
   const called = withClientHead(target, provider, fitted, call.clientHead);
   // texts that are made of several are written once more for guards
   const tellsJoined =
     provider.joinedTexts !== undefined && call.policies?.requests.searchesJoined(candidate.policyTarget) === true;
-  const encoding = whenReady(withFetchedParts(fitted, provider, target.model, candidate, call), (request) =>
+  const encoding = whenReady(withFetchedParts(fitted, provider, target.model, attempt, call), (request) =>
     request.held === undefined
       ? encodedHere(request, called, { provider, part, tellsPrompt, tellsJoined })
       : encodedThere(request, called, call, part, tellsPrompt),
@@ -51,6 +56,7 @@ export function encodedFor(
 interface EncodingAttempt {
   readonly resolved: Pick<Resolved, "provider" | "target">;
   readonly candidate: Pick<RouteCandidate, "policyTarget">;
+  readonly lifetime: Pick<AttemptLifetime, "hold">;
 }
 
 /** Returns the request when guards have searched the texts that are made of several. Throws UnfitForTarget. */
@@ -139,17 +145,17 @@ function withFetchedParts(
   request: ChatRequest,
   provider: Provider,
   model: string,
-  candidate: EncodingAttempt["candidate"],
+  attempt: EncodingAttempt,
   call: Call,
 ): MaybePromise<ChatRequest> {
   const { held } = request;
   if (held !== undefined)
     return held.addressed.size === 0 || provider.inlines(model).isDisjointFrom(held.addressed)
       ? request
-      : fetchedWhereHeld(request, provider, model, candidate, call);
+      : fetchedWhereHeld(request, provider, model, attempt, call);
   if (request.blocks.size === 0) return request;
   const places = placesHere(request, provider, model);
-  return places.length === 0 ? request : fetchedInPlace(request, places, candidate, call);
+  return places.length === 0 ? request : fetchedInPlace(request, places, attempt, call);
 }
 
 function placesHere(request: ChatRequest, provider: Provider, model: string): readonly ContentPlace[] {
@@ -164,23 +170,25 @@ function placesHere(request: ChatRequest, provider: Provider, model: string): re
 async function fetchedInPlace(
   request: ChatRequest,
   places: readonly ContentPlace[],
-  candidate: EncodingAttempt["candidate"],
+  attempt: EncodingAttempt,
   call: Call,
 ): Promise<ChatRequest> {
-  return withContent(request, places, await fetchedFor(places, candidate, call));
+  return withContent(request, places, await fetchedFor(places, attempt, call));
 }
 
 /** Returns what is behind the addresses as guards let the target have it. Throws UnfitForTarget, and what `fetchAll` throws. */
 async function fetchedFor(
   places: readonly ContentPlace[],
-  { policyTarget }: EncodingAttempt["candidate"],
+  attempt: EncodingAttempt,
   call: Call,
 ): Promise<readonly Fetched[]> {
-  const fetched = await call.clock.waiting(fetchAll(places, call));
+  const fetched = await call.clock.waiting(fetchAll(places, attempt, call));
   try {
     if (call.policies === null) return fetched;
     const files = searchedFiles(fetched);
-    return files === null ? fetched : await call.policies.requests.apply(files, policyTarget, "input");
+    return files === null
+      ? fetched
+      : await call.policies.requests.apply(files, attempt.candidate.policyTarget, "input");
   } catch (thrown) {
     return refused(thrown);
   }
@@ -191,21 +199,25 @@ async function fetchedWhereHeld(
   request: ChatRequest,
   provider: Provider,
   model: string,
-  candidate: EncodingAttempt["candidate"],
+  attempt: EncodingAttempt,
   call: Call,
 ): Promise<ChatRequest> {
   const longRequests = call.context.longRequests!;
   const places = await longRequests.places(request, provider, model).catch((thrown: unknown) => {
     throw unfit(thrown);
   });
-  return places.length === 0 ? request : longRequests.fill(request, places, await fetchedFor(places, candidate, call));
+  return places.length === 0 ? request : longRequests.fill(request, places, await fetchedFor(places, attempt, call));
 }
 
-async function fetchAll(places: readonly ContentPlace[], call: Call): Promise<readonly Fetched[]> {
+async function fetchAll(
+  places: readonly ContentPlace[],
+  attempt: EncodingAttempt,
+  call: Call,
+): Promise<readonly Fetched[]> {
   const cancellation = new Cancellation();
   const stop = (): void => cancellation.abort(call.signal.reason);
   call.signal.addEventListener("abort", stop);
-  const all = new FetchedBytes(call);
+  const all = fetchedBytes(attempt);
   try {
     return await Promise.all(places.map((place) => fetchOne(place, all, cancellation, call)));
   } catch (thrown) {
@@ -214,33 +226,25 @@ async function fetchAll(places: readonly ContentPlace[], call: Call): Promise<re
     throw thrown;
   } finally {
     call.signal.removeEventListener("abort", stop);
-    all.release();
   }
 }
 
-/** The bytes of all content that is being fetched, which count against the memory that bodies may hold (promise 5.8). */
-class FetchedBytes {
-  readonly #call: Call;
-  #held = 0;
-  #isOver = false;
+/** Of one attempt. */
+interface FetchedBytes {
+  /** Returns false for more than a call may fetch. Throws `gateway_overloaded`. */
+  add(bytes: number): boolean;
+}
 
-  constructor(call: Call) {
-    this.#call = call;
-  }
-
-  /** Returns false for more than a call may fetch, and after the end. Throws `gateway_overloaded`. */
-  add(bytes: number): boolean {
-    if (this.#isOver || this.#held + bytes > MAX_ALL_BYTES) return false;
-    this.#call.lifetime.hold(bytes, this.#call.snapshot.limits);
-    this.#held += bytes;
-    return true;
-  }
-
-  /** Called when all has been fetched, or nothing more is of use. */
-  release(): void {
-    this.#isOver = true;
-    this.#call.lifetime.release(this.#held);
-  }
+function fetchedBytes({ lifetime }: EncodingAttempt): FetchedBytes {
+  let all = 0;
+  return {
+    add(bytes) {
+      all += bytes;
+      if (all > MAX_ALL_BYTES) return false;
+      lifetime.hold(bytes);
+      return true;
+    },
+  };
 }
 
 async function fetchOne(

@@ -9,7 +9,6 @@
 // `AttemptRun`. Also: `engine/policies/call-policies.ts` (`admit`), `engine/plan/candidate.ts`. Rule: Once, rules and then
 // guards on the request. For each target, access, drains, its own rules, masks and fit; then limits and budgets together,
 // the ledger, the credential, the response cache, the slot and the breaker.
-import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Attempt } from "../../core/record/record.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -256,7 +255,7 @@ export class AttemptRun<T> {
             fitted,
             resolved,
             meter,
-            lifetime.signal,
+            lifetime,
             prompt !== null,
           )
         : null;
@@ -309,12 +308,13 @@ export class AttemptRun<T> {
     fitted: FittedRequest,
     resolved: Resolved,
     meter: AttemptMeter,
-    signal: CancelSignal,
+    lifetime: AttemptLifetime,
     tellsPrompt: boolean,
   ): Promise<CachedAttempt> {
     const call = this.#call;
-    const encoded = await encodedFor(fitted.request, { resolved, candidate: this.#candidate }, call, null, tellsPrompt);
-    const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call, signal);
+    const attempt = { resolved, candidate: this.#candidate, lifetime };
+    const encoded = await encodedFor(fitted.request, attempt, call, null, tellsPrompt);
+    const cached = await lookUp(use, encoded, resolved, this.#candidate.route.name, call, lifetime.signal);
     this.#cached = cached;
     call.recorder.cached(cached.recorded);
     meter.paidWith(cached);
