@@ -26,14 +26,14 @@ export function parseBody(
   const names = keeping?.isFor(caller) === true ? form.keeping! : null;
   const find = (named: unknown): Promise<unknown> => clock.waiting(keeping!.find(caller, named));
   if (longRequests !== null && body.length >= LONG_BODY_BYTES)
-    return longRequests.open(body, bounds, token.tenantId, operation, names === null ? null : find);
+    return longRequests.open(body, snapshot.limits, token.tenantId, operation, names === null ? null : find);
   const text = bodyText(body);
   if (names === null) return form.parse(text, bounds);
   const named = names.mayName(body) ? names.namedIn(text, bounds) : null;
   if (named === null) return names.formWith(null).parse(text, bounds);
   return find(named).then((found) =>
     longRequests !== null && leastJsonLength(found as Json, LONG_BODY_BYTES) >= LONG_BODY_BYTES
-      ? longRequests.open(body, bounds, token.tenantId, operation, async () => found)
+      ? longRequests.open(body, snapshot.limits, token.tenantId, operation, async () => found)
       : names.formWith(found).parse(text, bounds),
   );
 }

@@ -3,7 +3,7 @@
 import { type Matches, sentGuard } from "../../guards/guard-search.ts";
 import type { PackedTexts } from "../../guards/packed-texts.ts";
 import { requestOfText } from "../../core/request/request-source.ts";
-import type { BodyBounds } from "../../core/request/body-bounds.ts";
+import type { ServerLimits } from "../../core/snapshot.ts";
 import type { ChatRequest, RequestForm, UnansweredCall } from "../../core/chat.ts";
 import type { OperationName } from "../../core/operation.ts";
 import { type Json, leastJsonLength } from "../../core/json.ts";
@@ -29,10 +29,12 @@ import type { Fitting } from "../content/content-size.ts";
 /** Bounds the part of a long request beside its conversation, because that part is parsed in the serving thread. */
 export const MAX_OUTLINE_CHARACTERS = 1_048_576;
 /**
- * Bounds the bytes of all long requests together. A request beyond this bound, or beyond the one for its tenant, is
- * refused at once.
+ * Bounds the bytes of all long requests together, where `server.max_held_bytes` does not bound them further. A request
+ * beyond this bound, or beyond the one for its tenant, is refused at once.
  */
-const HELD_BYTES = { maxHeldBytes: 1024 * 1_048_576 };
+const MOST_HELD_BYTES = 1024 * 1_048_576;
+
+type LongRequestLimits = Pick<ServerLimits, "body" | "maxHeldBytes">;
 
 /** The operation that a long request is for. */
 export interface LongOperation {
@@ -48,7 +50,7 @@ export interface LongRequests {
    */
   open(
     bytes: Uint8Array,
-    bounds: BodyBounds,
+    limits: LongRequestLimits,
     tenantId: string,
     operation: LongOperation,
     find: ((named: unknown) => Promise<unknown>) | null,
@@ -100,7 +102,7 @@ export interface HeldFindings {
 }
 
 export function openLongRequests(thread: LongBodyThread): LongRequests {
-  const memory = new HeldBytes(() => "Too many long requests are in flight, of all tenants together or of this one.");
+  const memory = new HeldBytes(noRoom);
   const held = new Map<number, { readonly bytes: number; readonly tenantId: string }>();
   let last = 0;
 
@@ -111,8 +113,8 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
     transfer: readonly ArrayBuffer[] = [],
   ): Promise<LongBodyReply<M>> => thread.ask(held.get(id)?.tenantId ?? "", method, question, transfer);
   /** Throws `gateway_overloaded`. */
-  const hold = (id: number, tenantId: string, bytes: number): void => {
-    memory.hold(tenantId, bytes, HELD_BYTES);
+  const hold = (id: number, tenantId: string, bytes: number, { maxHeldBytes }: LongRequestLimits): void => {
+    memory.hold(tenantId, bytes, { maxHeldBytes: Math.min(maxHeldBytes, MOST_HELD_BYTES) });
     held.set(id, { bytes: bytes + (held.get(id)?.bytes ?? 0), tenantId });
   };
   const release = (id: number): void => {
@@ -124,11 +126,16 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
   };
 
   return {
-    async open(bytes, bounds, tenantId, { name: operation, form }, find) {
+    async open(bytes, limits, tenantId, { name: operation, form }, find) {
       const id = ++last;
-      hold(id, tenantId, bytes.length);
+      hold(id, tenantId, bytes.length, limits);
       try {
-        const question = { conversation: id, operation, bounds, maxOutlineCharacters: MAX_OUTLINE_CHARACTERS };
+        const question = {
+          conversation: id,
+          operation,
+          bounds: limits.body,
+          maxOutlineCharacters: MAX_OUTLINE_CHARACTERS,
+        };
         const transfer = [bytes.buffer as ArrayBuffer];
         if (find === null || !form.keeping!.mayName(bytes)) {
           const kept = find === null ? null : { found: null };
@@ -136,7 +143,7 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
         }
         const named = await ask(id, "names", { ...question, bytes }, transfer);
         const found = named === null ? null : await find(named);
-        if (found !== null) hold(id, tenantId, leastJsonLength(found as Json, Infinity));
+        if (found !== null) hold(id, tenantId, leastJsonLength(found as Json, Infinity), limits);
         return withoutConversation(await ask(id, "open", { ...question, bytes: null, kept: { found } }), form);
       } catch (thrown) {
         release(id);
@@ -218,6 +225,10 @@ export function openLongRequests(thread: LongBodyThread): LongRequests {
       if (request.held !== undefined) release(request.held.id);
     },
   };
+}
+
+function noRoom(maxHeldBytes: number): string {
+  return `The long requests in flight would hold more than ${maxHeldBytes} bytes, or those of this tenant more than half of that. Try again shortly; up to 1 GiB, the operator can raise server.max_held_bytes.`;
 }
 
 /** Returns the request that the serving thread works with. The other thread has validated the whole body. */

@@ -13,8 +13,8 @@ const MIB = 1024 * 1024;
 const BODY_BYTES = 2 * MIB;
 const MOST_BYTES = 9 * MIB;
 
-/** A provider that sends `BODY_BYTES` of an answer and then nothing, until `end` is called. */
-function stallingProvider() {
+/** A provider that sends `bytes` of an answer and then nothing, until `end` is called. */
+function stallingProvider(bytes: number) {
   const waiting: (() => void)[] = [];
   const server = Bun.serve({
     hostname: "127.0.0.1",
@@ -24,7 +24,7 @@ function stallingProvider() {
       new Response(
         new ReadableStream({
           async start(controller) {
-            controller.enqueue(" ".repeat(BODY_BYTES));
+            controller.enqueue(" ".repeat(bytes));
             await new Promise<void>((resolve) => waiting.push(resolve));
             controller.enqueue(
               JSON.stringify({
@@ -48,15 +48,18 @@ function stallingProvider() {
 
 let gateway: GatewayProcess;
 let provider: ReturnType<typeof stallingProvider>;
+let silent: ReturnType<typeof stallingProvider>;
 beforeAll(async () => {
-  provider = stallingProvider();
+  provider = stallingProvider(BODY_BYTES);
+  silent = stallingProvider(0);
   gateway = await startGateway({
-    config: `server: {max_held_bytes: ${MOST_BYTES}}\nproviders: {openai: {base_url: "${provider.url}", api_key: k}}\n`,
+    config: `server: {max_held_bytes: ${MOST_BYTES}}\nproviders: {openai: {base_url: "${provider.url}", api_key: k}, groq: {base_url: "${silent.url}", api_key: k}}\n`,
   });
 });
 afterAll(async () => {
   await gateway.stop("SIGKILL");
   await provider.stop();
+  await silent.stop();
 });
 
 /** A request of which all but the last byte is sent. */
@@ -111,6 +114,18 @@ describe("the bytes of bodies that are still arriving", () => {
       await untilAnswered(200);
     },
   );
+
+  test("[d5.8] of long requests are bounded likewise until they are answered", async () => {
+    const calls = [gateway.chat(long("groq:m")), gateway.chat(long("groq:m"))];
+    await until(() => silent.asked() === calls.length);
+    const refused = await gateway.chat(long("sandbox:echo"));
+    const error = readError(refused.status, refused.headers, await refused.text());
+    expect([error.code, refused.headers.get("retry-after")]).toEqual(["gateway_overloaded", "1"]);
+    expect(error.message).toStartWith("The long requests in flight would hold more than");
+    silent.end();
+    expect((await Promise.all(calls)).map(({ status }) => status)).toEqual([200, 200]);
+    await untilAnswered(200);
+  });
 
   test.each(["content-length", "chunked"] as const)(
     "[d5.8] of requests to the admin API count with those of calls: %s",
