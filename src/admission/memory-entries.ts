@@ -22,47 +22,38 @@ import {
   type Times,
 } from "./windows.ts";
 
-/** One count with its name. */
-export interface Entry {
-  readonly rule: string;
-  readonly value: string;
-  readonly count: Count;
-  /** What workers hold of it; `null` until a worker reserves. */
-  held: HeldUnits | null;
-  /** What workers of earlier processes held of it, which still ran when this one began. */
-  earlierHolds: KeptHolds | null;
-  /** The stamp of what was kept of it when this process began, or 0: what earlier processes granted later is not in that. */
-  restoredStamp: number;
-  /** The stamp of the latest operation that changed the count. */
-  stamp: number;
-  /** Whether the entry is queued to be written. */
-  isKept: boolean;
-}
-
 /** What a rule has counted so far. */
-export interface RuleEntries {
-  readonly key: string;
-  /** The count of a rule whose scope has no `*`, and of all values beyond the maximum. */
-  only: Entry | null;
-  /** Ordered from the least to the most recently used, once there are many. */
-  readonly byValue: Map<string, Entry>;
-  /** Whether the counts are no longer among those of all rules, because they counted nothing. */
-  isForgotten: boolean;
+export type RuleEntries = ReturnType<typeof newEntries>;
+
+export function newEntries(key: string) {
+  return {
+    key,
+    /** The count of a rule whose scope has no `*`, and of all values beyond the maximum. */
+    only: null as Entry | null,
+    /** Ordered from the least to the most recently used, once there are many. */
+    byValue: new Map<string, Entry>(),
+    /** Whether the counts are no longer among those of all rules, because they counted nothing. */
+    isForgotten: false,
+  };
 }
 
-export function newEntries(key: string): RuleEntries {
-  return { key, only: null, byValue: new Map(), isForgotten: false };
-}
+/** One count with its name. */
+export type Entry = ReturnType<typeof newEntry>;
 
-export function newEntry({ key }: RuleEntries, rule: Pick<LimitRule, "kind" | "window">, value: string): Entry {
+export function newEntry({ key }: { readonly key: string }, rule: Pick<LimitRule, "kind" | "window">, value: string) {
   return {
     rule: key,
     value,
     count: newCount(rule),
-    held: null,
-    earlierHolds: null,
+    /** What workers hold of it; `null` until a worker reserves. */
+    held: null as HeldUnits | null,
+    /** What workers of earlier processes held of it, which still ran when this one began. */
+    earlierHolds: null as KeptHolds | null,
+    /** The stamp of what was kept of it when this process began, or 0: what earlier processes granted later is not in that. */
     restoredStamp: 0,
+    /** The stamp of the latest operation that changed the count. */
     stamp: 0,
+    /** Whether the entry is queued to be written. */
     isKept: false,
   };
 }

@@ -5,7 +5,7 @@
 // Decides (money and limits): When is there room again, and what is `retry-after`? By: `fitsAtMs`. Also:
 // `limit-errors.ts` (`refusalError`). Rule: When enough of what counts has left the window: the sixtieths of a sliding
 // window one after the other, a calendar period at its end. For a place under `concurrency`, a second is suggested.
-import type { BudgetWindow, LimitRule, LimitWindow } from "../core/configured/limit.ts";
+import type { LimitRule, LimitWindow } from "../core/configured/limit.ts";
 
 /** Sub-buckets of a sliding window. */
 export const BUCKETS = 60;
@@ -24,29 +24,6 @@ export interface Times {
   readonly wallMs: number;
 }
 
-/**
- * A sliding window has a ring of buckets; all others have one count. All have the same members, so that the hot path
- * sees one object shape.
- */
-export interface Count {
-  readonly window: LimitWindow | BudgetWindow | null;
-  /** Length of the whole window; 0 when it does not slide. */
-  readonly slidesMs: number;
-  readonly ring: Float64Array | null;
-  /** The number of the newest bucket, or the beginning of the calendar period; 0 where there is neither. */
-  head: number;
-  /** When the calendar period ends; infinite for a window without end. */
-  endsMs: number;
-  total: number;
-  /** The newest bucket in which something counts, unless nothing does. */
-  newest: number;
-  /** Needs that have not ended, and the units that they were charged. */
-  open: number;
-  reserved: number;
-  /** Marks of the present calendar period that `first` has already seen; `null` when there are none. */
-  marks: Set<string> | null;
-}
-
 const SLIDES_MS: Readonly<Record<LimitWindow, number>> = {
   second: 1_000,
   minute: 60_000,
@@ -59,19 +36,31 @@ export function slidingLengthMs({ kind, window }: Pick<LimitRule, "kind" | "wind
   return kind === "budget" || window === null ? 0 : SLIDES_MS[window as LimitWindow];
 }
 
-export function newCount(rule: Pick<LimitRule, "kind" | "window">): Count {
+/**
+ * A sliding window has a ring of buckets; all others have one count. All have the same members, so that the hot path
+ * sees one object shape.
+ */
+export type Count = ReturnType<typeof newCount>;
+
+export function newCount(rule: Pick<LimitRule, "kind" | "window">) {
   const slidesMs = slidingLengthMs(rule);
   return {
     window: rule.window,
+    /** Length of the whole window; 0 when it does not slide. */
     slidesMs,
     ring: slidesMs === 0 ? null : new Float64Array(RING),
+    /** The number of the newest bucket, or the beginning of the calendar period; 0 where there is neither. */
     head: Number.NEGATIVE_INFINITY,
+    /** When the calendar period ends; infinite for a window without end. */
     endsMs: Number.NEGATIVE_INFINITY,
     total: 0,
+    /** The newest bucket in which something counts, unless nothing does. */
     newest: 0,
+    /** Needs that have not ended, and the units that they were charged. */
     open: 0,
     reserved: 0,
-    marks: null,
+    /** Marks of the present calendar period that `first` has already seen; `null` when there are none. */
+    marks: null as Set<string> | null,
   };
 }
 

@@ -53,37 +53,7 @@ export interface InFlightMessage {
   sendAgainMs: number | null;
 }
 
-export interface Channel {
-  readonly tag: string;
-  readonly keys: readonly string[];
-  epoch: string;
-  joined: boolean;
-  wasOpen: boolean;
-  sequence: number;
-  inFlight: InFlightMessage | null;
-  /** An answer is being applied. A message written now would describe a half-applied state. */
-  isApplying: boolean;
-  readonly accounts: Set<ReplicaAccount>;
-  readonly leased: Set<ReplicaAccount>;
-  readonly dirty: Set<ReplicaAccount>;
-  /** Accounts whose slots are in use, or were a moment ago. */
-  readonly slots: Set<ReplicaAccount>;
-  readonly waiting: WaitingCall[];
-  readonly questions: Question[];
-  toRestate: ReplicaAccount[];
-  lastSentMs: number;
-  /** A message could not be sent or went unanswered for too long, and none has been answered since. */
-  isUnreachable: boolean;
-  replicas: number;
-  rank: number;
-  storeNowMs: number;
-  answeredMs: number;
-  /**
-   * How far the wall clock of this process is ahead of the store's. A difference of a second or less may come from the
-   * network and counts as 0.
-   */
-  aheadMs: number;
-}
+export type Channel = ReturnType<typeof newChannel>;
 
 export interface ChannelOptions {
   readonly replica: string;
@@ -100,7 +70,7 @@ export interface ChannelOptions {
   onSlotsFreed(account: ReplicaAccount): void;
 }
 
-export function newChannel(tag: string, keys: readonly string[], sequence: number): Channel {
+export function newChannel(tag: string, keys: readonly string[], sequence: number) {
   return {
     tag,
     keys,
@@ -108,21 +78,28 @@ export function newChannel(tag: string, keys: readonly string[], sequence: numbe
     joined: false,
     wasOpen: false,
     sequence,
-    inFlight: null,
+    inFlight: null as InFlightMessage | null,
+    /** An answer is being applied. A message written now would describe a half-applied state. */
     isApplying: false,
-    accounts: new Set(),
-    leased: new Set(),
-    dirty: new Set(),
-    slots: new Set(),
-    waiting: [],
-    questions: [],
-    toRestate: [],
+    accounts: new Set<ReplicaAccount>(),
+    leased: new Set<ReplicaAccount>(),
+    dirty: new Set<ReplicaAccount>(),
+    /** Accounts whose slots are in use, or were a moment ago. */
+    slots: new Set<ReplicaAccount>(),
+    waiting: [] as WaitingCall[],
+    questions: [] as Question[],
+    toRestate: [] as ReplicaAccount[],
     lastSentMs: Number.NEGATIVE_INFINITY,
+    /** A message could not be sent or went unanswered for too long, and none has been answered since. */
     isUnreachable: false,
     replicas: 1,
     rank: 0,
     storeNowMs: 0,
     answeredMs: 0,
+    /**
+     * How far the wall clock of this process is ahead of the store's. A difference of a second or less may come from the
+     * network and counts as 0.
+     */
     aheadMs: 0,
   };
 }

@@ -1,10 +1,9 @@
 // What a replica knows of one account: the leases that it may spend, what it has charged by bucket, and what it has not
 // reported to the store yet. Every change of `charged` that the store does not know of is in `unreported` too, so
 // the store's figure plus `unreported` always equals `charged`.
-import type { LimitRule, LimitUnit } from "../../core/configured/limit.ts";
+import type { LimitRule } from "../../core/configured/limit.ts";
 import type { AccountStatus } from "../limit-store.ts";
 import type { LeaseJournal } from "./lease-journal.ts";
-import type { AccountKind } from "./protocol.ts";
 import { leavesAtMs, type WindowShape } from "./windows.ts";
 
 /** Three clocks, read at the same moment. */
@@ -43,116 +42,83 @@ interface Outage {
   spent: number;
 }
 
-export interface ReplicaAccount extends WindowShape {
-  readonly key: string;
-  readonly unit: LimitUnit;
-  readonly kind: AccountKind;
-  limit: number;
-  leases: Lease[];
-  /** Unspent units of all leases. For slots: held and not in use. */
-  idle: number;
-  /**
-   * For slots: how many are in use. For windows without end: what is reserved for calls in flight, which only their end
-   * gives back. Otherwise 0.
-   */
-  inUse: number;
-  /**
-   * For windows without end: what the store holds for this replica, as last reported by the store. Until it is 0, the
-   * journal keeps a place, so that the units are given back if this replica dies.
-   */
-  heldAtStore: number;
-  /** DIRECT, LEASED or CLOSED; -1 until the store has answered. */
-  mode: number;
-  wantsLease: boolean;
-  /** Units of a typical call, as a running mean. */
-  typical: number;
-  recentSinceMs: number;
-  recentUse: number;
-  previousUse: number;
-  /** As the store last reported it, plus what was done here since. Includes `idle`. */
-  used: number;
-  resetsAtMs: number | null;
-  answeredMs: number;
-  lastUsedMs: number;
-  /** What is charged for this replica, by bucket, including unspent leases. */
-  readonly charged: Map<number, number>;
-  /** Not reported to the store yet. */
-  readonly unreported: Map<number, number>;
-  /**
-   * Reserved for calls that are not in the ledger yet, by bucket: if this process is killed now, these calls leave no
-   * record.
-   */
-  readonly unrecorded: Map<number, number>;
-  /** Usage beyond reservations, to be charged to the bucket that is current when the store handles the next message. */
-  overrun: number;
-  /** The overrun and what a message in flight reports of it, by the bucket of the reservation that was exceeded. */
-  readonly overrunByBucket: Map<number, number>;
-  openNeeds: number;
-  outage: Outage | null;
-  /** Places in the journal, by bucket. */
-  readonly places: Map<number, number>;
-  /**
-   * The place that says that nothing is charged in later buckets, while a message in flight may charge something; -1
-   * when there is none.
-   */
-  lastPlace: number;
-  /** The message in flight names this account. */
-  isInFlight: boolean;
-  /**
-   * For slots: when the last answered message that named this account was sent, and when the store answered it, by the
-   * store's clock; 0 before the first.
-   */
-  renewedMs: number;
-  renewedStoreMs: number;
-  /**
-   * For slots: since when their renewal has been overdue, in time in which this process ran; `null` when it is not
-   * overdue.
-   */
-  overdueSinceRanMs: number | null;
-  /** The line of the account in the message that is being written, counted from 1; 0 when it has none. */
-  line: number;
-}
+export type ReplicaAccount = ReturnType<typeof newAccount>;
 
 export function newAccount(
   key: string,
-  shape: WindowShape,
+  { kind, windowMs }: WindowShape,
   { unit, limit }: Pick<LimitRule, "unit" | "limit">,
   units: number,
   nowMs: number,
-): ReplicaAccount {
+) {
   return {
     key,
     unit,
-    kind: shape.kind,
-    windowMs: shape.windowMs,
+    kind,
+    windowMs,
     limit,
-    leases: [],
+    leases: [] as Lease[],
+    /** Unspent units of all leases. For slots: held and not in use. */
     idle: 0,
+    /**
+     * For slots: how many are in use. For windows without end: what is reserved for calls in flight, which only their end
+     * gives back. Otherwise 0.
+     */
     inUse: 0,
+    /**
+     * For windows without end: what the store holds for this replica, as last reported by the store. Until it is 0, the
+     * journal keeps a place, so that the units are given back if this replica dies.
+     */
     heldAtStore: 0,
+    /** DIRECT, LEASED or CLOSED; -1 until the store has answered. */
     mode: -1,
     wantsLease: false,
+    /** Units of a typical call, as a running mean. */
     typical: Math.max(1, units),
     recentSinceMs: nowMs,
     recentUse: 0,
     previousUse: 0,
+    /** As the store last reported it, plus what was done here since. Includes `idle`. */
     used: 0,
-    resetsAtMs: null,
+    resetsAtMs: null as number | null,
     answeredMs: Number.NEGATIVE_INFINITY,
     lastUsedMs: nowMs,
-    charged: new Map(),
-    unreported: new Map(),
-    unrecorded: new Map(),
+    /** What is charged for this replica, by bucket, including unspent leases. */
+    charged: new Map<number, number>(),
+    /** Not reported to the store yet. */
+    unreported: new Map<number, number>(),
+    /**
+     * Reserved for calls that are not in the ledger yet, by bucket: if this process is killed now, these calls leave no
+     * record.
+     */
+    unrecorded: new Map<number, number>(),
+    /** Usage beyond reservations, to be charged to the bucket that is current when the store handles the next message. */
     overrun: 0,
-    overrunByBucket: new Map(),
+    /** The overrun and what a message in flight reports of it, by the bucket of the reservation that was exceeded. */
+    overrunByBucket: new Map<number, number>(),
     openNeeds: 0,
-    outage: null,
-    places: new Map(),
+    outage: null as Outage | null,
+    /** Places in the journal, by bucket. */
+    places: new Map<number, number>(),
+    /**
+     * The place that says that nothing is charged in later buckets, while a message in flight may charge something; -1
+     * when there is none.
+     */
     lastPlace: -1,
+    /** The message in flight names this account. */
     isInFlight: false,
+    /**
+     * For slots: when the last answered message that named this account was sent, and when the store answered it, by the
+     * store's clock; 0 before the first.
+     */
     renewedMs: nowMs,
     renewedStoreMs: 0,
-    overdueSinceRanMs: null,
+    /**
+     * For slots: since when their renewal has been overdue, in time in which this process ran; `null` when it is not
+     * overdue.
+     */
+    overdueSinceRanMs: null as number | null,
+    /** The line of the account in the message that is being written, counted from 1; 0 when it has none. */
     line: 0,
   };
 }
