@@ -38,20 +38,7 @@ export const VARIABLES = {
 } as const;
 type Variable = keyof typeof VARIABLES;
 
-export interface Environment {
-  readonly port: number | null;
-  readonly host: string | null;
-  readonly workers: WorkerCount | null;
-  readonly dataFolder: string | null;
-  readonly databaseUrl: string | null;
-  readonly configFile: string | null;
-  readonly logLevel: LogLevel | null;
-  readonly limitStoreUrl: string | null;
-  readonly allowPrivateAddresses: boolean | null;
-  readonly noProxy: string | null;
-  /** Any variable, as for `${NAME}` in the file and the keys of providers. Undefined when it is not set or empty. */
-  get(name: string): string | undefined;
-}
+export type Environment = ReturnType<typeof readEnvironment>;
 
 /** A name that a variable may have. */
 export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
@@ -60,7 +47,7 @@ export const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
  * Copies the source, so that later changes have no effect. Throws ConfigurationError when a variable has an invalid
  * value.
  */
-export function readEnvironment(source: Readonly<Record<string, string | undefined>> = process.env): Environment {
+export function readEnvironment(source: Readonly<Record<string, string | undefined>> = process.env) {
   const values = new Map(
     Object.entries(source).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== ""),
   );
@@ -73,7 +60,7 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     return value ?? null;
   };
   const text = (value: string): string | undefined => value || undefined;
-  const environment: Environment = Object.freeze({
+  const environment = Object.freeze({
     port: read("PORT", "a port from 0 to 65535", parsePort),
     host: read("DRAGOMAN_HOST", "a host name or an address, without scheme and port", parseHost),
     workers: read("DRAGOMAN_WORKERS", EXPECTED_WORKERS, parseWorkerCount),
@@ -91,6 +78,7 @@ export function readEnvironment(source: Readonly<Record<string, string | undefin
     allowPrivateAddresses: read("DRAGOMAN_ALLOW_PRIVATE_ADDRESSES", "1 or 0", parseSwitch),
     // Most programs accept both spellings and prefer the lower case.
     noProxy: values.get("no_proxy") ?? read("NO_PROXY", "a list of hosts", text),
+    /** Any variable, as for `${NAME}` in the file and the keys of providers. Undefined when it is not set or empty. */
     get: (name: string) => values.get(name),
   });
   if (problems.length > 0) throw new ConfigurationError(problems);

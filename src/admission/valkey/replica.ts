@@ -44,21 +44,6 @@ export interface ReplicaOptions extends AccountsOptions {
 
 type Result = Reservation | Shortage;
 
-/** Counts for the metrics. */
-export interface ReplicaCounts {
-  /**
-   * Reservations that were answered from leases, that asked the store, and that `on_store_failure` decided. Some of the
-   * last had asked the store before.
-   */
-  readonly leased: number;
-  readonly asked: number;
-  readonly alone: number;
-  /** Units that are leased now and not spent, by unit. */
-  readonly leasedUnits: Readonly<Record<string, number>>;
-  /** Accounts kept in memory. */
-  readonly accounts: number;
-}
-
 /** How long an answer of the store is fresh enough for a listing. */
 const FRESH_MS = 1000;
 const SWEEP_MS = 5000;
@@ -190,7 +175,8 @@ export class Replica implements ReservationOwner, CountsBesideLedger {
     return this.#openReservations;
   }
 
-  counts(): ReplicaCounts {
+  /** Counts for the metrics. */
+  counts() {
     const now = this.#now();
     const leasedUnits: Record<string, number> = {};
     let accounts = 0;
@@ -200,7 +186,19 @@ export class Replica implements ReservationOwner, CountsBesideLedger {
         for (const lease of leases)
           if (lease.left > 0 && !hasEnded(lease, now)) leasedUnits[unit] = (leasedUnits[unit] ?? 0) + lease.left;
     }
-    return { leased: this.#leased, asked: this.#asked, alone: this.#offline, leasedUnits, accounts };
+    return {
+      /**
+       * Reservations that were answered from leases, that asked the store, and that `on_store_failure` decided. Some of
+       * the last had asked the store before.
+       */
+      leased: this.#leased,
+      asked: this.#asked,
+      alone: this.#offline,
+      /** Units that are leased now and not spent, by unit. */
+      leasedUnits,
+      /** Accounts kept in memory. */
+      accounts,
+    };
   }
 
   reserved(reservation: ReplicaReservation): void {

@@ -14,7 +14,7 @@ import { type Connection, type ConnectionOptions, openConnection, AnswerTimeout 
 import { findJournals, type FoundJournal, type JournalFile, noJournal, openJournalFile } from "./lease-journal.ts";
 import { type Answer, DONE, type MessageWithKeys, TIMINGS } from "./protocol.ts";
 import { openOutageReport } from "./outage-report.ts";
-import { Replica, type ReplicaCounts, shapeOfRule } from "./replica.ts";
+import { Replica, shapeOfRule } from "./replica.ts";
 import { deadMessages } from "./dead-replica.ts";
 import type { Keys } from "./accounts-of-rules.ts";
 import { messageOf } from "../../core/thrown.ts";
@@ -46,7 +46,7 @@ const MAX_VALUE = 80;
 const ANNOUNCEMENT = "-";
 
 export interface ValkeyLimits extends LimitStore {
-  figures(): ReplicaCounts & { readonly isAway: boolean };
+  figures(): ReturnType<Replica["counts"]> & { readonly isAway: boolean };
 }
 
 export async function openValkeyLimits(options: ValkeyLimitsOptions): Promise<ValkeyLimits> {

@@ -38,27 +38,7 @@ export interface Handover extends Observer {
  */
 export type StreamChunks = (record: CallRecord) => ((characters: number, atMs: number) => void) | null;
 
-interface Member {
-  readonly outline: IntegrationOutline;
-  /** Its position in its thread. */
-  readonly place: number;
-  readonly wants: ((record: CallRecord) => boolean) | null;
-  /** Like `wants`, for a call that has not ended yet. */
-  readonly begins: ((record: CallRecord) => boolean) | null;
-  contentsLeftOut: number;
-}
-
-interface Group {
-  readonly thread: number;
-  readonly take: TakeLine;
-  readonly members: readonly Member[];
-  /** Mask of the members that get every call. */
-  readonly always: number;
-  /** The members that get only some calls. */
-  readonly filtered: readonly Member[];
-  /** Mask of the members that get content. */
-  readonly withContent: number;
-}
+type Group = ReturnType<typeof groupOf>;
 
 /** UTF-16 units of one call's content; longer content is omitted. */
 const MAX_CONTENT = 4 * 1024 * 1024;
@@ -83,22 +63,27 @@ export function openHandover(outlines: readonly IntegrationOutline[], take: Take
   };
 }
 
-function groupOf(outlines: readonly IntegrationOutline[], thread: number, take: TakeLine): Group {
-  const members = outlines.map((outline, place): Member => ({
+function groupOf(outlines: readonly IntegrationOutline[], thread: number, take: TakeLine) {
+  const members = outlines.map((outline, place) => ({
     outline,
+    /** Its position in its thread. */
     place,
     wants: compileScope(outline.scope),
+    /** Like `wants`, for a call that has not ended yet. */
     begins: compileScope({ ...outline.scope, only: "all" }),
     contentsLeftOut: 0,
   }));
-  const bits = (chosen: (member: Member) => boolean): number =>
+  const bits = (chosen: (member: (typeof members)[number]) => boolean): number =>
     members.reduce((mask, member) => (chosen(member) ? mask | (1 << member.place) : mask), 0);
   return {
     thread,
     take,
     members,
+    /** Mask of the members that get every call. */
     always: bits(({ wants }) => wants === null),
+    /** The members that get only some calls. */
     filtered: members.filter(({ wants }) => wants !== null),
+    /** Mask of the members that get content. */
     withContent: bits(({ outline }) => outline.content),
   };
 }

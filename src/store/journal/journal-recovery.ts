@@ -35,22 +35,7 @@ export interface Gap {
   readonly to: number;
 }
 
-export interface JournalFindings {
-  /** The text of each opening entry without a closing entry, in order. */
-  readonly openings: readonly string[];
-  readonly damages: readonly Damage[];
-  readonly gaps: readonly Gap[];
-  readonly closings: number;
-  readonly unsettled: number;
-  /** 0 when there are no segments. */
-  readonly lastSegment: number;
-  /** When the last call in the journal began, in milliseconds since 1970; 0 when it contains none. */
-  readonly lastMs: number;
-  /** The bytes of each segment, without the unused space after its entries. */
-  readonly sizes: ReadonlyMap<number, number>;
-  /** The run to which each segment belongs. */
-  readonly identities: ReadonlyMap<number, SegmentIdentity>;
-}
+export type JournalFindings = ReturnType<typeof inspectJournal>;
 
 export interface InspectOptions {
   /** What the journal stores about itself; `null` when it stores nothing. */
@@ -65,7 +50,7 @@ export interface InspectOptions {
 export function inspectJournal(
   folder: string,
   { state = null, sinceMs = Number.POSITIVE_INFINITY, onEntry = () => {} }: InspectOptions = {},
-): JournalFindings {
+) {
   const openings = new Map<string, string>();
   const damages: Damage[] = [];
   const count = { opening: 0, closing: 0, unsettled: 0, heading: 0 };
@@ -99,14 +84,19 @@ export function inspectJournal(
   }
   const numbers = [...sizes.keys()];
   return {
+    /** The text of each opening entry without a closing entry, in order. */
     openings: [...openings.values()],
     damages,
     gaps: gapsIn(numbers, state),
     closings: count.closing,
     unsettled: count.unsettled,
+    /** 0 when there are no segments. */
     lastSegment: numbers.at(-1) ?? 0,
+    /** When the last call in the journal began, in milliseconds since 1970; 0 when it contains none. */
     lastMs,
+    /** The bytes of each segment, without the unused space after its entries. */
     sizes,
+    /** The run to which each segment belongs. */
     identities,
   };
 }

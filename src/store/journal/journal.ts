@@ -51,20 +51,7 @@ export interface JournalOptions extends Omit<WriterOptions, "segmentBytes" | "on
 }
 
 /** The figures that operators see. */
-export interface JournalStatus {
-  /** Why entries cannot be written; `null` when they can. */
-  readonly fault: string | null;
-  /**
-   * Counted since the start: entries written; refused calls beyond the allowance; entries lost because neither disk nor
-   * memory took them.
-   */
-  readonly rows: number;
-  readonly unrecorded: number;
-  readonly lost: number;
-  readonly openCalls: number;
-  readonly waitingRows: number;
-  readonly lastSyncMs: number | null;
-}
+export type JournalStatus = ReturnType<Journal["status"]>;
 
 /** An entry in memory that is not written yet, or that the disk does not take. */
 interface WaitingRow {
@@ -163,9 +150,14 @@ export class Journal implements Ledger, SettlementLedger {
       : `the ledger cannot be written: ${this.#fault}`;
   }
 
-  status(): JournalStatus {
+  status() {
     return {
+      /** Why entries cannot be written; `null` when they can. */
       fault: this.#fault,
+      /**
+       * Counted since the start: entries written; refused calls beyond the allowance; entries lost because neither disk
+       * nor memory took them.
+       */
       rows: this.#rows,
       unrecorded: this.#unrecorded,
       lost: this.#lost,

@@ -17,15 +17,17 @@ export interface Instrument {
 /** `cumulative` exports everything since the start, `delta` everything since the last export. */
 export type Temporality = "cumulative" | "delta";
 
-interface Point {
-  readonly attributes: Attributes;
-  sum: number;
+type Point = ReturnType<typeof newPoint>;
+
+const newPoint = (attributes: Attributes, bounds: Instrument["bounds"]) => ({
+  attributes,
+  sum: 0,
   /** Used by histograms only, with the fields below. */
-  count: number;
-  min: number;
-  max: number;
-  readonly buckets: number[];
-}
+  count: 0,
+  min: Number.POSITIVE_INFINITY,
+  max: Number.NEGATIVE_INFINITY,
+  buckets: bounds === null ? [] : Array.from({ length: bounds.length + 1 }, () => 0),
+});
 
 type Points = Map<string, Point>;
 
@@ -86,14 +88,7 @@ export class MetricSums {
     if (known !== undefined) return known;
     if (key !== OVERFLOW_KEY && (points.size >= MAX_SERIES || !this.#mayAdd(instrument, tenantId)))
       return this.#point(instrument, OVERFLOW_KEY, () => OVERFLOW);
-    const point: Point = {
-      attributes: attributes(),
-      sum: 0,
-      count: 0,
-      min: Number.POSITIVE_INFINITY,
-      max: Number.NEGATIVE_INFINITY,
-      buckets: instrument.bounds === null ? [] : Array.from({ length: instrument.bounds.length + 1 }, () => 0),
-    };
+    const point = newPoint(attributes(), instrument.bounds);
     points.set(key, point);
     return point;
   }
