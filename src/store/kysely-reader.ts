@@ -8,14 +8,8 @@ import { DecryptionError, type SecretCipher } from "../config/secret-cipher.ts";
 import { answerPlace, KEPT_ANSWER_MS } from "./configuration/kept-answers.ts";
 import { findDelivery, listDeliveries } from "./events/event-rows.ts";
 import { auditReader } from "./audit/kysely-audit.ts";
-import {
-  diffVersions,
-  findVersion,
-  listObjectVersions,
-  listVersions,
-  versionAt,
-} from "./configuration/kysely-history.ts";
-import { listDefaultViews, listViews } from "./configuration/kysely-views.ts";
+import { versionReader } from "./configuration/kysely-history.ts";
+import { viewReader } from "./configuration/kysely-views.ts";
 import { listSessions } from "./identity/kysely-sessions.ts";
 import {
   byNewest,
@@ -46,6 +40,8 @@ export interface ReaderContext {
 export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
   return {
     ...auditReader(db),
+    ...versionReader(db),
+    ...viewReader(db),
     findTenant: (id) => readFirst(db.selectFrom("tenants").selectAll().where("id", "=", id), tenantOf),
     findProject: (id) => readFirst(db.selectFrom("projects").selectAll().where("id", "=", id), projectOf),
     findUser: (id) => readFirst(db.selectFrom("users").selectAll().where("id", "=", id), userOf),
@@ -75,8 +71,6 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
         keptIn(CLAIM, row),
       );
     },
-    listViews: (page, filter) => listViews(db, page, filter),
-    listDefaultViews: (tenantId, userId) => listDefaultViews(db, tenantId, userId),
     listSessions: (page, filter = {}) => listSessions(db, page, filter),
     listTenants(page, { id, search } = {}) {
       const of = having<Schema["tenants"]>({ id });
@@ -139,11 +133,6 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
       const query = db.selectFrom("resources").selectAll().where(of).where(containing(NAMED, search));
       return readPage(query, page, RESOURCES, maskedOf);
     },
-    versionAt: (ms) => versionAt(db, ms),
-    listVersions: (page, scope) => listVersions(db, page, scope),
-    findVersion: (number, scope) => findVersion(db, number, scope),
-    listObjectVersions: (resourceId, scope, most) => listObjectVersions(db, resourceId, scope, most),
-    diffVersions: (from, to, scope) => diffVersions(db, from, to, scope),
     async findAnswer(tokenId, key) {
       const query = db
         .selectFrom("kept_answers")

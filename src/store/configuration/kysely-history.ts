@@ -2,19 +2,11 @@
 // any database that Kysely supports. The state of a resource after some version is the state before its first later
 // change, so nothing has to be stored twice.
 import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from "kysely";
-import type {
-  Actor,
-  AuditNote,
-  Change,
-  ConfigurationScope,
-  HistoryScope,
-  Version,
-  VersionSummary,
-} from "../records.ts";
+import type { Actor, AuditNote, ConfigurationScope, HistoryScope, VersionSummary } from "../records.ts";
 import { inParts } from "../database/in-parts.ts";
 import { type ListKey, onPage, pageOf, readFirst } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
-import type { Page, PageRequest } from "../reader.ts";
+import type { Reader } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
 import { actionOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
 import { maskedDocument } from "./secret-fields.ts";
@@ -29,30 +21,65 @@ const ROWS_AT_ONCE = 200;
 
 const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
 
-export async function versionAt(db: Db, ms: number): Promise<number> {
-  const row = await db
-    .selectFrom("versions")
-    .select((one) => one.fn.max("number").as("number"))
-    .where("at_ms", "<=", toInteger(ms))
-    .executeTakeFirst();
-  return fromInteger(row?.number ?? 0n);
-}
-
-export async function listVersions(
+/** The versions, as the port to stored data has them. */
+export function versionReader(
   db: Db,
-  page: PageRequest,
-  scope?: ConfigurationScope,
-): Promise<Page<VersionSummary>> {
-  let query = db.selectFrom("versions").selectAll().$call(onPage(page, VERSIONS));
-  if (scope !== undefined)
-    query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
-  const rows = await query.execute();
-  const counts = await changesOf(
-    db,
-    rows.map(({ number }) => number),
-    scope,
-  );
-  return pageOf(rows, page, VERSIONS, (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }));
+): Pick<Reader, "versionAt" | "listVersions" | "findVersion" | "listObjectVersions" | "diffVersions"> {
+  return {
+    async versionAt(ms) {
+      const row = await db
+        .selectFrom("versions")
+        .select((one) => one.fn.max("number").as("number"))
+        .where("at_ms", "<=", toInteger(ms))
+        .executeTakeFirst();
+      return fromInteger(row?.number ?? 0n);
+    },
+    async listVersions(page, scope) {
+      let query = db.selectFrom("versions").selectAll().$call(onPage(page, VERSIONS));
+      if (scope !== undefined)
+        query = query.where("number", "in", inScope(db.selectFrom("version_changes").select("version"), scope));
+      const rows = await query.execute();
+      const counts = await changesOf(
+        db,
+        rows.map(({ number }) => number),
+        scope,
+      );
+      return pageOf(rows, page, VERSIONS, (row) => ({ ...versionOf(row), changes: counts.get(row.number) ?? 0 }));
+    },
+    async findVersion(number, scope) {
+      if (!Number.isSafeInteger(number)) return null;
+      const row = await db
+        .selectFrom("versions")
+        .selectAll()
+        .where("number", "=", toInteger(number))
+        .executeTakeFirst();
+      if (row === undefined) return null;
+      const steps = await stepsBetween(db, number - 1, number, scope);
+      return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
+    },
+    async listObjectVersions(resourceId, scope, most) {
+      const query = db
+        .selectFrom("version_changes")
+        .selectAll()
+        .orderBy("version", "desc")
+        .orderBy("ordinal", "desc")
+        .limit(sql.lit(most));
+      const rows = await inScope(query, { ...scope, resourceId }).execute();
+      if (rows.length === 0) return [];
+      const numbers = rows.map(({ version }) => version);
+      const heads = await db.selectFrom("versions").selectAll().where("number", "in", numbers).execute();
+      const headOf = new Map(heads.map((row) => [row.number, versionOf(row)]));
+      return rows.map((row) => ({ ...headOf.get(row.version)!, changes: [changeOf(stepOf(row))] }));
+    },
+    async diffVersions(from, to, scope) {
+      const [low, high] = from <= to ? [from, to] : [to, from];
+      const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
+      return whole
+        .map((step) => (from <= to ? step : { before: step.after, after: step.before }))
+        .filter(({ before, after }) => content(before) !== content(after))
+        .map(changeOf);
+    },
+  };
 }
 
 const versionOf = (row: Selectable<Schema["versions"]>): Omit<VersionSummary, "changes"> => ({
@@ -73,43 +100,6 @@ async function changesOf(
     .groupBy("version");
   const rows = await (scope === undefined ? query : inScope(query, scope)).execute();
   return new Map(rows.map(({ version, changes }) => [version, Number(changes)]));
-}
-
-export async function findVersion(db: Db, number: number, scope?: ConfigurationScope): Promise<Version | null> {
-  if (!Number.isSafeInteger(number)) return null;
-  const row = await db.selectFrom("versions").selectAll().where("number", "=", toInteger(number)).executeTakeFirst();
-  if (row === undefined) return null;
-  const steps = await stepsBetween(db, number - 1, number, scope);
-  return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
-}
-
-export async function listObjectVersions(
-  db: Db,
-  resourceId: string,
-  scope: ConfigurationScope,
-  most: number,
-): Promise<readonly Version[]> {
-  const query = db
-    .selectFrom("version_changes")
-    .selectAll()
-    .orderBy("version", "desc")
-    .orderBy("ordinal", "desc")
-    .limit(sql.lit(most));
-  const rows = await inScope(query, { ...scope, resourceId }).execute();
-  if (rows.length === 0) return [];
-  const numbers = rows.map(({ version }) => version);
-  const heads = await db.selectFrom("versions").selectAll().where("number", "in", numbers).execute();
-  const headOf = new Map(heads.map((row) => [row.number, versionOf(row)]));
-  return rows.map((row) => ({ ...headOf.get(row.version)!, changes: [changeOf(stepOf(row))] }));
-}
-
-export async function diffVersions(db: Db, from: number, to: number, scope?: HistoryScope): Promise<readonly Change[]> {
-  const [low, high] = from <= to ? [from, to] : [to, from];
-  const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
-  return whole
-    .map((step) => (from <= to ? step : { before: step.after, after: step.before }))
-    .filter(({ before, after }) => content(before) !== content(after))
-    .map(changeOf);
 }
 
 /** Joins the steps of each resource into one. */
