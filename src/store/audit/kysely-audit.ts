@@ -129,23 +129,11 @@ export function auditReader(db: Db): ChainReader & Pick<Reader, "listAudit"> {
 }
 
 async function auditLinks(db: Db, chain: string, after: number, limit: number): Promise<readonly ChainLink[]> {
-  const rows = await db
-    .selectFrom("audit_log")
-    .selectAll()
-    .where("chain", "=", chain)
-    .where("sequence", ">", toInteger(after))
-    .orderBy("sequence")
-    .limit(sql.lit(limit))
-    .execute();
+  const next = sql<boolean>`chain = ${chain} and sequence > ${toInteger(after)}`;
+  const most = sql.lit(limit);
+  const rows = await db.selectFrom("audit_log").selectAll().where(next).orderBy("sequence").limit(most).execute();
   // After the rows: what is removed in between is then read twice, and not missed.
-  const gone = await db
-    .selectFrom("audit_removed")
-    .selectAll()
-    .where("chain", "=", chain)
-    .where("sequence", ">", toInteger(after))
-    .orderBy("sequence")
-    .limit(sql.lit(limit))
-    .execute();
+  const gone = await db.selectFrom("audit_removed").selectAll().where(next).orderBy("sequence").limit(most).execute();
   const links = new Map([...gone.map(linkOfRemoved), ...rows.map(linkOfRow)].map((link) => [link.sequence, link]));
   return [...links.values()].toSorted((a, b) => a.sequence - b.sequence).slice(0, limit);
 }
