@@ -6,7 +6,7 @@ import type { Clock } from "../core/clock.ts";
 import type { Database as OpenDatabase } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import type { Schema } from "./schema.ts";
-import { openDatabase, requireInPlace, type SqliteFile } from "./database/sqlite-connection.ts";
+import { openDatabase, type SqliteFile, whileInPlace } from "./database/sqlite-connection.ts";
 import type { Store } from "./store.ts";
 
 export interface SqliteOptions extends SqliteFile {
@@ -36,41 +36,16 @@ export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDa
     db,
     name: connection.name,
     kind: "sqlite",
-    store: options.file === ":memory:" ? store : whileInPlace(store, resolve(options.file)),
+    store: options.file === ":memory:" ? store : storeInPlace(resolve(options.file), store),
   };
 }
 
 /**
  * A file that is removed, or replaced from a backup, stays open here without a name: a token that the command line
- * revokes in the new file would stay valid here, without any sign of it.
+ * revokes in the new file would stay valid here, without any sign of it. A change would be confirmed, and lost with the
+ * removed file.
  */
-function whileInPlace(store: Store, path: string): Store {
-  const requireFile = requireInPlace(path);
-  // Otherwise a change would be confirmed, and lost with the removed file.
-  return {
-    ...store,
-    async revision() {
-      requireFile();
-      return await store.revision();
-    },
-    async change(actor, work, options) {
-      requireFile();
-      return await store.change(actor, work, options);
-    },
-    async note(actor, note) {
-      requireFile();
-      await store.note(actor, note);
-    },
-    async reencrypt() {
-      requireFile();
-      return await store.reencrypt();
-    },
-    drafts: {
-      ...store.drafts,
-      async saveDraft(draft) {
-        requireFile();
-        await store.drafts.saveDraft(draft);
-      },
-    },
-  };
+function storeInPlace(path: string, store: Store): Store {
+  const drafts = whileInPlace(path, store.drafts, ["saveDraft"]);
+  return whileInPlace(path, { ...store, drafts }, ["revision", "change", "note", "reencrypt"]);
 }

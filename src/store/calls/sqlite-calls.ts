@@ -10,7 +10,7 @@ import { ASKED, asked, type CallStore } from "./calls.ts";
 import { DatabaseThread } from "../database/database-thread.ts";
 import { bytesOf } from "../journal/journal-row.ts";
 import type { LedgerRow } from "../journal/ledger.ts";
-import { requireInPlace } from "../database/sqlite-connection.ts";
+import { whileInPlace } from "../database/sqlite-connection.ts";
 
 /** As many as read at once (http/admin/report-reads.ts). */
 const REPORTERS = 2;
@@ -18,24 +18,17 @@ const REPORTERS = 2;
 /** The file has to be migrated. The threads start with their first request. */
 export function openSqliteCalls({ file }: { readonly file: string }): CallStore {
   const path = resolve(file);
-  const requireFile = requireInPlace(path);
   const writer = threadOf({ file: path, role: "write" });
   const reader = threadOf({ file: path, role: "read" });
   // What people ask for may take long, so that it never stands before what calls ask for.
   const reporters = Array.from({ length: REPORTERS }, () => threadOf({ file: path, role: "read" }));
   const reports = (): DatabaseThread<CallMethod> =>
     reporters.reduce((best, one) => (one.pending < best.pending ? one : best));
-  return {
-    ...asked(ASKED.additions, async (name, args) => {
-      requireFile();
-      return await writer.ask(name, ...args);
-    }),
-    ...asked(ASKED.changes, (name, args) => writer.ask(name, ...args)),
+  const calls: CallStore = {
+    ...asked([...ASKED.additions, ...ASKED.changes], (name, args) => writer.ask(name, ...args)),
     ...asked(ASKED.reads, (name, args) => reader.ask(name, ...args)),
     ...asked(ASKED.reports, (name, args) => reports().ask(name, ...args)),
     ingest: async (rows, place) => {
-      // The rows stay in the ledger: written to a file that was removed they would be lost.
-      requireFile();
       if (rows.length > 0 || place !== undefined) await writer.ask("ingest", writtenRows(rows), place);
     },
     findCall: async (traceId, tenantId) =>
@@ -46,6 +39,8 @@ export function openSqliteCalls({ file }: { readonly file: string }): CallStore 
     },
     close: async () => void (await Promise.all([writer, reader, ...reporters].map((thread) => thread.close()))),
   };
+  // The rows stay in the ledger: written to a file that was removed they would be lost.
+  return whileInPlace(path, calls, [...ASKED.additions, "ingest"]);
 }
 
 /**

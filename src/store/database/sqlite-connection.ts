@@ -24,18 +24,25 @@ export interface SqliteFile {
 }
 
 /**
- * To be called before a write. Throws StoreError `unusable` when the path leads to another file than at the opening.
+ * The same object, whose methods of these names are rejected with StoreError `unusable` once the path leads to another file
+ * than now.
  */
-export function requireInPlace(path: string): () => void {
+export function whileInPlace<Of extends object>(path: string, of: Of, names: readonly (keyof Of & string)[]): Of {
   const opened = identityOf(path);
-  return () => {
-    const now = identityOf(path);
-    if (now !== opened)
-      throw new StoreError(
-        "unusable",
-        `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. Changes there have no effect here: restart the gateway.`,
-      );
-  };
+  const checked = names.map((name) => {
+    const method = of[name] as (...args: readonly unknown[]) => unknown;
+    const called = async (...args: readonly unknown[]): Promise<unknown> => {
+      const now = identityOf(path);
+      if (now !== opened)
+        throw new StoreError(
+          "unusable",
+          `The database ${path} was ${now === null ? "removed" : "replaced"} while it was in use. Changes there have no effect here: restart the gateway.`,
+        );
+      return await method(...args);
+    };
+    return [name, called] as const;
+  });
+  return { ...of, ...Object.fromEntries(checked) };
 }
 
 /** Opens a separate connection to the file. Throws StoreError. */

@@ -4,23 +4,18 @@ import { threadFile } from "../../core/concurrency/thread-file.ts";
 import { DatabaseThread } from "../database/database-thread.ts";
 import type { EventWorkerSetup } from "./event-worker.ts";
 import type { EventQueue } from "./events.ts";
-import { requireInPlace } from "../database/sqlite-connection.ts";
+import { whileInPlace } from "../database/sqlite-connection.ts";
 
 /** The file has to be migrated. The thread starts with its first request. */
 export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): EventQueue {
   const path = resolve(file);
-  const requireFile = requireInPlace(path);
   const thread = new DatabaseThread<keyof EventQueue>(
     threadFile(import.meta.url, "store/events/event-worker.ts"),
     { file: path, mostWaiting } satisfies EventWorkerSetup,
     `The thread of the events in ${path}`,
   );
-  return {
-    append: async (events) => {
-      // The events stay in memory: written to a file that was removed they would be lost.
-      requireFile();
-      return await thread.ask("append", events);
-    },
+  const queue: EventQueue = {
+    append: (events) => thread.ask("append", events),
     awaitingFanOut: (most) => thread.ask("awaitingFanOut", most),
     fanOut: (addressed, nowMs) => thread.ask("fanOut", addressed, nowMs),
     due: (nowMs) => thread.ask("due", nowMs),
@@ -31,4 +26,6 @@ export function openSqliteEvents({ file, mostWaiting }: EventWorkerSetup): Event
     prune: (beforeMs) => thread.ask("prune", beforeMs),
     close: () => thread.close(),
   };
+  // The events stay in memory: written to a file that was removed they would be lost.
+  return whileInPlace(path, queue, ["append"]);
 }
