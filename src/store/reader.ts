@@ -38,60 +38,32 @@ export interface Page<T> {
   readonly nextCursor: string | null;
 }
 
-/**
- * Members that are left out do not restrict the result. `search` matches a part of the id or the name, ignoring case.
- */
-export interface TenantFilter {
-  readonly id?: string;
-  readonly search?: string;
-}
-export interface ProjectFilter {
-  readonly tenantId?: string;
-  readonly id?: string;
-  readonly search?: string;
-}
-export interface UserFilter {
-  readonly tenantId?: string;
-  readonly id?: string;
-  readonly email?: string;
-  readonly isOperator?: boolean;
-  readonly search?: string;
-}
-export interface MembershipFilter {
-  readonly tenantId?: string;
-  readonly userId?: string;
+/** Members that are left out do not restrict the result. `search` matches a part of the id or the name, ignoring case. */
+type Asked<Member extends string> = { readonly [Name in Member]?: string };
+
+export type TenantFilter = Asked<"id" | "search">;
+export type ProjectFilter = Asked<"tenantId" | "id" | "search">;
+export type UserFilter = Asked<"tenantId" | "id" | "email" | "search"> & { readonly isOperator?: boolean };
+export interface MembershipFilter extends Asked<"tenantId" | "userId"> {
   /** `null` selects memberships in whole tenants. */
   readonly projectId?: string | null;
   readonly role?: Role;
 }
-export interface TokenFilter {
-  readonly tenantId?: string;
-  readonly projectId?: string;
-  readonly userId?: string;
+export interface TokenFilter extends Asked<"tenantId" | "projectId" | "userId" | "search"> {
   readonly kind?: "project" | "personal";
   readonly state?: "live" | "expired" | "revoked";
-  readonly search?: string;
 }
-export interface ResourceFilter {
+export interface ResourceFilter extends Asked<"tenantId" | "name" | "search"> {
   readonly kind?: ConfiguredKind;
-  readonly tenantId?: string;
   /** `null` selects resources of whole tenants. */
   readonly projectId?: string | null;
-  readonly name?: string;
   readonly setBy?: Role;
-  readonly search?: string;
 }
-export interface AuditFilter {
-  readonly tenantId?: string;
-  readonly projectId?: string;
-  readonly tokenId?: string;
-  readonly userId?: string;
-  readonly action?: string;
+export interface AuditFilter extends Asked<
+  "tenantId" | "projectId" | "tokenId" | "userId" | "action" | "kind" | "targetId" | "sessionId"
+> {
   readonly outcome?: "done" | "refused";
-  readonly kind?: string;
-  readonly targetId?: string;
   readonly via?: AuditWay;
-  readonly sessionId?: string;
   readonly version?: number;
   /** Inclusive. */
   readonly fromMs?: number;
