@@ -53,6 +53,12 @@ export const TOKEN = {
   created_at_ms: integer,
 };
 
+/** What the table keeps of Membership. */
+export const MEMBERSHIP = { user_id: text, tenant_id: text, project_id: textOrNull, role };
+
+/** How rows of identities count their changes. */
+export const KEPT = { version: integer, created_at_ms: integerOrNull, updated_at_ms: integerOrNull };
+
 /** What the table keeps of Resource. */
 export const RESOURCE = {
   id: text,
@@ -94,12 +100,7 @@ export interface Schema
   readonly tenants: KeptColumns & { readonly id: string } & ColumnsOf<typeof TENANT_FIELDS>;
   readonly projects: KeptColumns & PlaceColumns & ColumnsOf<typeof PROJECT_FIELDS>;
   readonly users: KeptColumns & PlaceColumns & ColumnsOf<typeof USER_FIELDS>;
-  readonly memberships: KeptColumns & {
-    readonly tenant_id: string;
-    readonly user_id: string;
-    readonly project_id: string | null;
-    readonly role: string;
-  };
+  readonly memberships: KeptColumns & RowOf<typeof MEMBERSHIP>;
   readonly access_tokens: RowOf<typeof TOKEN> & {
     readonly created_by: string | null;
     readonly version: Generated<bigint>;
@@ -137,10 +138,8 @@ export interface Schema
   };
 }
 
-interface KeptColumns {
+interface KeptColumns extends Omit<RowOf<typeof KEPT>, "version"> {
   readonly version: Generated<bigint>;
-  readonly created_at_ms: bigint | null;
-  readonly updated_at_ms: bigint | null;
 }
 
 interface PlaceColumns {

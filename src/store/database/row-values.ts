@@ -5,22 +5,12 @@ import type { Membership, Project, User } from "../../core/identity.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { membersOf, PROJECT_FIELDS, TENANT_FIELDS, USER_FIELDS } from "./identity-fields.ts";
 import type { Actor, Kept, StoredTenant, StoredToken, StoredUser } from "../records.ts";
-import { fromInteger, fromIntegerOrNull, fromRole, keptIn } from "./columns.ts";
-import { type Schema, TOKEN, TOKEN_SECRET } from "../schema.ts";
+import { fromInteger, fromIntegerOrNull, fromRole, keptIn, type RowOf } from "./columns.ts";
+import { KEPT, MEMBERSHIP, type Schema, TOKEN, TOKEN_SECRET } from "../schema.ts";
 
 type Row<Table extends keyof Schema> = Selectable<Schema[Table]>;
 
-function kept(row: {
-  readonly version: bigint;
-  readonly created_at_ms: bigint | null;
-  readonly updated_at_ms: bigint | null;
-}) {
-  return {
-    version: fromInteger(row.version),
-    createdAtMs: fromIntegerOrNull(row.created_at_ms),
-    updatedAtMs: fromIntegerOrNull(row.updated_at_ms),
-  };
-}
+const kept = (row: RowOf<typeof KEPT>) => keptIn(KEPT, row);
 
 export const plainTenantOf = (row: Row<"tenants">): StoredTenant => ({ id: row.id, ...membersOf(TENANT_FIELDS, row) });
 export const tenantOf = (row: Row<"tenants">): Kept<StoredTenant> => ({ ...plainTenantOf(row), ...kept(row) });
@@ -53,9 +43,7 @@ export function plainUserOf(row: Row<"users">): User {
   };
 }
 
-export function plainMembershipOf(row: Row<"memberships">): Membership {
-  return { userId: row.user_id, tenantId: row.tenant_id, projectId: row.project_id, role: fromRole(row.role) };
-}
+export const plainMembershipOf = (row: Row<"memberships">): Membership => keptIn(MEMBERSHIP, row);
 export const membershipOf = (row: Row<"memberships">): Kept<Membership> => ({
   ...plainMembershipOf(row),
   ...kept(row),

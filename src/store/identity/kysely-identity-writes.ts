@@ -26,10 +26,11 @@ import {
   TENANT_FIELDS,
   USER_FIELDS,
 } from "../database/identity-fields.ts";
+import { rowOf } from "../database/columns.ts";
 import { exactly } from "../database/pages.ts";
 import { auditedMembership } from "../database/row-values.ts";
 import type { Reader } from "../reader.ts";
-import type { Schema } from "../schema.ts";
+import { MEMBERSHIP, type Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
 import type { Writer } from "../writer.ts";
 import { revokeClaimsOf } from "./kysely-claim-writes.ts";
@@ -239,7 +240,7 @@ export async function putMembership(work: Work, membership: Membership): Promise
   if (before === null)
     await tx
       .insertInto("memberships")
-      .values({ tenant_id: tenantId, user_id: userId, project_id: projectId, role, ...createdAt(nowMs) })
+      .values({ ...rowOf(MEMBERSHIP, membership), ...createdAt(nowMs) })
       .execute();
   else
     await tx
