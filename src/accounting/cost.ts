@@ -8,21 +8,6 @@ import { isCount, tokenCount } from "../core/record/token-count.ts";
 import { wholeCounts } from "../core/record/usage.ts";
 import { MILLION, rateFor, rateOf } from "./price.ts";
 
-/** Tokens of a request by kind; each token is in one part. */
-interface Parts {
-  readonly text: number;
-  readonly cacheRead: number;
-  readonly audioCacheRead: number;
-  readonly cacheWrite: number;
-  readonly cacheWriteHour: number;
-  readonly audioPrompt: number;
-  readonly imagePrompt: number;
-  readonly completion: number;
-  readonly reasoning: number;
-  readonly audioCompletion: number;
-  readonly imageCompletion: number;
-}
-
 /** What was used at a price. */
 export interface PricedUsage {
   readonly usage: Usage;
@@ -229,7 +214,10 @@ function billedOf(usage: Usage, { input_tokens: input, output_tokens: output }: 
   return { ...usage, prompt_tokens: prompt, completion_tokens: completion, total_tokens: prompt + completion };
 }
 
-const NO_PARTS: Parts = {
+/** Tokens of a request by kind; each token is in one part. */
+type Parts = Readonly<Record<keyof typeof NO_PARTS, number>>;
+
+const NO_PARTS = {
   text: 0,
   cacheRead: 0,
   audioCacheRead: 0,
