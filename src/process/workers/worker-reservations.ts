@@ -4,7 +4,7 @@
 
 // Decides (records and configuration): What is charged for what a dead worker had reserved? By: `endCall`. Rule: What
 // its journal says of the call.
-import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
+import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import type { Clock } from "../../core/clock.ts";
 import { type Account, countsAttempts, type LimitRule } from "../../core/configured/limit.ts";
 import type { LimitOutcome } from "../../core/record/record.ts";
@@ -84,32 +84,23 @@ export class WorkerReservations {
     settledFile.remove();
   }
 
-  #reserve({ id, call, needs: wires, rules = [] }: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {
-    for (const [number, rule] of rules) this.#rules.set(number, rule);
-    const needs = wires.map(([number, value, units, force]): Need => {
+  #reserve(wire: ReserveWire, channel: WorkerChannel): MaybePromise<ReservedWire> {
+    for (const [number, rule] of wire.rules ?? []) this.#rules.set(number, rule);
+    const needs = wire.needs.map(([number, value, units, force]): Need => {
       const rule = this.#rules.get(number);
       if (rule === undefined) throw new Error(`the rule ${number} was not sent`);
       return { account: { rule, value }, units, force: force === 1 };
     });
-    const answer = this.#limits.reserve(needs, call, this.#options.holder);
-    return isPending(answer)
-      ? answer.then((late) => this.#answered(late, { id, call, needs, channel }))
-      : this.#answered(answer, { id, call, needs, channel });
+    return whenReady(this.#limits.reserve(needs, wire.call, this.#options.holder), (answer) =>
+      this.#answered(answer, wire, needs, channel),
+    );
   }
 
   #answered(
     answer: Reservation | Shortage,
-    {
-      id,
-      call,
-      needs,
-      channel,
-    }: {
-      readonly id: number;
-      readonly call: string;
-      readonly needs: readonly Need[];
-      readonly channel: WorkerChannel;
-    },
+    { id, call }: ReserveWire,
+    needs: readonly Need[],
+    channel: WorkerChannel,
   ): ReservedWire {
     if (isShortage(answer)) {
       const { need, status, ...why } = answer;
