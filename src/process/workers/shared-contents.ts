@@ -47,9 +47,7 @@ export function contentWriter(channel: SupervisorChannel): ContentWriter {
 export function workerContentLog(channel: SupervisorChannel, own: ContentLog): ContentLog {
   channel.handle("forget_content", (place) => own.forget(place));
   return {
-    publish: (record, content) => own.publish(record, content),
-    figures: () => own.figures(),
-    end: (timeoutMs) => own.end(timeoutMs),
+    ...own,
     async forget(place) {
       await channel.request("forget_content", place);
     },
