@@ -1,8 +1,8 @@
 // The only reader of the process's environment, which is read once at the start. This file defines what a variable
 // means; snapshot/server-options.ts defines what overrides what.
-import { HOST, isDatabaseUrl, LOG_LEVELS, type LogLevel } from "./sections.ts";
+import { HOST, isDatabaseUrl, LOG_LEVELS } from "./sections.ts";
 import { isValkeyUrl } from "./valkey-address.ts";
-import { EXPECTED_WORKERS, parseWorkerCount, type WorkerCount } from "./worker-count.ts";
+import { EXPECTED_WORKERS, parseWorkerCount } from "./worker-count.ts";
 import { ConfigurationError, problemIn, type ConfigurationProblem } from "./problem.ts";
 
 /**
