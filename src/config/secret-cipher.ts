@@ -12,20 +12,7 @@ const ENCRYPTED = /^sealed:1:([0-9a-f]{8}):([0-9a-f]{12}):([A-Za-z0-9_-]{38,})$/
 export const CONTAINS_ENCRYPTED = `*${PREFIX}${"[0-9a-f]".repeat(8)}:${"[0-9a-f]".repeat(12)}:*`;
 export const MASTER_KEY_BYTES = 32;
 
-export interface SecretCipher {
-  /**
-   * `place` names where the secret is stored, such as `provider/prv_1/api_key`; it can be decrypted only with the same
-   * place.
-   */
-  encrypt(secret: string, place: string): string;
-  /** Throws DecryptionError. */
-  decrypt(ciphertext: string, place: string): string;
-  /**
-   * Encrypts the same secret under the newest key, or returns the same text if it uses that key already. Keeps the
-   * handle. Throws DecryptionError.
-   */
-  reencrypt(ciphertext: string, place: string): string;
-}
+export type SecretCipher = ReturnType<typeof openSecretCipher>;
 
 /** An encrypted text that cannot be decrypted; the message names the key that it requires, never its content. */
 export class DecryptionError extends Error {
@@ -39,10 +26,7 @@ export class DecryptionError extends Error {
  * The first key encrypts, all of them decrypt. Each has 32 bytes. `readAgain` reads the keys again when a text names an
  * unknown key, because a new one may have been added.
  */
-export function openSecretCipher(
-  keys: readonly Uint8Array[],
-  readAgain: (() => readonly Uint8Array[]) | null = null,
-): SecretCipher {
+export function openSecretCipher(keys: readonly Uint8Array[], readAgain: (() => readonly Uint8Array[]) | null = null) {
   if (keys.length === 0) throw new Error("a cipher needs a key");
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
@@ -64,9 +48,19 @@ export function openSecretCipher(
     return decrypted(key, bytes, boundTo(keyId, handle, place), keyId);
   };
   return {
-    encrypt: (secret, place) => encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
+    /**
+     * `place` names where the secret is stored, such as `provider/prv_1/api_key`; it can be decrypted only with the same
+     * place.
+     */
+    encrypt: (secret: string, place: string): string =>
+      encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
+    /** Throws DecryptionError. */
     decrypt,
-    reencrypt: (text, place) =>
+    /**
+     * Encrypts the same secret under the newest key, or returns the same text if it uses that key already. Keeps the
+     * handle. Throws DecryptionError.
+     */
+    reencrypt: (text: string, place: string): string =>
       text.startsWith(`${PREFIX}${newest()[0]}:`)
         ? text
         : encrypted(newest(), handleOf(text) ?? "", decrypt(text, place), place),

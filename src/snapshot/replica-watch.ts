@@ -35,19 +35,7 @@ export interface ReplicaWatchOptions {
   readonly everyMs?: number;
 }
 
-export interface ReplicaWatch {
-  /** The replicas that live, by name. */
-  others(): readonly OtherReplica[];
-  figures(): ReplicaFigures;
-  /** Why only newer programs can use the database, or `null`. */
-  refusal(): string | null;
-  /**
-   * Registers this replica and reads the others. A database that does not answer changes nothing here; the reader of
-   * the configuration reports that.
-   */
-  check(): Promise<void>;
-  close(): Promise<void>;
-}
+export type ReplicaWatch = Omit<FollowedReplicas, "begin">;
 
 /** For a process that does not watch the others. */
 export const NO_REPLICA_WATCH: ReplicaWatch = {
@@ -89,7 +77,7 @@ export function openReplicaWatch(options: ReplicaWatchOptions): ReplicaWatch {
 }
 
 /** It is a class because it lives as long as the process. */
-class FollowedReplicas implements ReplicaWatch {
+class FollowedReplicas {
   readonly #options: ReplicaWatchOptions;
   #known: ReadonlyMap<string, Known> = new Map();
   #beat = 0;
@@ -116,6 +104,7 @@ class FollowedReplicas implements ReplicaWatch {
     });
   }
 
+  /** The replicas that live, by name. */
   others(): readonly OtherReplica[] {
     return this.#alive().map(({ name, version, fingerprint }) => ({ replica: name, version, fingerprint }));
   }
@@ -127,10 +116,15 @@ class FollowedReplicas implements ReplicaWatch {
     return { same: others.length - different + 1, different };
   }
 
+  /** Why only newer programs can use the database, or `null`. */
   refusal(): string | null {
     return this.#refusal;
   }
 
+  /**
+   * Registers this replica and reads the others. A database that does not answer changes nothing here; the reader of
+   * the configuration reports that.
+   */
   async check(): Promise<void> {
     const { table, own, fingerprint, clock } = this.#options;
     const gone = [...this.#known.values()].filter(isGone).map(({ row: { id, beat } }) => ({ id, beat }));

@@ -24,28 +24,7 @@ export interface ServerFlags {
   readonly config?: string | undefined;
 }
 
-export interface ServerOptions {
-  readonly host: string;
-  /** With 0 the system chooses a free port. */
-  readonly port: number;
-  /** Processes that serve calls; with 1 this process does. */
-  readonly workers: number;
-  /** As given: relative to the working directory, or absolute. */
-  readonly dataFolder: string;
-  /** Address of PostgreSQL, which contains a password; `null` for SQLite in the data folder. */
-  readonly databaseUrl: string | null;
-  readonly logLevel: LogLevel;
-  /** HTTP proxy for calls to providers; `null` when none is used. */
-  readonly upstreamProxy: ProxySettings | null;
-  readonly ledger: LedgerSettings;
-  /** `null` when limits are counted in this process. */
-  readonly limitStore: { readonly url: string; readonly clusterNodes: readonly string[] | null } | null;
-  readonly cache: CacheStoreSettings;
-  readonly calls: CallSettings;
-  readonly audit: AuditSettings;
-  /** Whether the web console is served. */
-  readonly hasConsole: boolean;
-}
+export type ServerOptions = Readonly<ReturnType<typeof resolveServerOptions>>;
 
 /** The part of the file that is read once, at the start, with its defaults filled in, but for `integrations`. */
 export interface StartOptions {
@@ -88,7 +67,7 @@ export function resolveServerOptions({
   readonly environment: Environment;
   readonly file: StartOptions;
   readonly platform?: NodeJS.Platform;
-}): ServerOptions {
+}) {
   const problems: ConfigurationProblem[] = [];
   const read = <T>(
     flag: string,
@@ -108,18 +87,25 @@ export function resolveServerOptions({
   if (problems.length > 0) throw new ConfigurationError(problems);
   const listensOn = host ?? environment.host ?? file.server.host;
   return {
+    /** With 0 the system chooses a free port. */
     port: port ?? environment.port ?? file.server.port,
     host: listensOn,
+    /** Processes that serve calls; with 1 this process does. */
     workers: workerCount(workers ?? environment.workers ?? file.server.workers, platform),
+    /** As given: relative to the working directory, or absolute. */
     dataFolder: dataFolder ?? environment.dataFolder ?? file.server.data,
+    /** Address of PostgreSQL, which contains a password; `null` for SQLite in the data folder. */
     databaseUrl: environment.databaseUrl ?? file.server.databaseUrl,
     logLevel: environment.logLevel ?? file.log.level,
+    /** HTTP proxy for calls to providers; `null` when none is used. */
     upstreamProxy: resolveUpstreamProxy(file, environment),
     ledger: file.ledger,
+    /** `null` when limits are counted in this process. */
     limitStore: limitStore(file.limit_store, environment),
     cache: file.cache,
     calls: file.calls,
     audit: file.audit,
+    /** Whether the web console is served. */
     hasConsole: file.console.enabled ?? listensLocally(listensOn),
   };
 }
@@ -150,7 +136,7 @@ export function resolveUpstreamProxy(
 function limitStore(
   { driver, url, clusterNodes }: StartOptions["limit_store"],
   environment: Environment,
-): ServerOptions["limitStore"] {
+): { readonly url: string; readonly clusterNodes: readonly string[] | null } | null {
   const address = environment.limitStoreUrl ?? url;
   if (driver === "memory") return null;
   if (address !== null) return { url: address, clusterNodes };

@@ -1,16 +1,11 @@
 // Opens the clients through which calls reach others: providers, issuers of tokens and logins, tool servers.
 import { openLogins } from "../../auth/logins/logins.ts";
-import type { ChatContext } from "../../engine/call/context.ts";
-import { type LongBodyThread, openLongBodyThread } from "../../engine/long-bodies/long-body-thread.ts";
+import { openLongBodyThread } from "../../engine/long-bodies/long-body-thread.ts";
 import { openLongSandboxRequests } from "../../engine/long-bodies/long-sandbox-requests.ts";
 import { systemClock } from "../../core/clock.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
-import {
-  type OpenCredentialProvider,
-  type RefusedCredential,
-  openCredentialProvider,
-} from "../../credentials/credential-provider.ts";
-import { type OpenToolServers, openToolServers } from "../../mcp/open-tool-servers.ts";
+import { type RefusedCredential, openCredentialProvider } from "../../credentials/credential-provider.ts";
+import { openToolServers } from "../../mcp/open-tool-servers.ts";
 import { longBodyProgram } from "../../operations/long-body-program.ts";
 import { type ReadElsewhere, SANDBOX_SCHEME, createSandboxUpstream } from "../../providers/sandbox/upstream.ts";
 import type { SnapshotSource } from "../../snapshot/source.ts";
@@ -27,19 +22,11 @@ const SHORTAGE =
   "calls are refused, because the gateway has no file descriptor left: raise its limit of open files (ulimit -n, LimitNOFILE) to what is needed for server.max_concurrent_calls, or lower that";
 const SHORTAGE_EVERY_MS = 60_000;
 
-export type ExternalClients = Pick<ChatContext, "upstream" | "logins"> & {
-  readonly credentials: OpenCredentialProvider;
-  readonly toolServers: OpenToolServers;
-  /** The thread in which long bodies are read, which is at the other end of the sandbox. */
-  readonly longBodies: LongBodyThread;
-};
+export type ExternalClients = ReturnType<typeof openExternalClients>;
 
 /** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
-export function openExternalClients(
-  { options, log, closing }: Base,
-  source: SnapshotSource,
-  machine: Machine | null,
-): ExternalClients {
+export function openExternalClients({ options, log, closing }: Base, source: SnapshotSource, machine: Machine | null) {
+  /** The thread in which long bodies are read, which is at the other end of the sandbox. */
   const longBodies = openLongBodyThread(longBodyProgram());
   closing.add(() => longBodies.close());
   const onShortage = atMostEvery(SHORTAGE_EVERY_MS, () =>

@@ -3,13 +3,12 @@ import { join } from "node:path";
 import { completeJournals } from "../../admission/valkey/lease-journal.ts";
 import { type EarlierWorkers, openEarlierWorkers } from "../../admission/valkey/earlier-workers.ts";
 import { systemClock } from "../../core/clock.ts";
-import { type ContentLog, openContentLog } from "../../observe/content-log.ts";
-import type { CallStore } from "../../store/calls/calls.ts";
-import { type ContentStore, type ContentWriter, openContentStore } from "../../store/calls/content-store.ts";
+import { openContentLog } from "../../observe/content-log.ts";
+import { type ContentWriter, openContentStore } from "../../store/calls/content-store.ts";
 import { ledgerFolderOf, leasesFolderOf } from "../../store/data-folder.ts";
 import type { LedgerOptions } from "../../store/journal/ledger-options.ts";
 import { type LimitCounts, openLimitCounts } from "../../store/journal/limit-counts.ts";
-import { type OpenLedger, openLedger } from "../../store/journal/open-ledger.ts";
+import { openLedger } from "../../store/journal/open-ledger.ts";
 import { type Base, LAST_WRITES_MS } from "./base.ts";
 import type { Storage } from "./open-storage.ts";
 
@@ -22,11 +21,7 @@ const LAST_ROWS_MS = 5000;
  */
 const COUNTED_BEFORE_MS = 60_000;
 
-export interface Records {
-  readonly calls: CallStore;
-  readonly contents: ContentStore;
-  readonly contentLog: ContentLog;
-  readonly ledger: OpenLedger;
+export interface Records extends CallRecords {
   /** For limits that are counted in this process alone; `null` when a shared limit store counts them. */
   readonly countStore: LimitCounts | null;
   /** With a shared limit store: what workers of a killed supervisor held there. */
@@ -80,12 +75,14 @@ interface CallRecordOptions extends Pick<LedgerOptions, "sink" | "counted" | "ad
   readonly contentWriter?: ContentWriter;
 }
 
+type CallRecords = Awaited<ReturnType<typeof openCallRecords>>;
+
 /** Opens what is stored about calls but for the counts of limits. */
 export async function openCallRecords(
   { options, log, closing }: Base,
   { calls, cipher }: Storage,
   { contentWriter, ...ledgerOptions }: CallRecordOptions,
-): Promise<Omit<Records, "countStore" | "counting">> {
+) {
   const contents = openContentStore({ calls, writer: contentWriter, cipher, now: () => systemClock.now() });
   const contentLog = openContentLog({
     store: contents,

@@ -3,9 +3,8 @@ import { isReadableByOthers } from "../../config/master-key.ts";
 import { systemClock } from "../../core/clock.ts";
 import { pruneAudit } from "../../store/audit/audit-settings.ts";
 import { pruneOld } from "../../store/calls/call-retention.ts";
-import type { CallStore } from "../../store/calls/calls.ts";
 import { ownFiles } from "../../store/data-folder.ts";
-import { type EncryptedDatabase, openCalls, openDatabase } from "../../store/open-database.ts";
+import { openCalls, openDatabase } from "../../store/open-database.ts";
 import { narrowRights } from "../../store/database/owner-only.ts";
 import { everyHour, pruneInRounds } from "../../store/database/pruning.ts";
 import type { Base } from "./base.ts";
@@ -13,12 +12,10 @@ import type { Base } from "./base.ts";
 /** Time for a round of removing or moving old rows, which is short; what it leaves is done after the next start. */
 const LAST_ROUND_MS = 500;
 
-export interface Storage extends EncryptedDatabase {
-  readonly calls: CallStore;
-}
+export type Storage = Awaited<ReturnType<typeof openStorage>>;
 
 /** Opens the database and the pruning that bounds its growth. */
-export async function openStorage({ options, environment, log, closing }: Base): Promise<Storage> {
+export async function openStorage({ options, environment, log, closing }: Base) {
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;
   closing.add(() => store.close());

@@ -18,36 +18,14 @@ const TOKEN_COLUMNS = ["id", "name", ...RIGHT_COLUMNS, "revoked_at_ms"] as const
 type TokenRow = Pick<Schema["access_tokens"], (typeof TOKEN_COLUMNS)[number]>;
 type SecretRow = Schema["token_secrets"];
 type MemberRow = Pick<Schema["memberships"], "tenant_id" | "user_id" | "project_id" | "role">;
-type UserRow = Pick<Schema["users"], "id" | "is_operator" | "issuer" | "subject">;
 
 /** What a database says about who may call. */
-export interface KnownAccess {
-  /** Begins a sentence. */
-  readonly name: string;
-  readonly revision: bigint;
-  /** Whether its audit log has, or had until its retention ended, the last change that the backup has. */
-  readonly hasLastChange: boolean;
-  /** Whether it was moved away, so that another database may know more. */
-  readonly isLeft: boolean;
-  readonly tokens: ReadonlyMap<string, TokenRow>;
-  readonly secrets: readonly SecretRow[];
-  readonly members: readonly MemberRow[];
-  readonly users: ReadonlyMap<string, UserRow>;
-}
+export type KnownAccess = Awaited<ReturnType<typeof knownAccess>>;
 
-export interface AccessReport {
-  /** The databases of those that were known which are newer than the backup. */
-  readonly newer: readonly string[];
-  /** Ids of tokens that would be valid, by the backup or what is known since, and are revoked now. */
-  readonly revoked: readonly string[];
-  /** How many tokens have now what the newest database says of their rights, secrets or end. */
-  readonly changed: number;
-  /** Tokens that are valid although no database is known that is newer than the backup and in use. */
-  readonly uncertain: readonly { readonly id: string; readonly name: string }[];
-}
+export type AccessReport = Awaited<ReturnType<typeof applyKnownAccess>>;
 
-/** `lastChange` is that of the backup (BackupSummary). */
-export async function knownAccess(db: Db, name: string, lastChange: string | null): Promise<KnownAccess> {
+/** `name` begins a sentence. `lastChange` is that of the backup (BackupSummary). */
+export async function knownAccess(db: Db, name: string, lastChange: string | null) {
   const { rows } = await sql<{
     readonly counter: bigint;
   }>`select counter from revisions where name = ${WATCHED}`.execute(db);
@@ -61,7 +39,9 @@ export async function knownAccess(db: Db, name: string, lastChange: string | nul
   return {
     name,
     revision: rows[0]?.counter ?? 0n,
+    /** Whether its audit log has, or had until its retention ended, the last change that the backup has. */
     hasLastChange: found === null || found.rows.length > 0,
+    /** Whether it was moved away, so that another database may know more. */
     isLeft: (await moveMarks(db)).some(({ role, state }) => role === "from" && state === "moved"),
     tokens: await tokensIn(db),
     secrets: await db.selectFrom("token_secrets").selectAll().execute(),
@@ -81,10 +61,7 @@ export interface ApplyOptions {
   readonly nowMs: number;
 }
 
-export async function applyKnownAccess(
-  { db, store, name }: Database,
-  { known, revokesAll, nowMs }: ApplyOptions,
-): Promise<AccessReport> {
+export async function applyKnownAccess({ db, store, name }: Database, { known, revokesAll, nowMs }: ApplyOptions) {
   const restored = await knownAccess(db, name, null);
   const newer = known
     .filter(({ revision, hasLastChange }) => revision >= restored.revision && hasLastChange)
@@ -112,9 +89,13 @@ export async function applyKnownAccess(
     });
   const isGone = new Set(revoked);
   return {
+    /** The databases of those that were known which are newer than the backup. */
     newer: newer.map((one) => one.name),
+    /** Ids of tokens that would be valid, by the backup or what is known since, and are revoked now. */
     revoked,
+    /** How many tokens have now what the newest database says of their rights, secrets or end. */
     changed,
+    /** Tokens that are valid although no database is known that is newer than the backup and in use. */
     uncertain: newer.every(({ isLeft }) => isLeft)
       ? valid.filter(({ id }) => !isGone.has(id)).map(({ id, name: tokenName }) => ({ id, name: tokenName }))
       : [],
