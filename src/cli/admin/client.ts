@@ -24,22 +24,7 @@ export interface AdminRequest {
   readonly timeoutMs?: number;
 }
 
-export interface AdminClient {
-  /**
-   * Returns null when the response has no body. Throws RefusedRequest, and Error when the gateway cannot be reached.
-   */
-  send(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, request?: AdminRequest): Promise<Json>;
-  /** Reads a response that is no JSON, part by part. With a body the request is a POST. Throws like send(). */
-  read(path: string, request?: AdminRequest): Promise<ReadableStream<Uint8Array>>;
-  /** Reads all pages, or as many as have `most` entries. A whole list has no pages. `onPage` gets what a page says beside them. */
-  list(
-    path: string,
-    query?: AdminRequest["query"],
-    most?: number,
-    isWhole?: boolean,
-    onPage?: (page: JsonObject) => void,
-  ): Promise<readonly JsonObject[]>;
-}
+export type AdminClient = ReturnType<typeof openAdminClient>;
 
 export class RefusedRequest extends Error {
   readonly status: number;
@@ -63,7 +48,7 @@ const TIMEOUT_MS = 60_000;
 const PAGE = 500;
 
 /** Throws Error when there is no token. `base` is the path below which it asks. */
-export function openAdminClient(flags: GatewayFlags, environment: Environment, base = BASE): AdminClient {
+export function openAdminClient(flags: GatewayFlags, environment: Environment, base = BASE) {
   const url = gatewayUrl(flags, environment);
   const token = flags.token ?? environment.get("DRAGOMAN_TOKEN");
   if (token === undefined)
@@ -97,7 +82,12 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment, b
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
   };
-  const send: AdminClient["send"] = async (method, path, request = {}) => {
+  /** Returns null when the response has no body. Throws RefusedRequest, and Error when the gateway cannot be reached. */
+  const send = async (
+    method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+    path: string,
+    request: AdminRequest = {},
+  ): Promise<Json> => {
     let response: Response;
     let text: string;
     try {
@@ -112,7 +102,8 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment, b
   };
   return {
     send,
-    async read(path, request = {}) {
+    /** Reads a response that is no JSON, part by part. With a body the request is a POST. Throws like send(). */
+    async read(path: string, request: AdminRequest = {}): Promise<ReadableStream<Uint8Array>> {
       const method = request.body === undefined ? "GET" : "POST";
       const response = await requested(method, path, request).catch((thrown: unknown) => {
         throw unreached(thrown);
@@ -120,7 +111,14 @@ export function openAdminClient(flags: GatewayFlags, environment: Environment, b
       if (response.ok && response.body !== null) return response.body;
       throw refusal(response.status, parsed(await response.text()), url);
     },
-    async list(path, query = {}, most = Number.POSITIVE_INFINITY, isWhole = false, onPage = () => {}) {
+    /** Reads all pages, or as many as have `most` entries. A whole list has no pages. `onPage` gets what a page says beside them. */
+    async list(
+      path: string,
+      query: AdminRequest["query"] = {},
+      most = Number.POSITIVE_INFINITY,
+      isWhole = false,
+      onPage: (page: JsonObject) => void = () => {},
+    ): Promise<readonly JsonObject[]> {
       const all: JsonObject[] = [];
       let cursor: string | undefined;
       do {

@@ -16,7 +16,6 @@ import type { IntegrationStatus } from "../integrations/integrations.ts";
 import { ledgerGauges } from "./ledger-gauges.ts";
 import { type LimitStoreFigures, limitStoreGauges } from "./limit-store-gauges.ts";
 import { type MetricSamples, samplesOf, textOf } from "./machine-metrics.ts";
-import type { Observer } from "../observer.ts";
 import { processGauges } from "./process-gauges.ts";
 import { type ReplicaFigures, replicaGauges } from "./replica-gauges.ts";
 import { type BudgetStatus, openRefusalMeters } from "./refusal-meters.ts";
@@ -28,24 +27,7 @@ import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 
 export type { TargetStatus } from "./target-gauges.ts";
 
-export interface Metrics extends Observer {
-  /** Calls that have begun and not ended. */
-  readonly inFlight: { inc(): void; dec(): void };
-  /** Called when a budget has reached a threshold. */
-  thresholdReached(budgetId: string): void;
-  /** Called with the time of each response of the limit store. */
-  readonly limitStoreAnswered: (seconds: number) => void;
-  /**
-   * Returns the text exposition format, of this process alone or of the machine. The process can do other work between
-   * two metrics.
-   */
-  text(machine?: MachineMetrics | null): Promise<string>;
-  /** What this process has counted, for the text of another process. */
-  samples(): Promise<MetricSamples>;
-  readonly contentType: string;
-  /** The registered metrics, in the order of the output. */
-  listing(): readonly MetricListing[];
-}
+export type Metrics = Readonly<ReturnType<typeof openMetrics>>;
 
 /** What the other processes of the machine have counted, and what is known of all of them together. */
 export interface MachineMetrics {
@@ -77,7 +59,7 @@ export interface MetricSources {
   readonly isCacheShared?: boolean;
 }
 
-export function openMetrics(sources: MetricSources = {}): Metrics {
+export function openMetrics(sources: MetricSources = {}) {
   const registry = new Registry();
   const calls = openCallMeters(
     registry,
@@ -87,7 +69,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
   const countTools = openToolMeters(registry, sources.isRegisteredServer ?? (() => true));
   const countCache = openCacheMeters(registry);
   const countCopy = openCopyMeters(registry);
-  const inFlight = new Gauge({
+  const inFlight: { inc(): void; dec(): void } = new Gauge({
     name: "dragoman_calls_in_flight",
     help: "Calls that have begun and not ended.",
     registers: [registry],
@@ -108,15 +90,22 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
 
   return {
     inFlight,
+    /** Called with the time of each response of the limit store. */
     limitStoreAnswered,
-    contentType: registry.contentType,
-    thresholdReached: (budgetId) => rules.thresholdReached(budgetId),
+    contentType: registry.contentType as string,
+    thresholdReached: (budgetId: string): void => rules.thresholdReached(budgetId),
+    /** The registered metrics, in the order of the output. */
     listing: () => listingOf(registry),
-    async samples() {
+    /** What this process has counted, for the text of another process. */
+    async samples(): Promise<MetricSamples> {
       await calls.settle();
       return await samplesOf(registry);
     },
-    async text(machine = null) {
+    /**
+     * Returns the text exposition format, of this process alone or of the machine. The process can do other work between
+     * two metrics.
+     */
+    async text(machine: MachineMetrics | null = null): Promise<string> {
       await calls.settle();
       if (machine !== null) {
         const together = new Registry();
@@ -132,7 +121,7 @@ export function openMetrics(sources: MetricSources = {}): Metrics {
       }
       return `${texts.join("\n\n")}\n`;
     },
-    publish(record: CallRecord) {
+    publish(record: CallRecord): void {
       // An explained call was not made, and its model name may be unknown to every provider.
       if (record.explained) return;
       countCopy(record);
