@@ -32,7 +32,6 @@ export interface LimitedCaller {
 export interface CallLimitsOptions extends LimitedCaller {
   readonly store: LimitStore;
   readonly clock: Pick<Clock, "now">;
-  /** The trace id of the call. */
   readonly traceId?: string;
   readonly onCharged: OnCharged;
   /** Called when the call has lost its slot and has to end. */

@@ -81,7 +81,6 @@ async function tokenCommands(flags: StoreFlags): Promise<typeof token | typeof r
   return isRemote ? await import("./admin/tokens.ts") : await import("./database/token.ts");
 }
 
-/** The master key and the database. */
 export function addDatabaseCommands(program: Command, setCode: SetCode): void {
   const key = program.command("key").description("the master key, which encrypts the secrets in the database");
   databaseCommand(

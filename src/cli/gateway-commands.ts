@@ -23,7 +23,6 @@ export function addChat(program: Command): void {
     .action(runs(() => import("./chat.ts"), "chat"));
 }
 
-/** Added to the commands for access tokens. */
 export function addTokenUpdate(tokens: Command): void {
   gatewayCommand(
     tokens,
@@ -37,7 +36,6 @@ export function addTokenUpdate(tokens: Command): void {
     .action(runs(() => import("./admin/tokens.ts"), "update"));
 }
 
-/** Added to the commands of the admin API for versions. */
 export function addHistoryCommands(program: Command): void {
   const history = commandOf(program, "history");
   placedCommand(
@@ -127,7 +125,6 @@ export function addCacheCommands(program: Command): void {
     .action(runs(() => import("./admin/cache.ts"), "purge"));
 }
 
-/** Added to the commands of the admin API for routes. */
 export function addRouteCommands(program: Command): void {
   const routes = commandOf(program, "route");
   placedCommand(
@@ -149,7 +146,6 @@ export function addRouteCommands(program: Command): void {
     .action(runs(() => import("./admin/routes.ts"), "compare"));
 }
 
-/** Added to the commands of the admin API for policies. */
 export function addPolicySimulate(program: Command): void {
   const policies = commandOf(program, "policy");
   placedCommand(
@@ -163,7 +159,6 @@ export function addPolicySimulate(program: Command): void {
     .action(runs(() => import("./admin/policies.ts"), "simulate"));
 }
 
-/** Added to the commands of the admin API for routes and policies. */
 export function addVersionCommands(program: Command): void {
   addVersions(commandOf(program, "route"), "route", "routes");
   addVersions(commandOf(program, "policy"), "policy", "policies");
@@ -186,7 +181,6 @@ function addVersions(parent: Command, word: string, noun: "routes" | "policies")
     .action(async (name, options) => (await import("./admin/routes.ts")).draft(noun, name, options, readEnvironment()));
 }
 
-/** Added to the commands of the admin API for providers. */
 export function addProviderCommands(program: Command, setCode: SetCode): void {
   const providers = commandOf(program, "provider");
   const onTarget = (name: string, description: string): Command =>
@@ -205,7 +199,6 @@ export function addProviderCommands(program: Command, setCode: SetCode): void {
     .action(runs(() => import("./admin/providers.ts"), "undrain"));
 }
 
-/** Added to the commands of the admin API for webhooks. */
 export function addWebhookCommands(program: Command, setCode: SetCode): void {
   const webhooks = commandOf(program, "webhook");
   const placed = (words: string, description: string): Command =>
@@ -230,7 +223,6 @@ export function addWebhookCommands(program: Command, setCode: SetCode): void {
     .action(runs(() => import("./admin/webhooks.ts"), "rotate"));
 }
 
-/** Added to the command that lists the usage. */
 export function addUsageExport(program: Command): void {
   const usage = commandOf(program, "usage");
   placedCommand(
@@ -245,7 +237,6 @@ export function addUsageExport(program: Command): void {
     .action(runs(() => import("./admin/usage.ts"), "exportUsage"));
 }
 
-/** Added to the command that lists the audit log. */
 export function addAuditCommands(program: Command, setCode: SetCode): void {
   const audit = commandOf(program, "audit");
   tenantCommand(

@@ -11,7 +11,6 @@ export function derivedKey(masterKey: Uint8Array, purpose: string): Uint8Array {
   return new Uint8Array(hkdfSync("sha256", masterKey, "", purpose, KEY_BYTES));
 }
 
-/** Returns the key of each tenant. */
 export function tenantKeys(masterKey: Uint8Array, purpose: string): (tenantId: string) => Uint8Array {
   return memoizeBounded(MAX_TENANTS, (tenantId) => derivedKey(masterKey, `${purpose}\0${tenantId}`));
 }

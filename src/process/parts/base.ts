@@ -7,7 +7,6 @@ import type { LineOutput } from "../../observe/line-sink.ts";
 import { type Log, openLog } from "../../observe/log.ts";
 import type { LoadedConfiguration } from "../../snapshot/configuration.ts";
 
-/** What every other part is opened with. */
 export interface Base {
   readonly options: ServerOptions;
   readonly loaded: LoadedConfiguration;

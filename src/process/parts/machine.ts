@@ -9,7 +9,6 @@ import type { OwnFigures, WorkerFiguresView } from "../workers/machine-figures.t
 export interface SharedPort {
   /** Resolves with the port when this process may begin to listen. `ledgerFolder` is where its journal is. */
   turn(ledgerFolder: string): Promise<number>;
-  /** It listens. */
   listens(): void;
   /** Why the processes that share the port are not ready; `null` when they are. */
   refusal(): string | null;

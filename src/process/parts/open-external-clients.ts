@@ -24,7 +24,6 @@ const SHORTAGE_EVERY_MS = 60_000;
 
 export type ExternalClients = ReturnType<typeof openExternalClients>;
 
-/** Opens the external clients of calls: providers, issuers of tokens and logins, tool servers. */
 export function openExternalClients({ options, log, closing }: Base, source: SnapshotSource, machine: Machine | null) {
   /** The thread in which long bodies are read, which is at the other end of the sandbox. */
   const longBodies = openLongBodyThread(longBodyProgram());

@@ -14,7 +14,6 @@ const LAST_ROUND_MS = 500;
 
 export type Storage = Awaited<ReturnType<typeof openStorage>>;
 
-/** Opens the database and the pruning that bounds its growth. */
 export async function openStorage({ options, environment, log, closing }: Base) {
   const database = await openDatabase({ ...options, environment });
   const { store, keys } = database;

@@ -39,7 +39,6 @@ export const statusWire = ({ limit, used, remaining, resetsAtMs }: AccountStatus
   resetsAtMs,
 ];
 
-/** With what is reserved. */
 export type ReadingWire = readonly [status: StatusWire, reserved: number | null];
 
 export const readingWire = (reading: AccountReading): ReadingWire => [statusWire(reading), reading.reserved];

@@ -157,6 +157,5 @@ export interface MachineFiguresWire {
 }
 
 export interface ContentWire extends Omit<StoredContent, "body"> {
-  /** The number of its bytes. */
   readonly bytes: number;
 }

@@ -16,7 +16,6 @@ export interface PoolOptions {
   readonly count: number;
   readonly port: number;
   readonly command: readonly string[];
-  /** The environment of the worker with this id. */
   readonly environmentOf: (id: string) => Readonly<Record<string, string | undefined>>;
   /** What a worker begins with now. */
   readonly startOf: () => WorkerStart;

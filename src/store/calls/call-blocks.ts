@@ -25,7 +25,6 @@ const RANDOM_IDS = 2 ** 20;
 /** A record begins behind this byte, which JSON text never contains. */
 const LINE = 0x0a;
 
-/** A record that may be kept. */
 export interface KeptRecord {
   readonly timeMs: number;
   /** UTF-8 of its JSON. */

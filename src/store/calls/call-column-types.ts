@@ -57,7 +57,6 @@ export const CALL_COLUMN_TYPES = {
 export type CallColumn = keyof typeof CALL_COLUMN_TYPES;
 export const CALL_COLUMNS = Object.keys(CALL_COLUMN_TYPES) as readonly CallColumn[];
 
-/** The columns of a type. */
 export type ColumnOf<Type extends ColumnType> = {
   [Name in CallColumn]: (typeof CALL_COLUMN_TYPES)[Name] extends Type ? Name : never;
 }[CallColumn];

@@ -143,7 +143,6 @@ export function rowOf(
 export const numbersIn = (row: Pick<FoundRow, NameColumn>): readonly (bigint | number)[] =>
   NAME_COLUMNS.map((column) => row[column]);
 
-/** The names in the figures of calls. */
 export function namesIn(calls: readonly { readonly figures: CallFigures }[]): ReadonlySet<string> {
   const found = new Set<string>();
   let last = calls[0]?.figures.names;

@@ -32,7 +32,6 @@ function keyAt(timeMs: number, slot: number): bigint {
   return KEY[0]!;
 }
 
-/** The first key of a moment in whole milliseconds. */
 export const firstKeyAt = (timeMs: number): bigint => keyAt(timeMs, 0);
 /** The first key of a moment that may be outside of what keys can hold, or between two milliseconds. */
 export const keyBoundAt = (timeMs: number): bigint =>

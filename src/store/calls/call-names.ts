@@ -9,7 +9,6 @@ type Db = Kysely<CallSchema>;
 
 const NAMES_AT_ONCE = 400;
 
-/** The number of the absent name. */
 export const NO_NAME = 0;
 
 /** The numbers of those names that are known; the absent name is. */

@@ -85,7 +85,6 @@ const NONE: readonly string[] = [];
 
 export type TagRow = CallSchema["call_tag"];
 
-/** The rows of a call's tags. */
 export function tagRowsOf({
   tags,
   id,

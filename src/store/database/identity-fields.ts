@@ -85,7 +85,6 @@ export type MembersOf<Of extends Fields> = {
 } & { readonly [Name in Optional<Of>]?: Exclude<MemberOf<Of[Name]>, undefined> };
 
 type All<Union> = (Union extends unknown ? (one: Union) => void : never) extends (all: infer Of) => void ? Of : never;
-/** The columns that the fields have in a row. */
 export type ColumnsOf<Of extends Fields> = All<ReturnType<Of[keyof Of]["toColumns"]>>;
 
 export function columnsOf(fields: Fields, thing: object): Values {

@@ -20,7 +20,6 @@ export interface ListKey {
 
 export type KeyPart = string | bigint;
 
-/** The key of a list by the time in a column, and by the id. */
 export const byNewest = (list: string, time: string, id = "id"): ListKey => ({
   list,
   columns: [
@@ -94,7 +93,6 @@ function keyIn({ columns }: ListKey, row: object): readonly KeyPart[] {
   });
 }
 
-/** The page of a query. */
 export async function readPage<DB, TB extends keyof DB, Row extends object, T>(
   query: SelectQueryBuilder<DB, TB, Row>,
   page: PageRequest,

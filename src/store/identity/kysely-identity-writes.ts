@@ -207,8 +207,6 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
   return { createUser: create, changeUser: change, removeUser: remove };
 }
 
-// Memberships.
-
 const ofUser = (userId: string, projectId: string | null) =>
   exactly<Schema["memberships"]>({ user_id: userId, project_id: projectId });
 

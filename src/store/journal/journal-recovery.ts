@@ -90,7 +90,6 @@ export function inspectJournal(
     gaps: gapsIn(numbers, state),
     closings: count.closing,
     unsettled: count.unsettled,
-    /** 0 when there are no segments. */
     lastSegment: numbers.at(-1) ?? 0,
     /** When the last call in the journal began, in milliseconds since 1970; 0 when it contains none. */
     lastMs,
