@@ -160,15 +160,7 @@ function latestPrices({ prices }: ModelInfo): BundledPrice {
   return Array.isArray(prices) ? (prices.at(-1)?.prices ?? {}) : prices;
 }
 
-interface Catalogued {
-  readonly id: string;
-  readonly name: string | null;
-  readonly contextTokens: number | null;
-  readonly price: ModelPrice | null;
-  readonly generates: ModelKnowledge["generates"];
-}
-
-function catalogued(source: KnowledgeSource, model: string): Catalogued | null {
+function catalogued(source: KnowledgeSource, model: string) {
   const provider = bundled(source);
   if (provider === null) return null;
   // resellers use the makers' own names for models that the catalogue does not list under the reseller

@@ -210,11 +210,6 @@ function requireNone(
     );
 }
 
-interface LostDatabase {
-  readonly loss: string;
-  readonly remains: readonly string[];
-}
-
 /** How long another process may take to make its first tables, whose log is there before them. */
 const MAKING_MS = 2000;
 const LOOK_EVERY_MS = 20;
@@ -223,7 +218,7 @@ const LOOK_EVERY_MS = 20;
  * `null` where there is a database. The files are looked for before the database is: what another process makes at the
  * same time is there only after its tables, but for the log.
  */
-async function lostDatabase(place: DataPlace, whereNone: WhereNone): Promise<LostDatabase | null> {
+async function lostDatabase(place: DataPlace, whereNone: WhereNone) {
   const log = logFile(place.dataFolder);
   for (let looks = 0; ; looks++) {
     const remains = remainingFiles(place);

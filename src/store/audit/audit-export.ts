@@ -27,12 +27,6 @@ export interface ExportPage {
   readonly end: ChainHead;
 }
 
-/** The links between which an export is: the one before its first, and the number of its last. */
-export interface ExportBounds {
-  readonly before: ChainHead;
-  readonly last: number;
-}
-
 /** What an export is made of, which is read in another thread. */
 export type ExportReads = ReturnType<typeof exportReads>;
 
@@ -90,7 +84,8 @@ export async function* exportedChain(
 /** What is signed: the hash of all lines before the last one, each with its line break. */
 const signedText = (sha256: string): string => `dragoman audit export ${FORMAT}\n${sha256}\n`;
 
-async function boundsOf(reader: Reading, { chain, fromMs, toMs }: ExportedChain): Promise<ExportBounds> {
+/** The links between which an export is: the one before its first, and the number of its last. */
+async function boundsOf(reader: Reading, { chain, fromMs, toMs }: ExportedChain) {
   const head = (await reader.auditHead(chain)) ?? CHAIN_START;
   const last = toMs === null ? head : ((await reader.auditLinkAt(chain, toMs, "last_before")) ?? CHAIN_START);
   const first = fromMs === null ? null : await reader.auditLinkAt(chain, fromMs, "first_from");
