@@ -13,22 +13,7 @@ import {
   addLimitReconcile,
   addTokenCommands,
 } from "./database-commands.ts";
-import {
-  addAuditCommands,
-  addCacheCommands,
-  addChat,
-  addDocumentCommands,
-  addHistoryCommands,
-  addLogs,
-  addPolicySimulate,
-  addProviderCommands,
-  addRouteCommands,
-  addToolCommands,
-  addTop,
-  addUsageExport,
-  addVersionCommands,
-  addWebhookCommands,
-} from "./gateway-commands.ts";
+import { addGatewayCommands, addLogs } from "./gateway-commands.ts";
 import { VERSION } from "../core/version.ts";
 import { StoreError } from "../store/store-error.ts";
 import { followLauncher, type Launcher } from "./launcher.ts";
@@ -71,19 +56,7 @@ function createProgram(setCode: SetCode, launcher: Launcher): Command {
   addConsoleCommands(program);
   addAdminCommands(program);
   addLimitReconcile(program);
-  addToolCommands(program, setCode);
-  addCacheCommands(program);
-  addProviderCommands(program, setCode);
-  addWebhookCommands(program, setCode);
-  addAuditCommands(program, setCode);
-  addUsageExport(program);
-  addHistoryCommands(program);
-  addRouteCommands(program);
-  addPolicySimulate(program);
-  addVersionCommands(program);
-  addDocumentCommands(program, setCode);
-  addTop(program, setCode);
-  addChat(program);
+  addGatewayCommands(program, setCode);
   addListings(program);
   addChecks(program, setCode);
   addLogs(program);

@@ -13,7 +13,24 @@ import {
   tenantCommand,
 } from "./command-options.ts";
 
-export function addChat(program: Command): void {
+/** All of them but `addLogs` and `addTokenUpdate`, which the help lists elsewhere. */
+export function addGatewayCommands(program: Command, setCode: SetCode): void {
+  addToolCommands(program, setCode);
+  addCacheCommands(program);
+  addProviderCommands(program, setCode);
+  addWebhookCommands(program, setCode);
+  addAuditCommands(program, setCode);
+  addUsageExport(program);
+  addHistoryCommands(program);
+  addRouteCommands(program);
+  addPolicySimulate(program);
+  addVersionCommands(program);
+  addDocumentCommands(program, setCode);
+  addTop(program, setCode);
+  addChat(program);
+}
+
+function addChat(program: Command): void {
   gatewayCommand(program, "chat [message]", "make a chat call at a running gateway, and print the answer")
     .option("--model <name>", "model or route to call")
     .option("--project <id>", "project that pays, for a personal token")
@@ -36,7 +53,7 @@ export function addTokenUpdate(tokens: Command): void {
     .action(runs(() => import("./admin/tokens.ts"), "update"));
 }
 
-export function addHistoryCommands(program: Command): void {
+function addHistoryCommands(program: Command): void {
   const history = commandOf(program, "history");
   placedCommand(
     history,
@@ -54,7 +71,7 @@ export function addHistoryCommands(program: Command): void {
 }
 
 /** Documents to a gateway and back. */
-export function addDocumentCommands(program: Command, setCode: SetCode): void {
+function addDocumentCommands(program: Command, setCode: SetCode): void {
   gatewayCommand(program, "apply", "make the configuration of the gateway equal to documents, and print the changes")
     .requiredOption("-f, --file <path...>", "files and folders of YAML documents; - is standard input")
     .option("--dry-run", "only print what would change")
@@ -73,7 +90,7 @@ export function addDocumentCommands(program: Command, setCode: SetCode): void {
     .action(runs(() => import("./apply/export.ts"), "exportDocuments"));
 }
 
-export function addTop(program: Command, setCode: SetCode): void {
+function addTop(program: Command, setCode: SetCode): void {
   gatewayCommand(program, "top", "show a running gateway live: calls, errors, tokens, times, targets, budgets; q quits")
     .option("--interval <seconds>", "time between readings (default: 1)", positiveNumber)
     .option("--once", "print it once, without a terminal")
@@ -101,7 +118,7 @@ export function addLogs(program: Command): void {
     .action(runs(() => import("./admin/logs.ts"), "logs"));
 }
 
-export function addToolCommands(program: Command, setCode: SetCode): void {
+function addToolCommands(program: Command, setCode: SetCode): void {
   const tools = program
     .command("tools")
     .description("list and try out the tools of registered tool servers through the gateway");
@@ -117,7 +134,7 @@ export function addToolCommands(program: Command, setCode: SetCode): void {
     .action(runs(() => import("./admin/tools.ts"), "call", setCode));
 }
 
-export function addCacheCommands(program: Command): void {
+function addCacheCommands(program: Command): void {
   const cache = program.command("cache").description("remove answers from the response cache of the running gateway");
   tenantCommand(cache, "purge", "remove the answers of a tenant, of one of its routes, or one answer")
     .option("--route <name>", "only answers that this route has kept; direct for calls without a route")
@@ -125,7 +142,7 @@ export function addCacheCommands(program: Command): void {
     .action(runs(() => import("./admin/cache.ts"), "purge"));
 }
 
-export function addRouteCommands(program: Command): void {
+function addRouteCommands(program: Command): void {
   const routes = commandOf(program, "route");
   placedCommand(
     routes,
@@ -146,7 +163,7 @@ export function addRouteCommands(program: Command): void {
     .action(runs(() => import("./admin/routes.ts"), "compare"));
 }
 
-export function addPolicySimulate(program: Command): void {
+function addPolicySimulate(program: Command): void {
   const policies = commandOf(program, "policy");
   placedCommand(
     policies,
@@ -159,7 +176,7 @@ export function addPolicySimulate(program: Command): void {
     .action(runs(() => import("./admin/policies.ts"), "simulate"));
 }
 
-export function addVersionCommands(program: Command): void {
+function addVersionCommands(program: Command): void {
   addVersions(commandOf(program, "route"), "route", "routes");
   addVersions(commandOf(program, "policy"), "policy", "policies");
 }
@@ -181,7 +198,7 @@ function addVersions(parent: Command, word: string, noun: "routes" | "policies")
     .action(async (name, options) => (await import("./admin/routes.ts")).draft(noun, name, options, readEnvironment()));
 }
 
-export function addProviderCommands(program: Command, setCode: SetCode): void {
+function addProviderCommands(program: Command, setCode: SetCode): void {
   const providers = commandOf(program, "provider");
   const onTarget = (name: string, description: string): Command =>
     gatewayCommand(providers, `${name} <provider[:model]>`, description);
@@ -223,7 +240,7 @@ export function addWebhookCommands(program: Command, setCode: SetCode): void {
     .action(runs(() => import("./admin/webhooks.ts"), "rotate"));
 }
 
-export function addUsageExport(program: Command): void {
+function addUsageExport(program: Command): void {
   const usage = commandOf(program, "usage");
   placedCommand(
     usage,
@@ -237,7 +254,7 @@ export function addUsageExport(program: Command): void {
     .action(runs(() => import("./admin/usage.ts"), "exportUsage"));
 }
 
-export function addAuditCommands(program: Command, setCode: SetCode): void {
+function addAuditCommands(program: Command, setCode: SetCode): void {
   const audit = commandOf(program, "audit");
   tenantCommand(
     audit,
