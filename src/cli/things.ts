@@ -2,7 +2,6 @@
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { printTable } from "./output.ts";
 
-/** Prints a row for each thing, with the fields of the columns. */
 export function printThings(columns: Readonly<Record<string, string>>, things: readonly JsonObject[]): void {
   printTable(
     Object.keys(columns),

@@ -1,4 +1,5 @@
-// The parts that a process has for itself when it is the whole gateway.
+// The parts that a process has for itself when it is the whole gateway, and for which a worker needs the supervisor
+// (worker.ts).
 import type { ParsedToken } from "../../auth/tokens/access-token.ts";
 import { bootstrap } from "../../auth/first-identities.ts";
 import type { Routing } from "../../engine/call/context.ts";
@@ -16,10 +17,6 @@ import { type Records, openRecords } from "./open-records.ts";
 import { openReplicas } from "./open-replicas.ts";
 import { type Storage, openStorage } from "./open-storage.ts";
 
-/**
- * The parts that a process has for itself when it is the whole gateway, and for which a worker needs the supervisor
- * (worker.ts).
- */
 export interface ProcessParts {
   /** A file descriptor, or what takes the lines. */
   readonly logOutput: number | LineOutput;

@@ -15,7 +15,6 @@ import type { Schema } from "../schema.ts";
 
 type Db = Kysely<CallSchema>;
 
-/** Each of them reads a bounded number of rows. */
 const MOST_SEARCHES = 5;
 /** Blocks of one query. Between queries other readers of the same connection have their turn. */
 const BLOCKS_AT_ONCE = 20;
