@@ -36,7 +36,7 @@ import { openWorkerKept } from "./workers/shared-kept.ts";
 import { openWorkerSlots, openWorkerRouting } from "./workers/shared-targets.ts";
 import { openProcessTimer } from "./workers/process-timers.ts";
 import { remoteLedgerSink } from "./workers/remote-ledger.ts";
-import { openRemoteLimits } from "./workers/remote-limits.ts";
+import { RemoteLimits } from "./workers/remote-limits.ts";
 import { connectChannel } from "./workers/sockets.ts";
 
 /** Calls in flight may take this long to end when the supervisor has gone. */
@@ -150,7 +150,7 @@ async function whenEnded(channel: SupervisorChannel, opened: Promise<ServingGate
 function workerParts(channel: SupervisorChannel, holder: string, sharedPort: SharedPort): ProcessParts {
   const slots = openWorkerSlots(channel);
   let journal: Ledger = noLedger;
-  const limits = openRemoteLimits(channel, holder, (calls) => journal.writeStateOf(calls));
+  const limits = new RemoteLimits(channel, holder, (calls) => journal.writeStateOf(calls));
   return {
     logOutput: logOutput(channel),
     async openStorage({ options, environment, closing }) {

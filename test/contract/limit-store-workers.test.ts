@@ -4,7 +4,7 @@ import { isShortage } from "../../src/admission/limit-store.ts";
 import { openMemoryLimits } from "../../src/admission/memory.ts";
 import { systemClock } from "../../src/core/clock.ts";
 import { noLedger } from "../../src/store/journal/ledger.ts";
-import { openRemoteLimits } from "../../src/process/workers/remote-limits.ts";
+import { RemoteLimits } from "../../src/process/workers/remote-limits.ts";
 import { WorkerReservations } from "../../src/process/workers/worker-reservations.ts";
 import { openChannels } from "../harness/channels.ts";
 import { accountOf, limitStoreSuite } from "./limit-store.suite.ts";
@@ -16,7 +16,7 @@ test("what is reserved is told apart by the supervisor", async () => {
     clock: systemClock,
     settledFile: null,
   });
-  const limits = openRemoteLimits(worker, "worker", (calls) => noLedger.writeStateOf(calls));
+  const limits = new RemoteLimits(worker, "worker", (calls) => noLedger.writeStateOf(calls));
   const account = accountOf({ kind: "budget", unit: "tokens", window: "day", limit: 100 });
   expect(isShortage(await limits.reserve([{ account, units: 30, force: false }]))).toBe(false);
   expect(await limits.status(account)).toMatchObject({ used: 30, reserved: 30, remaining: 70 });
@@ -29,5 +29,5 @@ limitStoreSuite("a worker", () => {
     clock: systemClock,
     settledFile: null,
   });
-  return openRemoteLimits(worker, "worker", (calls) => noLedger.writeStateOf(calls));
+  return new RemoteLimits(worker, "worker", (calls) => noLedger.writeStateOf(calls));
 });

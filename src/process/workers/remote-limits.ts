@@ -19,14 +19,6 @@ import type { SupervisorChannel } from "./messages.ts";
  * processes are killed, what is open is settled by the journal, and each settlement has to count once. `holder` is the
  * worker's name.
  */
-export function openRemoteLimits(
-  channel: SupervisorChannel,
-  holder: string,
-  writeLedger: (calls: readonly string[]) => void,
-): RemoteLimits {
-  return new RemoteLimits(channel, holder, writeLedger);
-}
-
 export class RemoteLimits implements LimitStore {
   readonly #channel: SupervisorChannel;
   readonly #holder: string;

@@ -11,7 +11,7 @@ import type { LimitOutcome } from "../../../src/core/record/record.ts";
 import { JournalledCounts } from "../../../src/store/journal/journalled-counts.ts";
 import type { CountStore, KeptCount } from "../../../src/store/journal/limit-counts.ts";
 import type { SupervisorChannel } from "../../../src/process/workers/messages.ts";
-import { openRemoteLimits, type RemoteLimits } from "../../../src/process/workers/remote-limits.ts";
+import { RemoteLimits } from "../../../src/process/workers/remote-limits.ts";
 import { type JournalledLimits, WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
 import { turnedClock } from "../../admission/turned-clock.ts";
 import { type Chance, chanceOf, seedsFrom } from "../../harness/time/chance.ts";
@@ -171,7 +171,7 @@ class World {
     const holder = (++this.#lastNumber).toString(16).padStart(8, "0");
     const journal = new Map<string, Entry>();
     const calls: ModelCall[] = [];
-    const limits = openRemoteLimits(channel, holder, (settled) => {
+    const limits = new RemoteLimits(channel, holder, (settled) => {
       if (worker.isDead) return;
       for (const call of calls)
         if (call.isJournalled && settled.includes(call.record.traceId)) this.#journal(worker, call);

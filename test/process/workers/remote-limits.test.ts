@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { openMemoryLimits } from "../../../src/admission/memory.ts";
 import { systemClock } from "../../../src/core/clock.ts";
-import { openRemoteLimits, type RemoteLimits } from "../../../src/process/workers/remote-limits.ts";
+import { RemoteLimits } from "../../../src/process/workers/remote-limits.ts";
 import type { ReserveWire } from "../../../src/process/workers/limit-messages.ts";
 import { WorkerReservations } from "../../../src/process/workers/worker-reservations.ts";
 import { accountOf, needOf, reserved } from "../../contract/limit-store.suite.ts";
@@ -12,7 +12,7 @@ const TOKENS = accountOf({ id: "tokens", unit: "tokens", limit: 1000 });
 
 test("[d13.2] a rule is sent before any other call names its number, also where its call waits for settlements to leave", async () => {
   const { worker, supervisor } = openChannels();
-  const limits = openRemoteLimits(worker, "worker", () => {});
+  const limits = new RemoteLimits(worker, "worker", () => {});
   void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
     holder: "worker",
     clock: systemClock,
@@ -29,7 +29,7 @@ test("[d13.2] a rule is sent before any other call names its number, also where 
 
 test("[d13.2] a reservation that is lost in the same message in which it is granted ends its call", async () => {
   const { worker, supervisor } = openChannels();
-  const limits = openRemoteLimits(worker, "worker", () => {});
+  const limits = new RemoteLimits(worker, "worker", () => {});
   supervisor.handle("reserve", ({ id }) => {
     // the reply leaves in the same turn
     queueMicrotask(() => supervisor.notify("limit_lost", { id }));
@@ -52,7 +52,7 @@ for (const [occasion, arise] of Object.entries(OCCASIONS))
     const { worker, supervisor } = openChannels();
     let added = 0;
     let written = 0;
-    const limits = openRemoteLimits(worker, "worker", () => (written = added));
+    const limits = new RemoteLimits(worker, "worker", () => (written = added));
     void new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
       holder: "worker",
       clock: systemClock,
@@ -69,7 +69,7 @@ for (const [occasion, arise] of Object.entries(OCCASIONS))
 
 test("[d13.1] limits that are changed all the time take a bounded number of numbers, and calls count against their own", async () => {
   const { worker, supervisor } = openChannels();
-  const limits = openRemoteLimits(worker, "worker", () => {});
+  const limits = new RemoteLimits(worker, "worker", () => {});
   const reservations = new WorkerReservations(openMemoryLimits({ clock: systemClock }), supervisor, {
     holder: "worker",
     clock: systemClock,
