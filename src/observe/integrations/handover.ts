@@ -8,7 +8,6 @@ import type { CallStart, StreamChunk } from "./callback.ts";
 import type { IntegrationScope } from "./integration-fields.ts";
 import { lineOf } from "./integration-line.ts";
 import type { Integration } from "./integration-settings.ts";
-import type { Observer } from "../observer.ts";
 
 /** What decides which calls an integration gets. */
 export interface IntegrationOutline {
@@ -23,14 +22,7 @@ export interface IntegrationOutline {
 /** Takes a line for integrations of one thread; `mask` has a bit for each of them. Never waits. */
 export type TakeLine = (thread: number, mask: number, line: string) => void;
 
-export interface Handover extends Observer {
-  /** Notifies modules that a call begins; `null` when no module asks for it. */
-  readonly admitted: ((record: CallRecord) => void) | null;
-  /** Notifies modules of chunks; `null` when no module asks for it. */
-  readonly chunks: StreamChunks | null;
-  /** Calls whose content was too large to be included, for the integrations of one thread after the other. */
-  contentsLeftOut(): readonly number[];
-}
+export type Handover = ReturnType<typeof openHandover>;
 
 /**
  * Called once for each stream; the result is null when no module gets its chunks, else it takes the `characters` of
@@ -51,14 +43,17 @@ export function threadsOf<T extends { readonly type: Integration["settings"]["ty
   return [...(sinks.length === 0 ? [] : [sinks]), ...all.filter(({ type }) => type === "callback").map((one) => [one])];
 }
 
-export function openHandover(outlines: readonly IntegrationOutline[], take: TakeLine): Handover {
+export function openHandover(outlines: readonly IntegrationOutline[], take: TakeLine) {
   const groups = threadsOf(outlines).map((members, thread) => groupOf(members, thread, take));
   const members = groups.flatMap((group) => group.members);
   const callbackGroups = groups.filter((group) => group.members[0]!.outline.type === "callback");
   return {
-    publish: (record, content) => publish(groups, record, content ?? null),
-    admitted: callbackGroups.length === 0 ? null : (record) => sendStart(callbackGroups, record),
+    publish: (record: CallRecord, content?: CallContent | null): void => publish(groups, record, content ?? null),
+    /** Notifies modules that a call begins; `null` when no module asks for it. */
+    admitted: callbackGroups.length === 0 ? null : (record: CallRecord): void => sendStart(callbackGroups, record),
+    /** Notifies modules of chunks; `null` when no module asks for it. */
     chunks: chunksOf(callbackGroups),
+    /** Calls whose content was too large to be included, for the integrations of one thread after the other. */
     contentsLeftOut: () => members.map((member) => member.contentsLeftOut),
   };
 }

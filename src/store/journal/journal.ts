@@ -50,9 +50,6 @@ export interface JournalOptions extends Omit<WriterOptions, "segmentBytes" | "on
   readonly probeMs?: number;
 }
 
-/** The figures that operators see. */
-export type JournalStatus = ReturnType<Journal["status"]>;
-
 /** An entry in memory that is not written yet, or that the disk does not take. */
 interface WaitingRow {
   readonly kind: EntryKind;

@@ -8,15 +8,12 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathFault } from "../../config/path-fault.ts";
-import type { CallRecord } from "../../core/record/record.ts";
-import type { JournalStatus } from "./journal.ts";
 import { ledgerFolderUnusable } from "../data-folder.ts";
 import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./journal-folder.ts";
 import { inspectJournal } from "./journal-recovery.ts";
 import { readState } from "./journal-state.ts";
 import { JournalledCounts } from "./journalled-counts.ts";
 import type { Ledger, SettlementLedger } from "./ledger.ts";
-import type { JournalledCount, JournalledHold } from "./limit-counts.ts";
 import { unshippedBytes } from "./ledger-status.ts";
 import { StoreError } from "../store-error.ts";
 import { openJournal, endJournal } from "./open-journal.ts";
@@ -26,33 +23,12 @@ const MAX_PROCESSES = 64;
 /** How often the folders of other processes are checked. */
 const ADOPT_MS = 30_000;
 
-export interface LedgerStatus extends JournalStatus {
-  readonly shipped: number;
-  /** Bytes of the journal that have not been shipped, opening entries included. */
-  readonly unshippedBytes: number;
-  readonly folder: string;
-}
-
-export interface OpenLedger extends Ledger, SettlementLedger {
-  status(): LedgerStatus;
-  /** Takes over the journals of processes that have ended, at once. Never rejects. */
-  adopt(): Promise<void>;
-  /** Calls of earlier processes that were in flight when these ended. */
-  readonly recovered: readonly CallRecord[];
-  /** The last count of each account of a limit in the entries of processes that had ended. */
-  readonly counts: readonly JournalledCount[];
-  /** The same for processes that have ended since. */
-  laterCounts(): readonly JournalledCount[];
-  /** What calls of workers held at the start, by all journals there are. */
-  readonly holds: readonly JournalledHold[];
-  /** The same now. */
-  laterHolds(): readonly JournalledHold[];
-  /** Ships what it can within seconds; the rest stays on the disk. */
-  end(): Promise<void>;
-}
+export type OpenLedger = Awaited<ReturnType<typeof openLedger>>;
+/** The figures that operators see. */
+export type LedgerStatus = ReturnType<OpenLedger["status"]>;
 
 /** Throws StoreError. */
-export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
+export async function openLedger(options: LedgerOptions) {
   const { slot, lock } = ownFolder(options);
   const counts = new JournalledCounts();
   const later = new JournalledCounts();
@@ -67,9 +43,10 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
   shipper.start();
   const met = new Set<string>();
   let adopting = adoptOthers(options, slot, later, met);
+  /** Takes over the journals of processes that have ended, at once. Never rejects. */
   const adopt = (): Promise<void> => (adopting = adopting.then(() => adoptOthers(options, slot, later, met)));
   const timer = setInterval(() => void adopt(), options.pace?.adoptMs ?? ADOPT_MS).unref();
-  return {
+  const ledger: Ledger & SettlementLedger = {
     refusal: () => journal.refusal(),
     open: (record, meter) => journal.open(record, meter),
     reopen: (entry) => journal.reopen(entry),
@@ -79,25 +56,35 @@ export async function openLedger(options: LedgerOptions): Promise<OpenLedger> {
     countSettled: () => journal.countSettled(),
     written: (entry) => journal.written(entry),
     close: (entry, record) => journal.close(entry, record),
+  };
+  return {
+    ...ledger,
     status: () => ({
       ...journal.status(),
       shipped: shipper.shipped,
+      /** Bytes of the journal that have not been shipped, opening entries included. */
       unshippedBytes: unshippedBytes(own.folder, shipper.place, journal.writtenTo),
       folder: own.folder,
     }),
     adopt,
+    /** Calls of earlier processes that were in flight when these ended. */
     recovered: own.recovered,
+    /** The last count of each account of a limit in the entries of processes that had ended. */
     counts: counts.all,
+    /** The same for processes that have ended since. */
     laterCounts() {
       countOthers(options, slot, later);
       return later.all;
     },
+    /** What calls of workers held at the start, by all journals there are. */
     holds: counts.holds,
+    /** The same now. */
     laterHolds() {
       countOthers(options, slot, later);
       return later.holds;
     },
-    async end() {
+    /** Ships what it can within seconds; the rest stays on the disk. */
+    async end(): Promise<void> {
       clearInterval(timer);
       await adopting;
       await endJournal(own, options.log);
