@@ -51,21 +51,14 @@ export function requireFolders(place: DataPlace, { write }: { readonly write: bo
   if (ledgerFault !== null) throw ledgerFolderUnusable(ledger, ledgerFault);
 }
 
-export function dataFolderUnusable(folder: string, fault: string, cause?: unknown): StoreError {
-  return new StoreError(
+const unusable = (what: string, setting: string) => (folder: string, fault: string, cause?: unknown) =>
+  new StoreError(
     "unusable",
-    `The data folder ${resolve(folder)} cannot be used: ${fault}. Mend that, or name another folder with --data (DRAGOMAN_DATA, server.data).`,
+    `The ${what} ${resolve(folder)} cannot be used: ${fault}. Mend that, or name another folder with ${setting}.`,
     cause,
   );
-}
-
-export function ledgerFolderUnusable(folder: string, fault: string, cause?: unknown): StoreError {
-  return new StoreError(
-    "unusable",
-    `The folder of the ledger ${resolve(folder)} cannot be used: ${fault}. Mend that, or name another folder with ledger.folder in the configuration.`,
-    cause,
-  );
-}
+export const dataFolderUnusable = unusable("data folder", "--data (DRAGOMAN_DATA, server.data)");
+export const ledgerFolderUnusable = unusable("folder of the ledger", "ledger.folder in the configuration");
 
 /** Every existing file and folder of the gateway. Throws the system's error. */
 export function ownFiles(place: DataPlace): readonly string[] {
