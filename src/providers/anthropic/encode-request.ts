@@ -4,7 +4,7 @@ import { mergeObjects, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import { type EncodedRequest, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces, jsonPost } from "../interface/encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { betasOfBlocks, betasOfTools } from "./dialect.ts";
 import { FILES_BETA } from "./encode-content.ts";
@@ -33,12 +33,10 @@ export const RESERVED: ReadonlySet<string> = new Set([
 
 /** Throws GatewayError `unsupported_value`, `unsupported_content_block` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
-  const { body, betas, memo, mapped } = encodeMessagesBody(request, target, factsOf(target.model));
-  return {
-    request: { url: messagesUrl(target.baseUrl), headers: encodeHeaders(target, betas), body: JSON.stringify(body) },
-    memo,
-    mapped,
-  };
+  const { body, betas, ...others } = encodeMessagesBody(request, target, factsOf(target.model));
+  const version = target.settings["api_version"] ?? API_VERSION;
+  const headers = { "anthropic-version": version, ...headersWithBetas(target.headers, betas) };
+  return { request: jsonPost(messagesUrl(target.baseUrl), headers, body), ...others };
 }
 
 /**
@@ -93,18 +91,11 @@ export function messagesUrl(baseUrl: string): string {
   return baseUrl.endsWith("/v1") ? `${baseUrl}/messages` : `${baseUrl}/v1/messages`;
 }
 
-function encodeHeaders(target: Target, betas: readonly string[]): Record<string, string> {
-  return {
-    "anthropic-version": target.settings["api_version"] ?? API_VERSION,
-    ...headersWithBetas(target.headers, betas),
-  };
-}
-
 /** Joins the caller's own beta features and those that the body needs into one header. */
 export function headersWithBetas(headers: Target["headers"], betas: readonly string[]): Record<string, string> {
   const own = (headers["anthropic-beta"] ?? "").split(",").map((beta) => beta.trim());
   const all = [...new Set([...own, ...betas])].filter((beta) => beta !== "");
-  return { ...headers, ...(all.length > 0 && { "anthropic-beta": all.join(",") }), "content-type": "application/json" };
+  return { ...headers, ...(all.length > 0 && { "anthropic-beta": all.join(",") }) };
 }
 
 function encodeSampling(params: ChatParams): JsonObject {

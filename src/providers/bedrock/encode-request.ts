@@ -8,7 +8,7 @@ import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/
 import { thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import { type EncodedRequest, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces, jsonPost } from "../interface/encoded-request.ts";
 import { toolName } from "../conversation/tool-calls.ts";
 import { modelUrl } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
@@ -77,12 +77,9 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     ...(Object.keys(additionalModelRequestFields).length > 0 && { additionalModelRequestFields }),
   };
   const memo: JsonOutputMemo = { answerTool };
+  const url = modelUrl(target, params.stream === true ? "converse-stream" : "converse");
   return {
-    request: {
-      url: modelUrl(target, params.stream === true ? "converse-stream" : "converse"),
-      headers: { ...target.headers, "content-type": "application/json" },
-      body: JSON.stringify(mergeObjects(encoded, passed, keepEncoded)),
-    },
+    request: jsonPost(url, target.headers, mergeObjects(encoded, passed, keepEncoded)),
     memo,
     // only explanations read it
     get mapped() {

@@ -10,7 +10,7 @@ import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { nativeBody } from "../native/native-body.ts";
-import type { DecodeContext, EncodedRequest } from "../interface/encoded-request.ts";
+import { type DecodeContext, type EncodedRequest, jsonPost } from "../interface/encoded-request.ts";
 import type { NativeOperation } from "../interface/native-operation.ts";
 import { decoderAround, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { StreamError } from "../interface/upstream-failure.ts";
@@ -32,18 +32,13 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { "anthropic-beta": header, "anthropic-version": _ofAnthropic, ...headers } = target.headers;
   const own = request.written?.body["anthropic_beta"];
   const betas = [...new Set([...betasElsewhere(header), ...(Array.isArray(own) ? (own as readonly string[]) : [])])];
-  return {
-    request: {
-      url: modelUrl(target, request.params.stream === true ? "invoke-with-response-stream" : "invoke"),
-      headers: { ...headers, "content-type": "application/json" },
-      body: nativeBody(request, [
-        ...IN_ADDRESS.map((name) => ({ path: [name], value: undefined })),
-        { path: ["anthropic_version"], value: MESSAGES_VERSION },
-        ...(betas.length > 0 ? [{ path: ["anthropic_beta"], value: betas }] : []),
-      ]),
-    },
-    memo: null,
-  };
+  const url = modelUrl(target, request.params.stream === true ? "invoke-with-response-stream" : "invoke");
+  const body = nativeBody(request, [
+    ...IN_ADDRESS.map((name) => ({ path: [name], value: undefined })),
+    { path: ["anthropic_version"], value: MESSAGES_VERSION },
+    ...(betas.length > 0 ? [{ path: ["anthropic_beta"], value: betas }] : []),
+  ]);
+  return { request: jsonPost(url, headers, body), memo: null };
 }
 
 /** Returns the event of the Messages API that a message of AWS holds; `null` for a message that holds none. */

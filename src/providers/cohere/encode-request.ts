@@ -4,7 +4,7 @@ import { isSet, mergeObjects, type Json, type JsonObject } from "../../core/json
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
-import { type EncodedRequest, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
+import { type EncodedRequest, mappedNames, type WirePlaces, jsonPost } from "../interface/encoded-request.ts";
 import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
@@ -44,11 +44,11 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     ...(params.stream === true && { stream: true }),
   };
   return {
-    request: {
-      url: versionedPath(target.baseUrl, "chat"),
-      headers: { ...target.headers, "content-type": "application/json" },
-      body: JSON.stringify(mergeObjects(encoded, extra, withDocuments)),
-    },
+    request: jsonPost(
+      versionedPath(target.baseUrl, "chat"),
+      target.headers,
+      mergeObjects(encoded, extra, withDocuments),
+    ),
     memo: null,
     // only explanations read it
     get mapped() {

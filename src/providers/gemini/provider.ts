@@ -4,7 +4,7 @@ import type { BlockType, ChatRequest } from "../../core/chat.ts";
 import type { Target } from "../../core/target.ts";
 import { keySigner } from "../credentials/key-header.ts";
 import { PLAIN_DIALECT } from "../interface/dialect.ts";
-import { type EncodedRequest, mappedNames } from "../interface/encoded-request.ts";
+import { type EncodedRequest, mappedNames, jsonPost } from "../interface/encoded-request.ts";
 import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { API_VERSION, versionedBase } from "./address.ts";
 import { capabilities, conversation } from "./capabilities.ts";
@@ -22,12 +22,9 @@ import { AI_STUDIO, GEMINI_GUARDS, GEMINI_PRICE_FACTORS } from "./platform.ts";
 const DEFAULT_VERSION = "v1beta";
 
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
+  const url = addressOf(target, request.params.stream === true);
   return {
-    request: {
-      url: addressOf(target, request.params.stream === true),
-      headers: { ...target.headers, "content-type": "application/json" },
-      body: JSON.stringify(encodeBody(request, target.model, AI_STUDIO)),
-    },
+    request: jsonPost(url, target.headers, encodeBody(request, target.model, AI_STUDIO)),
     memo: renamedFunctions(request.params),
     mapped: mappedNames(request.params, wirePlaces(AI_STUDIO)),
   };

@@ -1,5 +1,6 @@
 // What encoding a request gives, and what the decoder of its answer has to know of it.
 import type { ChatParams } from "../../core/chat.ts";
+import type { JsonObject } from "../../core/json.ts";
 import type { UpstreamRequest } from "../../wire/upstream.ts";
 
 export interface EncodedRequest {
@@ -11,6 +12,12 @@ export interface EncodedRequest {
    * record: `max_tokens -> max_output_tokens`.
    */
   readonly mapped?: readonly string[];
+}
+
+/** Returns a request with a body of JSON; `body` is the object, or its text. */
+export function jsonPost(url: string, headers: UpstreamRequest["headers"], body: JsonObject | string): UpstreamRequest {
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  return { url, headers: { ...headers, "content-type": "application/json" }, body: text };
 }
 
 /**

@@ -4,7 +4,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { Target } from "../../core/target.ts";
 import { editedJson } from "../../wire/json/json-edit.ts";
-import type { EncodedRequest } from "../interface/encoded-request.ts";
+import { type EncodedRequest, jsonPost } from "../interface/encoded-request.ts";
 
 /** Returns the client's own body with the edits of its fit, and then with those of the provider. */
 export function nativeBody({ written }: ChatRequest, edits: readonly JsonEdit[]): string {
@@ -19,14 +19,9 @@ export function nativeRequest(
   url: string,
   ofForm: Readonly<Record<string, string>>,
 ): EncodedRequest {
-  return {
-    request: {
-      url: query === undefined ? url : withQuery(url, query),
-      headers: { ...ofForm, ...headers, "content-type": "application/json" },
-      body: nativeBody(request, [{ path: ["model"], value: model }]),
-    },
-    memo: null,
-  };
+  const address = query === undefined ? url : withQuery(url, query);
+  const body = nativeBody(request, [{ path: ["model"], value: model }]);
+  return { request: jsonPost(address, { ...ofForm, ...headers }, body), memo: null };
 }
 
 function withQuery(url: string, query: Readonly<Record<string, string>>): string {

@@ -7,7 +7,13 @@ import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import { hasParts } from "../conversation/join-texts.ts";
-import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
+import {
+  type EncodedRequest,
+  type JoinedText,
+  mappedNames,
+  type WirePlaces,
+  jsonPost,
+} from "../interface/encoded-request.ts";
 import { serverAddress } from "./address.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
@@ -39,11 +45,11 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
     ...(Object.keys(options).length > 0 && { options }),
   };
   return {
-    request: {
-      url: `${serverAddress(target)}/api/chat`,
-      headers: { ...target.headers, "content-type": "application/json" },
-      body: JSON.stringify(mergeObjects(encoded, placed(extra), keepEncoded)),
-    },
+    request: jsonPost(
+      `${serverAddress(target)}/api/chat`,
+      target.headers,
+      mergeObjects(encoded, placed(extra), keepEncoded),
+    ),
     memo: null,
     // only explanations read it
     get mapped() {

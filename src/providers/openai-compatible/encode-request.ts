@@ -6,7 +6,7 @@ import type { MemberSpan } from "../../core/request/request-source.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
-import type { EncodedRequest, JoinedText } from "../interface/encoded-request.ts";
+import { type EncodedRequest, type JoinedText, jsonPost } from "../interface/encoded-request.ts";
 import { wireMessages } from "./encode-messages.ts";
 import type { OpenAICompatibleRow } from "./row.ts";
 import type { WirePlan } from "./wire-plan.ts";
@@ -25,12 +25,9 @@ export function encodeRequest(
   const plan = planFor(target.model);
   const mapped: string[] = [];
   const body = encodeBody(row, plan, request, target, mapped);
+  const headers = { ...row.hooks?.headers?.(request), ...target.headers };
   return {
-    request: {
-      url: addressOf(row, target, request),
-      headers: { ...row.hooks?.headers?.(request), ...target.headers, "content-type": "application/json" },
-      body,
-    },
+    request: jsonPost(addressOf(row, target, request), headers, body),
     memo: null,
     ...(mapped.length > 0 && { mapped }),
   };

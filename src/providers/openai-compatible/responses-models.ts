@@ -5,7 +5,7 @@ import { type Dialect, PLAIN_DIALECT } from "../interface/dialect.ts";
 import type { Provider } from "../interface/provider.ts";
 import { decodeResponse } from "../responses/decode-response.ts";
 import { openStream } from "../responses/decode-stream.ts";
-import type { JoinedText } from "../interface/encoded-request.ts";
+import { type JoinedText, jsonPost } from "../interface/encoded-request.ts";
 import { encodeItems } from "../responses/encode-items.ts";
 import { encodeBody } from "../responses/encode-request.ts";
 import type { ResponsesRules } from "../responses/rules.ts";
@@ -49,15 +49,9 @@ export function responsesModels(
         request.params.deployment_id ?? target.model,
         back,
       );
-      return {
-        request: {
-          url: models.address?.(target) ?? baseOf(row, target) + (models.path ?? "/responses"),
-          headers: { ...row.hooks?.headers?.(request), ...target.headers, "content-type": "application/json" },
-          body: JSON.stringify(body),
-        },
-        memo: null,
-        ...(mapped.length > 0 && { mapped }),
-      };
+      const url = models.address?.(target) ?? baseOf(row, target) + (models.path ?? "/responses");
+      const headers = { ...row.hooks?.headers?.(request), ...target.headers };
+      return { request: jsonPost(url, headers, body), memo: null, ...(mapped.length > 0 && { mapped }) };
     },
     // guards have searched the text parts of a message as one text, so only documents that become texts add to it
     joinedTexts(request, target) {

@@ -14,7 +14,7 @@ import type { Target } from "../../core/target.ts";
 import { conversationMembers } from "../conversation/conversation-members.ts";
 import { answerRules } from "../openai-compatible/answer-rules.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
-import type { EncodedRequest } from "../interface/encoded-request.ts";
+import { type EncodedRequest, jsonPost } from "../interface/encoded-request.ts";
 import type { RawPrompts } from "../interface/provider.ts";
 import { taskMemoOf, textsOrTokens } from "../tasks/task.ts";
 import { withExtra } from "./body.ts";
@@ -66,16 +66,9 @@ export function encoded(
 ): Pick<EncodedRequest, "request" | "memo"> {
   const { form } = endpoint;
   const { url, body, memo } = form.encode(endpoint, request, target, prompt);
-  return {
-    request: {
-      url: endpoint.address?.(target, request) ?? url,
-      headers: { ...target.headers, "content-type": "application/json" },
-      body: JSON.stringify(
-        withExtra({ ...body, ...endpoint.model?.(target, request) }, request.extra, form.reservedInside),
-      ),
-    },
-    memo,
-  };
+  const address = endpoint.address?.(target, request) ?? url;
+  const whole = withExtra({ ...body, ...endpoint.model?.(target, request) }, request.extra, form.reservedInside);
+  return { request: jsonPost(address, target.headers, whole), memo };
 }
 
 export function capabilityTable({

@@ -5,7 +5,7 @@ import { isObject, type Json, jsonIn, type JsonObject, mergeObjects, textOrEmpty
 import { invalidRequest, unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
-import type { DecodeContext, EncodedRequest } from "../interface/encoded-request.ts";
+import { type DecodeContext, type EncodedRequest, jsonPost } from "../interface/encoded-request.ts";
 import type { TaskAnswer } from "../interface/task-form.ts";
 import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import { describeText } from "../answers/sent-json.ts";
@@ -68,11 +68,7 @@ export function taskRequest(
   consumed: ReadonlySet<string>,
 ): EncodedRequest["request"] {
   const passed = Object.fromEntries(Object.entries(extra).filter(([name]) => !consumed.has(name)));
-  return {
-    url,
-    headers: { ...headers, "content-type": "application/json" },
-    body: JSON.stringify(Object.keys(passed).length === 0 ? body : mergeObjects(body, passed, keepEncoded)),
-  };
+  return jsonPost(url, headers, Object.keys(passed).length === 0 ? body : mergeObjects(body, passed, keepEncoded));
 }
 
 /**

@@ -13,7 +13,7 @@ import { dialect } from "../anthropic/dialect.ts";
 import { LEFT_OUT_EMPTY } from "../content-blocks/turns.ts";
 import { encodeMessagesBody, headersWithBetas } from "../anthropic/encode-request.ts";
 import { factsOf, type ModelFacts } from "../claude/models.ts";
-import type { EncodedRequest } from "../interface/encoded-request.ts";
+import { type EncodedRequest, jsonPost } from "../interface/encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 
@@ -40,22 +40,11 @@ function factsHere(facts: ModelFacts): ModelFacts {
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   refuseUploadedFiles(request.messages);
   const model = ownName(target.model);
-  const {
-    body,
-    betas,
-    memo,
-    mapped: places,
-  } = encodeMessagesBody(request, { ...target, model }, factsHere(factsOf(model)));
+  const { body, betas, ...others } = encodeMessagesBody(request, { ...target, model }, factsHere(factsOf(model)));
   const { model: _inTheAddress, ...members } = body;
-  return {
-    request: {
-      url: claudeUrl(target, request.params.stream === true),
-      headers: headersWithBetas(target.headers, betas),
-      body: JSON.stringify({ anthropic_version: MESSAGES_VERSION, ...members }),
-    },
-    memo,
-    mapped: places,
-  };
+  const url = claudeUrl(target, request.params.stream === true);
+  const sent = { anthropic_version: MESSAGES_VERSION, ...members };
+  return { request: jsonPost(url, headersWithBetas(target.headers, betas), sent), ...others };
 }
 
 export function claudeUrl(target: Target, isStreamed: boolean): string {

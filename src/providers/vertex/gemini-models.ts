@@ -12,7 +12,7 @@ import { encodeServiceTier, wirePlaces } from "../gemini/encode-params.ts";
 import { renamedFunctions } from "../gemini/encode-tools.ts";
 import type { GeminiPlatform } from "../gemini/platform.ts";
 import { PLAIN_DIALECT } from "../interface/dialect.ts";
-import { type EncodedRequest, mappedNames } from "../interface/encoded-request.ts";
+import { type EncodedRequest, mappedNames, jsonPost } from "../interface/encoded-request.ts";
 import { pathStep, vertexAddress } from "./address.ts";
 import { type ModelsOfOneForm, ownName } from "./models.ts";
 
@@ -43,20 +43,14 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const model = ownName(target.model);
   const method = request.params.stream === true ? "streamGenerateContent?alt=sse" : "generateContent";
   const tier = encodeServiceTier(request.params.service_tier);
+  const url = vertexAddress(target, {
+    path: `${resourceOf(model)}:${method}`,
+    version: DEFAULT_VERSION,
+    express: !model.startsWith("endpoints/"),
+  });
+  const headers = { ...target.headers, ...(tier !== null && { [VERTEX.serviceTier.name]: tier }) };
   return {
-    request: {
-      url: vertexAddress(target, {
-        path: `${resourceOf(model)}:${method}`,
-        version: DEFAULT_VERSION,
-        express: !model.startsWith("endpoints/"),
-      }),
-      headers: {
-        ...target.headers,
-        ...(tier !== null && { [VERTEX.serviceTier.name]: tier }),
-        "content-type": "application/json",
-      },
-      body: JSON.stringify(encodeBody(request, model, VERTEX)),
-    },
+    request: jsonPost(url, headers, encodeBody(request, model, VERTEX)),
     memo: renamedFunctions(request.params),
     mapped: mappedNames(request.params, wirePlaces(VERTEX)),
   };

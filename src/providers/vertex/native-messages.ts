@@ -6,23 +6,18 @@ import { betasElsewhere } from "../anthropic/beta-names.ts";
 import { headersWithBetas } from "../anthropic/encode-request.ts";
 import { CLAUDE_MESSAGES } from "../anthropic/native-messages.ts";
 import { nativeBody } from "../native/native-body.ts";
-import type { EncodedRequest } from "../interface/encoded-request.ts";
+import { type EncodedRequest, jsonPost } from "../interface/encoded-request.ts";
 import type { NativeOperation } from "../interface/native-operation.ts";
 import { claudeUrl, MESSAGES_VERSION } from "./claude-models.ts";
 
 function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { "anthropic-beta": header, "anthropic-version": _ofAnthropic, ...headers } = target.headers;
-  return {
-    request: {
-      url: claudeUrl(target, request.params.stream === true),
-      headers: headersWithBetas(headers, betasElsewhere(header)),
-      body: nativeBody(request, [
-        { path: ["model"], value: undefined },
-        { path: ["anthropic_version"], value: MESSAGES_VERSION },
-      ]),
-    },
-    memo: null,
-  };
+  const url = claudeUrl(target, request.params.stream === true);
+  const body = nativeBody(request, [
+    { path: ["model"], value: undefined },
+    { path: ["anthropic_version"], value: MESSAGES_VERSION },
+  ]);
+  return { request: jsonPost(url, headersWithBetas(headers, betasElsewhere(header)), body), memo: null };
 }
 
 export const NATIVE_CLAUDE: NativeOperation = {
