@@ -147,7 +147,9 @@ function reasoningEffort({ reasoning, claude }: FamilyFacts): Capability {
   }
 }
 
-const bound = mapped("inferenceConfig.maxTokens");
+const ONLY_IN_LOGS = unsupported(
+  "no equivalent; the pass-through field requestMetadata is for your account's own logs",
+);
 
 export const capabilities: CapabilityTable = {
   cells: {
@@ -155,16 +157,11 @@ export const capabilities: CapabilityTable = {
     n: unsupported("one choice per request"),
     stream: mapped("converse-stream instead of converse"),
     stream_options: emulated("the usage is always in the stream; the gateway builds the last chunk from it"),
-    max_tokens: bound,
-    max_completion_tokens: bound,
+    ...same(mapped("inferenceConfig.maxTokens"), "max_tokens", "max_completion_tokens"),
     ...same(unsupported("no equivalent"), "presence_penalty", "frequency_penalty", "logit_bias", "seed", "logprobs"),
     ...same(unsupported("no equivalent"), "top_logprobs", "verbosity", "prediction", "store"),
-    user: unsupported("no equivalent; the pass-through field requestMetadata is for your account's own logs"),
-    safety_identifier: unsupported(
-      "no equivalent; the pass-through field requestMetadata is for your account's own logs",
-    ),
-    modalities: unsupported("text output only"),
-    audio: unsupported("text output only"),
+    ...same(ONLY_IN_LOGS, "user", "safety_identifier"),
+    ...same(unsupported("text output only"), "modalities", "audio"),
     service_tier: mapped("serviceTier.type; auto is not sent", ["auto", "default", "priority", "flex", "reserved"]),
     prompt_cache_key: unsupported("use cache_control on parts, messages and tools, which becomes a cachePoint"),
     web_search_options: unsupported("no equivalent; Nova 2 has the tool type systemTool"),

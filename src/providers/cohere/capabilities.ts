@@ -44,11 +44,9 @@ export const capabilities: CapabilityTable = {
     stop: mapped("stop_sequences, at most 5"),
     max_tokens: native("includes thinking"),
     max_completion_tokens: mapped("max_tokens, thinking included"),
-    presence_penalty: { ...NATIVE, range: [0, 1] },
-    frequency_penalty: { ...NATIVE, range: [0, 1] },
+    ...same({ ...NATIVE, range: [0, 1] }, "presence_penalty", "frequency_penalty"),
     ...same(noCounterpart, "logit_bias", "top_logprobs", "verbosity", "prediction", "store", "web_search_options"),
-    user: recorded,
-    safety_identifier: recorded,
+    ...same(recorded, "user", "safety_identifier"),
     response_format: mapped(
       "type json_object, with the schema as schema; name and strict have no equivalent; the provider refuses it beside tools or documents",
     ),
@@ -63,8 +61,7 @@ export const capabilities: CapabilityTable = {
       "thinking: none -> disabled; minimal and low -> token_budget 1,024, medium -> 8,192, high -> enabled without a limit",
       ["none", "minimal", "low", "medium", "high"],
     ),
-    modalities: unsupported("text output only"),
-    audio: unsupported("text output only"),
+    ...same(unsupported("text output only"), "modalities", "audio"),
     service_tier: unsupported("no equivalent; use the pass-through field priority"),
     prompt_cache_key: unsupported("prompts are cached automatically"),
     deployment_id: unsupported("Azure only"),
@@ -74,9 +71,7 @@ export const capabilities: CapabilityTable = {
     {
       models: WITHOUT_TOOLS,
       cells: {
-        tools: unsupported("this model has no tool use"),
-        parallel_tool_calls: unsupported("this model has no tool use"),
-        tool_choice: unsupported("this model has no tool use"),
+        ...same(unsupported("this model has no tool use"), "tools", "parallel_tool_calls", "tool_choice"),
       },
     },
     {

@@ -15,7 +15,4 @@ export const PROMPT_PARAMETERS = [
 /** A cell for each of these parameters. */
 export type PromptCells = Pick<CapabilityCells, (typeof PROMPT_PARAMETERS)[number]>;
 
-const ONLY_IN_PROMPTS = unsupported("only for raw prompt endpoints");
-export const NOT_IN_MESSAGES: PromptCells = {
-  ...same(ONLY_IN_PROMPTS, ...PROMPT_PARAMETERS),
-};
+export const NOT_IN_MESSAGES: PromptCells = same(unsupported("only for raw prompt endpoints"), ...PROMPT_PARAMETERS);

@@ -23,7 +23,7 @@ import { isObject } from "../../core/json.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
 
 const servedHere = unsupported("the API has no field for it; it is only recorded by the gateway");
-const noTools = { tools: UNSUPPORTED, tool_choice: UNSUPPORTED, parallel_tool_calls: UNSUPPORTED };
+const noTools = same(UNSUPPORTED, "tools", "tool_choice", "parallel_tool_calls");
 const effort = mapped(
   "generationConfig.thinkingConfig: thinkingLevel, or thinkingBudget 1,024, 1,024, 8,192 and 24,576 on Gemini 2.5; thoughts are included",
 );
@@ -60,14 +60,20 @@ export const capabilities: CapabilityTable = {
     stream: mapped("streamGenerateContent?alt=sse"),
     stream_options: mapped("every event reports the usage"),
     stop: mapped("generationConfig.stopSequences, at most 5"),
-    max_tokens: mapped("generationConfig.maxOutputTokens, thinking included"),
-    max_completion_tokens: mapped("generationConfig.maxOutputTokens, thinking included"),
+    ...same(mapped("generationConfig.maxOutputTokens, thinking included"), "max_tokens", "max_completion_tokens"),
     presence_penalty: mapped("generationConfig.presencePenalty, below 2; some models refuse it"),
     frequency_penalty: mapped("generationConfig.frequencyPenalty, below 2; some models refuse it"),
-    ...same(UNSUPPORTED, "logit_bias", "verbosity", "audio", "prediction", "store", "deployment_id"),
-    ...same(UNSUPPORTED, ...PROMPT_PARAMETERS),
-    user: servedHere,
-    safety_identifier: servedHere,
+    ...same(
+      UNSUPPORTED,
+      "logit_bias",
+      "verbosity",
+      "audio",
+      "prediction",
+      "store",
+      "deployment_id",
+      ...PROMPT_PARAMETERS,
+    ),
+    ...same(servedHere, "user", "safety_identifier"),
     response_format: mapped(
       "generationConfig.responseMimeType with responseJsonSchema; before Gemini 3, cannot be combined with tools",
     ),

@@ -1,5 +1,6 @@
 // Makes a row's capability table from the base table: every feature is native unless the row differs. A new common
 // parameter does not compile here until the base table has a cell for it.
+import { BLOCK_TYPES } from "../../core/chat.ts";
 import {
   type CapabilityCells,
   type CapabilityTable,
@@ -11,49 +12,21 @@ import {
   NATIVE,
   UNSUPPORTED,
   unsupported,
+  same,
 } from "../../core/capability.ts";
 import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 import { RESPONSES_CELLS, RESPONSES_MODEL_CELLS } from "../responses/capabilities.ts";
 import type { OpenAICompatibleRow, RowDifferences } from "./row.ts";
 
 const BASE: CapabilityCells = {
-  temperature: NATIVE,
-  top_p: NATIVE,
-  n: NATIVE,
-  stream: NATIVE,
-  stream_options: NATIVE,
-  stop: NATIVE,
-  max_tokens: NATIVE,
-  max_completion_tokens: NATIVE,
-  presence_penalty: NATIVE,
-  frequency_penalty: NATIVE,
-  logit_bias: NATIVE,
-  user: NATIVE,
-  safety_identifier: NATIVE,
-  response_format: NATIVE,
-  seed: NATIVE,
-  tools: NATIVE,
-  tool_choice: NATIVE,
-  parallel_tool_calls: NATIVE,
-  logprobs: NATIVE,
-  top_logprobs: NATIVE,
-  reasoning_effort: NATIVE,
-  verbosity: NATIVE,
-  modalities: NATIVE,
-  audio: NATIVE,
-  prediction: NATIVE,
-  service_tier: NATIVE,
-  store: NATIVE,
-  prompt_cache_key: NATIVE,
-  web_search_options: NATIVE,
+  ...same(NATIVE, "temperature", "top_p", "n", "stream", "stream_options", "stop", "max_tokens"),
+  ...same(NATIVE, "max_completion_tokens", "presence_penalty", "frequency_penalty", "logit_bias", "user"),
+  ...same(NATIVE, "safety_identifier", "response_format", "seed", "tools", "tool_choice", "parallel_tool_calls"),
+  ...same(NATIVE, "logprobs", "top_logprobs", "reasoning_effort", "verbosity", "modalities", "audio", "prediction"),
+  ...same(NATIVE, "service_tier", "store", "prompt_cache_key", "web_search_options"),
   deployment_id: unsupported("Azure only"),
   ...NOT_IN_MESSAGES,
-  text: NATIVE,
-  image_url: NATIVE,
-  input_audio: NATIVE,
-  video_url: NATIVE,
-  file: NATIVE,
-  document: NATIVE,
+  ...same(NATIVE, ...BLOCK_TYPES),
 };
 
 export function capabilityTable(row: OpenAICompatibleRow): CapabilityTable {

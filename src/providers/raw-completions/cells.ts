@@ -12,7 +12,6 @@ import type { PromptCells } from "../conversation/prompt-parameters.ts";
 
 const IN_PROMPT: Capability = mapped("part of the prompt; see prompt-templates.md");
 const TEMPLATE: Capability = mapped("selects the built-in prompt template; see prompt-templates.md");
-const NO_TOOLS: Capability = unsupported("raw prompts have no tools");
 
 /** For endpoints that return one answer per call. */
 export const AS_MANY_CALLS: Capability = emulated(
@@ -32,8 +31,6 @@ export const NEVER_IN_PROMPTS = {
   ...same(UNSUPPORTED, "safety_identifier", "reasoning_effort", "verbosity", "modalities", "audio", "prediction"),
   ...same(UNSUPPORTED, "service_tier", "store", "prompt_cache_key", "web_search_options", "image_url", "input_audio"),
   ...same(UNSUPPORTED, "video_url", "file", "document"),
-  tools: NO_TOOLS,
-  tool_choice: NO_TOOLS,
-  parallel_tool_calls: NO_TOOLS,
+  ...same(unsupported("raw prompts have no tools"), "tools", "tool_choice", "parallel_tool_calls"),
   deployment_id: unsupported("Azure only"),
 } as const satisfies Partial<CapabilityCells>;

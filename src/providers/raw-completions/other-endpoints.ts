@@ -3,7 +3,7 @@
 import { azureCompletions, azureModel, DEPLOYMENT_PLACE } from "../openai-compatible/rows/azure.ts";
 import { openaiForm } from "./openai-form.ts";
 import type { PromptEndpoint, PromptsOf, CompletionForm } from "./row.ts";
-import { mapped, UNSUPPORTED } from "../../core/capability.ts";
+import { mapped, UNSUPPORTED, same } from "../../core/capability.ts";
 
 /** Mistral's completions of code between a prompt and a suffix, whose answers have the form of its chat completions. */
 const fimForm: CompletionForm = {
@@ -11,13 +11,16 @@ const fimForm: CompletionForm = {
   cells: {
     ...openaiForm.cells,
     seed: mapped("random_seed"),
-    n: UNSUPPORTED,
-    presence_penalty: UNSUPPORTED,
-    frequency_penalty: UNSUPPORTED,
-    logit_bias: UNSUPPORTED,
-    logprobs: UNSUPPORTED,
-    top_logprobs: UNSUPPORTED,
-    user: UNSUPPORTED,
+    ...same(
+      UNSUPPORTED,
+      "n",
+      "presence_penalty",
+      "frequency_penalty",
+      "logit_bias",
+      "logprobs",
+      "top_logprobs",
+      "user",
+    ),
   },
   encode(row, request, target, prompt) {
     const { body, memo } = openaiForm.encode(row, request, target, prompt);

@@ -1,6 +1,6 @@
 // Text Generation Inference's own form: /generate and /generate_stream, or its root that accepts both, as Inference
 // Endpoints serve it. https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
-import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED } from "../../core/capability.ts";
+import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED, same } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason, Usage } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -27,12 +27,9 @@ const CELLS: CapabilityCells = {
   stream: mapped("a different address, or stream"),
   stream_options: emulated("the last event reports the usage"),
   stop: mapped(`parameters.stop; ${STOP_NOTE}`),
-  max_tokens: mapped("parameters.max_new_tokens"),
-  max_completion_tokens: mapped("parameters.max_new_tokens"),
-  presence_penalty: UNSUPPORTED,
+  ...same(mapped("parameters.max_new_tokens"), "max_tokens", "max_completion_tokens"),
   frequency_penalty: mapped("parameters.frequency_penalty"),
-  logit_bias: UNSUPPORTED,
-  user: UNSUPPORTED,
+  ...same(UNSUPPORTED, "presence_penalty", "logit_bias", "user"),
   response_format: mapped("parameters.grammar of type json"),
   seed: mapped("parameters.seed"),
   logprobs: mapped("details, with parameters.top_n_tokens"),

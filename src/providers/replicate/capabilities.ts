@@ -20,8 +20,7 @@ const CELLS: CapabilityCells = {
   stream: NATIVE,
   stream_options: emulated("streams do not report usage; it is estimated"),
   stop: mapped("input.stop_sequences, joined by commas"),
-  max_tokens: mapped("input.max_tokens, or max_new_tokens by model"),
-  max_completion_tokens: mapped("input.max_tokens, or max_new_tokens by model"),
+  ...same(mapped("input.max_tokens, or max_new_tokens by model"), "max_tokens", "max_completion_tokens"),
   presence_penalty: mapped("input.presence_penalty"),
   frequency_penalty: mapped("input.frequency_penalty"),
   ...same(UNSUPPORTED, "logit_bias", "user", "response_format", "logprobs", "top_logprobs"),
@@ -39,10 +38,8 @@ export const capabilities: CapabilityTable = {
     {
       models: OPENAI_MODELS,
       cells: {
-        stop: UNSUPPORTED,
-        seed: UNSUPPORTED,
-        max_tokens: mapped("input.max_completion_tokens"),
-        max_completion_tokens: mapped("input.max_completion_tokens"),
+        ...same(UNSUPPORTED, "stop", "seed"),
+        ...same(mapped("input.max_completion_tokens"), "max_tokens", "max_completion_tokens"),
         reasoning_effort: mapped("input.reasoning_effort"),
         verbosity: mapped("input.verbosity"),
       },
