@@ -19,6 +19,11 @@ export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
+/** The members whose value is not undefined. */
+export function present(members: JsonObject): Record<string, Json> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Record<string, Json>;
+}
+
 export function isText(value: unknown): value is string {
   return typeof value === "string" && value !== "";
 }

@@ -105,7 +105,7 @@ function encodeSampling(params: ChatParams): JsonObject {
   return {
     ...(temperature !== undefined && { temperature }),
     ...(top_p !== undefined && { top_p }),
-    ...(sequences.length > 0 && { stop_sequences: sequences }),
+    ...(sequences !== undefined && { stop_sequences: sequences }),
     ...(userId !== undefined && { metadata: { user_id: userId } }),
     ...(tier !== undefined && { service_tier: tier === "default" ? "standard_only" : tier }),
   };

@@ -1,7 +1,7 @@
 // Encodes a chat request as a request to Converse or ConverseStream:
 // https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
 import type { ChatParams, ChatRequest, ResponseFormat } from "../../core/chat.ts";
-import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
+import { isObject, mergeObjects, type JsonObject, present } from "../../core/json.ts";
 import { reservedParameter } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
@@ -88,21 +88,13 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   };
 }
 
-function encodeInference({
-  max_completion_tokens: bound,
-  max_tokens: oldBound,
-  temperature,
-  top_p: topP,
-  stop,
-}: ChatParams): JsonObject {
-  const maxTokens = bound ?? oldBound;
-  const sequences = stopSequences(stop);
-  return {
-    ...(maxTokens !== undefined && { maxTokens }),
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { topP }),
-    ...(sequences.length > 0 && { stopSequences: sequences }),
-  };
+function encodeInference(params: ChatParams): JsonObject {
+  return present({
+    maxTokens: params.max_completion_tokens ?? params.max_tokens,
+    temperature: params.temperature,
+    topP: params.top_p,
+    stopSequences: stopSequences(params.stop),
+  });
 }
 
 /**

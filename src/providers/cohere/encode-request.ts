@@ -1,6 +1,6 @@
 // Encodes a chat request as a request to Cohere's chat API, version 2: https://docs.cohere.com/reference/chat
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { isSet, mergeObjects, type Json, type JsonObject } from "../../core/json.ts";
+import { isSet, mergeObjects, type Json, type JsonObject, present } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
@@ -58,33 +58,20 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
 }
 
 function encodeParams(params: ChatParams): JsonObject {
-  const {
-    temperature,
-    top_p: topP,
-    seed,
-    stop,
-    presence_penalty: presence,
-    frequency_penalty: frequency,
-    logprobs,
-    response_format: format,
-    reasoning_effort: effort,
-  } = params;
-  const maxTokens = params.max_completion_tokens ?? params.max_tokens;
-  const sequences = stopSequences(stop);
-  const thinking = effort === undefined ? undefined : THINKING[effort];
-  return {
-    ...(maxTokens !== undefined && { max_tokens: maxTokens }),
-    ...(temperature !== undefined && { temperature }),
+  const { response_format: format, reasoning_effort: effort } = params;
+  return present({
+    max_tokens: params.max_completion_tokens ?? params.max_tokens,
+    temperature: params.temperature,
     // In the common parameters 1 means "not set", and it is outside the vendor's range.
-    ...(topP !== undefined && topP !== 1 && { p: topP }),
-    ...(seed !== undefined && { seed }),
-    ...(sequences.length > 0 && { stop_sequences: sequences }),
-    ...(presence !== undefined && { presence_penalty: presence }),
-    ...(frequency !== undefined && { frequency_penalty: frequency }),
-    ...(logprobs === true && { logprobs: true }),
-    ...(format !== undefined && format.type !== "text" && { response_format: encodeFormat(format) }),
-    ...(thinking !== undefined && { thinking }),
-  };
+    p: params.top_p === 1 ? undefined : params.top_p,
+    seed: params.seed,
+    stop_sequences: stopSequences(params.stop),
+    presence_penalty: params.presence_penalty,
+    frequency_penalty: params.frequency_penalty,
+    logprobs: params.logprobs === true ? true : undefined,
+    response_format: format === undefined || format.type === "text" ? undefined : encodeFormat(format),
+    thinking: effort === undefined ? undefined : THINKING[effort],
+  });
 }
 
 /**

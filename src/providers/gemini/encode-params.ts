@@ -69,10 +69,11 @@ function refused(param: string, expected: string, value: Json | undefined): Gate
   return unsupportedValue(param, `${param} must be ${expected} for this provider; got ${describe(value)}.`);
 }
 
-function putStop(config: Record<string, Json>, sequences: readonly string[]): void {
+function putStop(config: Record<string, Json>, sequences: readonly string[] | undefined): void {
+  if (sequences === undefined) return;
   if (sequences.length > MAX_STOP_SEQUENCES)
     throw refused("stop", `at most ${MAX_STOP_SEQUENCES} sequences`, sequences);
-  if (sequences.length > 0) config["stopSequences"] = sequences;
+  config["stopSequences"] = sequences;
 }
 
 function int32(seed: Json): number {

@@ -1,7 +1,7 @@
 // Encodes a chat request as a request to Ollama's native chat API: https://docs.ollama.com/api/chat. Pass-through
 // fields go to the top level, and those that the vendor documents as members of `options` go there (promise 6.5).
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { isObject, mergeObjects, type JsonObject } from "../../core/json.ts";
+import { isObject, mergeObjects, type JsonObject, present, type Json } from "../../core/json.ts";
 import { invalidRequest, setByGateway } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
@@ -66,39 +66,31 @@ export function joinedTexts({ messages }: ChatRequest): readonly JoinedText[] {
 }
 
 function encodeTopLevel(params: ChatParams): JsonObject {
-  const {
-    tools,
-    tool_choice: choice,
-    response_format: format,
-    logprobs,
-    top_logprobs: likeliest,
-    reasoning_effort: effort,
-  } = params;
-  return {
-    ...(tools !== undefined && tools.length > 0 && choice !== "none" && { tools }),
-    ...(format !== undefined &&
-      format.type !== "text" && {
-        format: (format.type === "json_schema" ? format.json_schema.schema : undefined) ?? "json",
-      }),
-    ...(logprobs === true && { logprobs: true }),
-    ...(likeliest !== undefined && { top_logprobs: likeliest }),
-    ...(effort !== undefined && { think: THINK[effort] ?? effort }),
-  };
+  const { tools = [], tool_choice: choice, reasoning_effort: effort } = params;
+  return present({
+    tools: tools.length === 0 || choice === "none" ? undefined : tools,
+    format: encodeFormat(params.response_format),
+    logprobs: params.logprobs === true ? true : undefined,
+    top_logprobs: params.top_logprobs,
+    think: effort === undefined ? undefined : (THINK[effort] ?? effort),
+  });
+}
+
+function encodeFormat(format: ChatParams["response_format"]): Json | undefined {
+  if (format === undefined || format.type === "text") return undefined;
+  return (format.type === "json_schema" ? format.json_schema.schema : undefined) ?? "json";
 }
 
 function encodeOptions(params: ChatParams): JsonObject {
-  const { temperature, top_p, seed, stop, presence_penalty, frequency_penalty } = params;
-  const bound = params.max_completion_tokens ?? params.max_tokens;
-  const sequences = stopSequences(stop);
-  return {
-    ...(bound !== undefined && { num_predict: bound }),
-    ...(temperature !== undefined && { temperature }),
-    ...(top_p !== undefined && { top_p }),
-    ...(seed !== undefined && { seed }),
-    ...(sequences.length > 0 && { stop: sequences }),
-    ...(presence_penalty !== undefined && { presence_penalty }),
-    ...(frequency_penalty !== undefined && { frequency_penalty }),
-  };
+  return present({
+    num_predict: params.max_completion_tokens ?? params.max_tokens,
+    temperature: params.temperature,
+    top_p: params.top_p,
+    seed: params.seed,
+    stop: stopSequences(params.stop),
+    presence_penalty: params.presence_penalty,
+    frequency_penalty: params.frequency_penalty,
+  });
 }
 
 /** Puts pass-through fields in the places where the vendor has them. */

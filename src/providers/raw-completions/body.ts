@@ -1,7 +1,7 @@
 // Merges pass-through members into an encoded body (promise 6.5): objects key by key, and never over what the gateway
 // encoded.
 import type { ChatParams } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, mergeObjects } from "../../core/json.ts";
+import { isObject, type JsonObject, mergeObjects } from "../../core/json.ts";
 import { setByGateway } from "../../core/refusals.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
@@ -28,7 +28,7 @@ export function withExtra(
  * Undefined when there are none.
  */
 export function stopWords(requested: ChatParams["stop"], added: readonly string[]): readonly string[] | undefined {
-  const own = stopSequences(requested);
+  const own = stopSequences(requested) ?? [];
   const further = added.filter((word) => !own.includes(word));
   const all = own.length + further.length <= MAX_STOPS ? [...own, ...further] : own;
   return all.length === 0 ? undefined : all;
@@ -37,9 +37,4 @@ export function stopWords(requested: ChatParams["stop"], added: readonly string[
 /** Returns the text for a form that takes one. */
 export function onlyText({ text, raw }: SentPrompt): string {
   return typeof raw === "string" ? raw : text;
-}
-
-/** The members whose value is not undefined. */
-export function present(members: Readonly<Record<string, Json | undefined>>): Record<string, Json> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Record<string, Json>;
 }

@@ -2,14 +2,14 @@
 // https://docs.ollama.com/api/generate
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED, same } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ResponseFormat } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, textOrEmpty } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, textOrEmpty, present } from "../../core/json.ts";
 import { serverAddress } from "../ollama/address.ts";
 import { usageOf } from "../ollama/decode.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
 import { type OwnObject, patchFinishReason, patchLogprobs } from "../openai-compatible/choice.ts";
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { parseSentJson } from "../answers/sent-json.ts";
-import { onlyText, present, stopWords } from "./body.ts";
+import { onlyText, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
 import type { CompletionForm } from "./row.ts";

@@ -3,10 +3,10 @@
 // those of chat completions, which also read `text` and the parallel lists of log probabilities.
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED, same } from "../../core/capability.ts";
 import type { ChatParams, ResponseFormat } from "../../core/chat.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, present } from "../../core/json.ts";
 import { decodeResponse } from "../openai-compatible/decode-response.ts";
 import { openStream } from "../openai-compatible/decode-stream.ts";
-import { present, stopWords } from "./body.ts";
+import { stopWords } from "./body.ts";
 import { NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import type { CompletionForm, PromptEndpoint } from "./row.ts";
 

@@ -2,7 +2,7 @@
 // Endpoints serve it. https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
 import { type CapabilityCells, emulated, mapped, NATIVE, UNSUPPORTED, same } from "../../core/capability.ts";
 import type { ChatAnswer, ChatChunk, ChatParams, FinishReason, Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, listIn, textOrEmpty } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, textOrEmpty, present } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import type { AnswerRules } from "../openai-compatible/answer-rules.ts";
@@ -12,7 +12,7 @@ import { chunkOf, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 import { describeText, parseSentJson, requireSentObject } from "../answers/sent-json.ts";
 import { mainTokenCount, usageOfText } from "../../core/record/token-count.ts";
-import { onlyText, present, stopWords } from "./body.ts";
+import { onlyText, stopWords } from "./body.ts";
 import { AS_MANY_CALLS, NEVER_IN_PROMPTS, PROMPT_CELLS, STOP_NOTE } from "./cells.ts";
 import { schemaOf } from "./openai-form.ts";
 import type { CompletionForm } from "./row.ts";

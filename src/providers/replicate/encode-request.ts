@@ -1,7 +1,7 @@
 // Encodes a ChatRequest as a prediction: https://replicate.com/docs/reference/http. For a single user turn the model's
 // own template is used. A longer conversation, or one whose prompt the caller shapes, is sent as a finished prompt.
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { type JsonObject, present } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { type Joins, joinTexts } from "../conversation/join-texts.ts";
@@ -9,7 +9,7 @@ import { turnsOf } from "../prompt-template/conversation.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, promptOf } from "../prompt-template/prompt.ts";
 import { type EncodedRequest, type JoinedText, mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
-import { present, stopWords, withExtra } from "../raw-completions/body.ts";
+import { stopWords, withExtra } from "../raw-completions/body.ts";
 import { OPENAI_MODELS } from "./capabilities.ts";
 
 /** What followUp and the decoders need to know about the request. */
