@@ -9,6 +9,8 @@ interface AgentSession {
   readonly source: string;
 }
 
+const OPENCODE = "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/llm/request.ts";
+
 /** The first header that a call has counts, so that names of one agent stand before names that several share. */
 export const AGENT_SESSIONS: readonly AgentSession[] = [
   {
@@ -16,16 +18,8 @@ export const AGENT_SESSIONS: readonly AgentSession[] = [
     header: "x-claude-code-session-id",
     source: "https://code.claude.com/docs/en/llm-gateway-protocol",
   },
-  {
-    agent: "opencode, at a provider of its own name",
-    header: "x-opencode-session",
-    source: "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/llm/request.ts",
-  },
-  {
-    agent: "opencode",
-    header: "x-session-affinity",
-    source: "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/llm/request.ts",
-  },
+  { agent: "opencode, at a provider of its own name", header: "x-opencode-session", source: OPENCODE },
+  { agent: "opencode", header: "x-session-affinity", source: OPENCODE },
   { agent: "Kilo Code", header: "x-kilocode-taskid", source: "https://github.com/Kilo-Org/cloud/pull/3337" },
   { agent: "Kilo Code", header: "x-kilo-session", source: "https://github.com/Kilo-Org/cloud/pull/3337" },
   {
@@ -40,11 +34,7 @@ export const AGENT_SESSIONS: readonly AgentSession[] = [
     header: "session_id",
     source: "https://github.com/openai/codex/blob/main/codex-rs/codex-api/src/requests/headers.rs",
   },
-  {
-    agent: "opencode, and others",
-    header: "x-session-id",
-    source: "https://github.com/anomalyco/opencode/blob/dev/packages/opencode/src/session/llm/request.ts",
-  },
+  { agent: "opencode, and others", header: "x-session-id", source: OPENCODE },
 ];
 
 /** Returns the id of the session that a call belongs to; null where its headers tell none. */
