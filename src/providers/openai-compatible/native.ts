@@ -20,8 +20,11 @@ export type NativeName = Extract<OperationName, "messages" | "responses" | "resp
 
 /** That models of a row speak an operation, and what is other there than in its form. */
 export interface NativeFact extends Partial<Pick<NativeOperation, OfPlatform>> {
-  /** The path below the base URL, or the whole address; a path that begins with a slash is below the host. */
-  readonly path: string | ((target: Target) => string);
+  /**
+   * The path below the base URL, or the whole address; a path that begins with a slash is below the host. That of the
+   * operation itself when absent.
+   */
+  readonly path?: string | ((target: Target) => string);
   /** The vendor's page that says so. */
   readonly source: string;
   /** The models that speak it; all when absent. */
@@ -55,10 +58,7 @@ export function nativeOperations(
   for (const [name, spoken] of Object.entries(forms) as [NativeName, SpokenForm][]) {
     const fact = facts[name];
     if (fact !== undefined) byRow.set(name, operationAt(spoken, fact, base));
-    atSetAddress.set(
-      name,
-      byRow.get(name) ?? operationAt(spoken, { path: spoken.path, source: spoken.form.source }, base),
-    );
+    atSetAddress.set(name, byRow.get(name) ?? operationAt(spoken, { source: spoken.form.source }, base));
   }
   return (operation: OperationName, model: string, circumstance: NativeCircumstance) => {
     if (circumstance === "elsewhere") return null;
@@ -71,8 +71,8 @@ export function nativeOperations(
 const MAX_URLS = 100;
 
 function operationAt(
-  { form, headers }: SpokenForm,
-  { path, models: _models, ...other }: NativeFact,
+  { form, headers, path: ownPath }: SpokenForm,
+  { path = ownPath, models: _models, ...other }: NativeFact,
   base: (target: Target) => string,
 ): NativeOperation {
   const urlBelow = memoizeBounded(MAX_URLS, (baseUrl: string) => new URL(path as string, `${baseUrl}/`).href);

@@ -22,14 +22,8 @@ const openrouter: OpenAICompatibleRow = {
   docs: "https://openrouter.ai/docs/api-reference/overview",
   baseUrl: "https://openrouter.ai/api/v1",
   native: {
-    responses: {
-      path: "responses",
-      source: "https://openrouter.ai/docs/client-sdks/typescript/sdks/responses/README.md",
-    },
-    messages: {
-      path: "messages",
-      source: "https://openrouter.ai/docs/api/api-reference/anthropic-messages/create-messages",
-    },
+    responses: { source: "https://openrouter.ai/docs/client-sdks/typescript/sdks/responses/README.md" },
+    messages: { source: "https://openrouter.ai/docs/api/api-reference/anthropic-messages/create-messages" },
   },
   keyVariables: ["OPENROUTER_API_KEY"],
   verified: { date: "2026-11-20" },
@@ -64,7 +58,7 @@ const huggingface: OpenAICompatibleRow = {
   docs: "https://huggingface.co/docs/inference-providers/tasks/chat-completion",
   baseUrl: "https://router.huggingface.co/v1",
   native: {
-    responses: { path: "responses", source: "https://huggingface.co/docs/inference-providers/guides/responses-api" },
+    responses: { source: "https://huggingface.co/docs/inference-providers/guides/responses-api" },
   },
   keyVariables: ["HF_TOKEN", "HUGGINGFACE_API_KEY", "HUGGINGFACEHUB_API_TOKEN"],
   verified: { date: "2026-11-20" },
@@ -114,8 +108,8 @@ const vercel: OpenAICompatibleRow = {
   docs: "https://vercel.com/docs/ai-gateway/sdks-and-apis/openai-chat-completions",
   baseUrl: "https://ai-gateway.vercel.sh/v1",
   native: {
-    responses: { path: "responses", source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/responses" },
-    messages: { path: "messages", source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api" },
+    responses: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/responses" },
+    messages: { source: "https://vercel.com/docs/ai-gateway/sdks-and-apis/anthropic-messages-api" },
   },
   keyVariables: ["AI_GATEWAY_API_KEY", "VERCEL_AI_GATEWAY_API_KEY", "VERCEL_OIDC_TOKEN"],
   verified: { date: "2026-11-20" },

@@ -16,7 +16,7 @@ const groq: OpenAICompatibleRow = {
   docs: "https://console.groq.com/docs/api-reference#chat-create",
   baseUrl: "https://api.groq.com/openai/v1",
   native: {
-    responses: { path: "responses", source: "https://console.groq.com/docs/responses-api" },
+    responses: { source: "https://console.groq.com/docs/responses-api" },
   },
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
@@ -110,7 +110,7 @@ const fireworks: OpenAICompatibleRow = {
   docs: "https://docs.fireworks.ai/api-reference/post-chatcompletions",
   baseUrl: "https://api.fireworks.ai/inference/v1",
   native: {
-    responses: { path: "responses", source: "https://docs.fireworks.ai/guides/response-api" },
+    responses: { source: "https://docs.fireworks.ai/guides/response-api" },
   },
   keyVariables: ["FIREWORKS_API_KEY"],
   verified: { date: "2026-11-20" },

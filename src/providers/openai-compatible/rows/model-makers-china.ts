@@ -253,10 +253,7 @@ const dashscope: OpenAICompatibleRow = {
   // https://www.alibabacloud.com/help/en/model-studio/base-url
   otherOrigins: /^https:\/\/(dashscope(-us)?|cn-hongkong\.dashscope|[a-z0-9-]+\.[a-z0-9-]+\.maas)\.aliyuncs\.com$/,
   native: {
-    responses: {
-      path: "responses",
-      source: "https://help.aliyun.com/en/model-studio/compatibility-with-openai-responses-api",
-    },
+    responses: { source: "https://help.aliyun.com/en/model-studio/compatibility-with-openai-responses-api" },
     messages: {
       path: "/apps/anthropic/v1/messages",
       source: "https://www.alibabacloud.com/help/en/model-studio/anthropic-api-messages",

@@ -134,7 +134,6 @@ export const openai: OpenAICompatibleRow = {
   otherOrigins: REGIONS,
   native: {
     responses: {
-      path: "responses",
       source: "https://platform.openai.com/docs/api-reference/responses/create",
       // https://github.com/openai/openai-openapi: paths with ?beta=true
       clientQuery: ["beta"],
@@ -143,7 +142,6 @@ export const openai: OpenAICompatibleRow = {
       refusesOpenReasoning: true,
     },
     "responses.input_tokens": {
-      path: "responses/input_tokens",
       source: "https://developers.openai.com/api/reference/cli/resources/responses/subresources/input_tokens",
     },
   },
@@ -211,7 +209,6 @@ const deepseek: OpenAICompatibleRow = {
   baseUrl: "https://api.deepseek.com",
   native: {
     responses: {
-      path: "responses",
       source: "https://docs.rs/openai-interface/0.12.0/openai_interface/responses/index.html",
       foreignSeal: OPENAI_SEAL,
     },
@@ -268,7 +265,6 @@ const xai: OpenAICompatibleRow = {
   baseUrl: "https://api.x.ai/v1",
   native: {
     responses: {
-      path: "responses",
       source: "https://docs.x.ai/developers/rest-api-reference/inference/chat",
       // https://docs.x.ai/developers/model-capabilities/text/best-practices
       encryptedReasoning: /^grok-[4-9](?!.*non-reasoning)/,
