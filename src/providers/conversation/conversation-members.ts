@@ -112,23 +112,23 @@ function members(names: Names = [], more: readonly string[] = []): Members {
 }
 
 /**
- * The table of a server that ignores unknown members. `extraContent` still has to be named, because the data that one
+ * What a server accepts that ignores unknown members. `extraContent` still has to be named, because the data that one
  * vendor keeps there means nothing to another.
  */
+export const ALL_MEMBERS = {
+  system: "any",
+  user: "any",
+  assistant: "any",
+  tool: "any",
+  function: "any",
+  everyPart: "any",
+  calls: "any",
+  functions: "any",
+  tools: "any",
+} as const satisfies Omit<MemberTable, "source">;
+
 export function openTable(source: string, extraContent: readonly string[] = []): MemberTable {
-  return {
-    source,
-    system: "any",
-    user: "any",
-    assistant: "any",
-    tool: "any",
-    function: "any",
-    everyPart: "any",
-    calls: "any",
-    functions: "any",
-    tools: "any",
-    extraContent,
-  };
+  return { source, ...ALL_MEMBERS, extraContent };
 }
 
 /** Whether reasoning is plain text: what has details came from another vendor. */

@@ -3,7 +3,7 @@ import { LIKE_OPENAI } from "../tasks/embedding-row.ts";
 import { native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject } from "../../../core/json.ts";
-import { openTable } from "../../conversation/conversation-members.ts";
+import { ALL_MEMBERS } from "../../conversation/conversation-members.ts";
 import type { Joins } from "../../conversation/join-texts.ts";
 import { jsonObjectAsSchema, namedToolAlone, stopAsList, systemFirst, VENDOR_CHOICES } from "../quirks.ts";
 import type { ModelDifferences, OpenAICompatibleRow, ParameterRewrite } from "../row.ts";
@@ -22,20 +22,19 @@ function templateMessages(messages: readonly Message[], model: string, joins: Jo
   return SYSTEM_FIRST.models.test(model) ? systemFirst(messages, joins) : messages;
 }
 
+/** They need no key, have no prices, and ignore members that they do not know. */
+const OF_USERS = { catalogue: null, keyVariables: [], conversation: ALL_MEMBERS } as const;
+
 const llamacpp: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "llamacpp",
-  catalogue: null,
   label: "llama.cpp",
   docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
   baseUrl: "http://localhost:8080/v1",
   native: {
-    responses: {
-      path: "responses",
-      source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md",
-    },
-    messages: { path: "messages", source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
+    responses: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
+    messages: { source: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
   },
-  keyVariables: [],
   verified: { date: "2026-11-20" },
   rerank: { docs: "https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md" },
   embeddings: {
@@ -44,7 +43,6 @@ const llamacpp: OpenAICompatibleRow = {
     tokens: true,
     formats: ["float", "base64"],
   },
-  conversation: openTable("https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"),
   lacks: [...without(OPENAI_ONLY, "prompt_cache_key"), ...FILES, "video_url"],
   cells: {
     parallel_tool_calls: native("the default is false"),
@@ -60,23 +58,21 @@ const llamacpp: OpenAICompatibleRow = {
 };
 
 const vllm: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "vllm",
-  catalogue: null,
   label: "vLLM",
   docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
   baseUrl: "http://localhost:8000/v1",
   native: {
-    responses: { path: "responses", source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
-    messages: { path: "messages", source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
+    responses: { source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
+    messages: { source: "https://docs.vllm.ai/en/stable/serving/online_serving.html" },
   },
-  keyVariables: [],
   verified: { date: "2026-11-20" },
   rerank: { docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/" },
   embeddings: {
     docs: "https://docs.vllm.ai/en/latest/serving/openai_compatible_server/",
     ...LIKE_OPENAI,
   },
-  conversation: openTable("https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"),
   lacks: [...without(OPENAI_ONLY, "verbosity", "service_tier", "prompt_cache_key"), ...FILES],
   cells: {
     tool_choice: native("auto requires --enable-auto-tool-choice"),
@@ -89,19 +85,17 @@ const vllm: OpenAICompatibleRow = {
 };
 
 const lmstudio: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "lmstudio",
-  catalogue: null,
   label: "LM Studio",
   docs: "https://lmstudio.ai/docs/developer/openai-compat/chat-completions",
   baseUrl: "http://localhost:1234/v1",
   native: {
-    responses: { path: "responses", source: "https://lmstudio.ai/docs/api/rest-api" },
-    messages: { path: "messages", source: "https://lmstudio.ai/docs/api/rest-api" },
+    responses: { source: "https://lmstudio.ai/docs/api/rest-api" },
+    messages: { source: "https://lmstudio.ai/docs/api/rest-api" },
   },
-  keyVariables: [],
   verified: { date: "2026-11-20" },
   embeddings: { docs: "https://lmstudio.ai/docs/developer/openai-compat/embeddings", mostInputs: 2048 },
-  conversation: openTable("https://lmstudio.ai/docs/developer/openai-compat/chat-completions"),
   lacks: [...without(OPENAI_ONLY, "prediction", "prompt_cache_key"), ...LOGPROBS, ...BEYOND_IMAGES, "n"],
   cells: {
     tool_choice: native("naming a function is not supported", ["none", "auto", "required"]),
@@ -118,12 +112,11 @@ const lmstudio: OpenAICompatibleRow = {
 };
 
 const sglang: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "sglang",
-  catalogue: null,
   label: "SGLang",
   docs: "https://docs.sglang.ai/basic_usage/openai_api_completions.html",
   baseUrl: "http://localhost:30000/v1",
-  keyVariables: [],
   verified: { source: "https://github.com/sgl-project/sglang", date: "2026-11-20" },
   embeddings: {
     docs: "https://docs.sglang.io/basic_usage/openai_api_embeddings.html",
@@ -131,7 +124,6 @@ const sglang: OpenAICompatibleRow = {
     dimensions: "dimensions",
     tokens: true,
   },
-  conversation: openTable("https://github.com/sgl-project/sglang"),
   lacks: [...OPENAI_ONLY, ...FILES, "input_audio"],
   cells: {
     tools: native("requires --tool-call-parser"),
@@ -149,16 +141,12 @@ const sglang: OpenAICompatibleRow = {
  * https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md
  */
 const mistralrs: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "mistralrs",
-  catalogue: null,
   label: "mistral.rs",
   docs: "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
   baseUrl: "http://localhost:1234/v1",
-  keyVariables: [],
   verified: { date: "2026-11-20" },
-  conversation: openTable(
-    "https://github.com/EricLBuehler/mistral.rs/blob/master/docs/src/content/docs/reference/openai-compatibility.md",
-  ),
   lacks: [
     ...without(OPENAI_ONLY, "web_search_options"),
     "seed",
@@ -189,19 +177,17 @@ const mistralrs: OpenAICompatibleRow = {
  * https://github.com/xorbitsai/inference/blob/main/xinference/api/restful_api.py
  */
 const xinference: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "xinference",
-  catalogue: null,
   label: "Xinference",
   docs: "https://inference.readthedocs.io/en/latest/getting_started/using_xinference.html",
   baseUrl: "http://localhost:9997/v1",
-  keyVariables: [],
   verified: { source: "https://github.com/xorbitsai/inference", date: "2026-11-20" },
   rerank: { docs: "https://inference.readthedocs.io/en/latest/models/model_abilities/rerank.html" },
   embeddings: {
     docs: "https://inference.readthedocs.io/en/latest/models/model_abilities/embed.html",
     mostInputs: 2048,
   },
-  conversation: openTable("https://github.com/xorbitsai/inference"),
   lacks: [...without(OPENAI_ONLY, "service_tier"), ...FILES, "n", "user", "logit_bias", "input_audio"],
   cells: {
     tools: native("some model families only"),
@@ -218,16 +204,15 @@ const xinference: OpenAICompatibleRow = {
 
 /** Its `metadata` are options of the backend: https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go */
 const localai: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "localai",
-  catalogue: null,
   label: "LocalAI",
   docs: "https://localai.io/features/text-generation/",
   baseUrl: "http://localhost:8080/v1",
-  keyVariables: [],
   verified: { source: "https://github.com/mudler/LocalAI", date: "2026-11-20" },
   rerank: { docs: "https://localai.io/features/reranker/" },
   embeddings: { docs: "https://localai.io/features/embeddings/", mostInputs: 2048, tokens: true },
-  conversation: openTable("https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go"),
+  conversation: { source: "https://github.com/mudler/LocalAI/blob/master/core/schema/openai.go", ...ALL_MEMBERS },
   lacks: [...OPENAI_ONLY, ...FILES],
   cells: {
     tools: native("depends on the backend"),
@@ -249,17 +234,15 @@ const tgiNamedTool: ParameterRewrite = {
 };
 
 const tgi: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "tgi",
-  catalogue: null,
   label: "Text Generation Inference",
   docs: "https://huggingface.co/docs/text-generation-inference/messages_api",
   baseUrl: "http://localhost:3000/v1",
-  keyVariables: [],
   verified: {
     source: "https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json",
     date: "2026-11-20",
   },
-  conversation: openTable("https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json"),
   lacks: [...OPENAI_ONLY, ...BEYOND_IMAGES, "n", "logit_bias", "user", "parallel_tool_calls", "reasoning_effort"],
   cells: { top_logprobs: { support: "native", range: [0, 5] } },
   renames: { max_completion_tokens: "max_tokens" },
@@ -273,17 +256,16 @@ const tgi: OpenAICompatibleRow = {
 };
 
 const custom: OpenAICompatibleRow = {
+  ...OF_USERS,
   id: "custom",
-  catalogue: null,
   label: "Custom (OpenAI-compatible)",
   docs: "https://platform.openai.com/docs/api-reference/chat/create",
   baseUrl: null,
-  keyVariables: [],
   // It is not known what the server accepts, so nothing is fetched for it.
   inlines: [],
   rerank: { docs: "https://docs.cohere.com/reference/rerank" },
   embeddings: { docs: "https://platform.openai.com/docs/api-reference/embeddings/create", ...LIKE_OPENAI },
-  conversation: openTable("https://platform.openai.com/docs/api-reference/chat/create", ["google"]),
+  conversation: { ...ALL_MEMBERS, extraContent: ["google"] },
   dialect: { blocks: ["*"], tools: ["*"], toolChoices: VENDOR_CHOICES, messageRules: ["*"] },
   // of NeMo Guardrails and of proxies that follow LiteLLM
   guards: ["guardrails"],
