@@ -64,7 +64,6 @@ export const anthropic: Provider = {
   dialect,
   conversation: () => conversation,
   cacheMarks: () => CLAUDE_MARKS,
-  sameShape: false,
   reserved: RESERVED,
   // a chat completion cannot pass the others through
   privileged: new Set(MESSAGES_FORM.privileged.filter((name) => !RESERVED.has(name) && !Object.hasOwn(GATEWAY, name))),

@@ -52,7 +52,6 @@ export const bedrock: Provider = {
   dialect,
   conversation: () => conversation,
   cacheMarks: ({ model }) => cacheMarksOf(model),
-  sameShape: false,
   reserved: RESERVED,
   guards: ["guardrailConfig"],
   encodeRequest,

@@ -21,7 +21,6 @@ export const cohere: Provider = {
   capabilities,
   dialect: { ...PLAIN_DIALECT, blocks: ["thinking", "refusal"], messageRules: ["document_inline", "empty_content"] },
   conversation,
-  sameShape: false,
   reserved: RESERVED,
   // https://docs.cohere.com/docs/safety-modes
   guards: ["safety_mode"],

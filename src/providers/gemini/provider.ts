@@ -64,7 +64,6 @@ export const gemini: Provider = {
     tools: Object.keys(AI_STUDIO.tools),
     toolChoices: ["allowed_tools"],
   },
-  sameShape: false,
   // encode-body.ts checks the output bound, number of answers and streaming, which are inside objects.
   reserved: new Set(["model", "contents", "systemInstruction", "system_instruction", "tools"]),
   guards: GEMINI_GUARDS,

@@ -4,6 +4,7 @@
 // Decides (the request): How does a request get its credential or signature? By: `sign`. Also: called by
 // `engine/attempt/upstream-requests.ts`; `providers/credentials/aws-signature.ts`, `key-header.ts`. Rule: Last of all, so
 // that a signature is over the bytes that leave.
+import { PLAIN_DIALECT } from "./dialect.ts";
 import type { BlockType, ChatAnswer, ChatParams, ChatRequest, NativeCircumstance } from "../../core/chat.ts";
 import type { Credential, Target } from "../../core/target.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
@@ -116,6 +117,8 @@ export const PLAIN_PROVIDER = {
   credentials: ["key"],
   settings: [],
   framing: "sse",
+  dialect: PLAIN_DIALECT,
+  sameShape: false,
   privileged: new Set<string>(),
   clientHeaders: [],
   inlines: () => NOTHING_INLINED,

@@ -32,7 +32,6 @@ export const ollama: Provider = {
   capabilities,
   dialect: { ...PLAIN_DIALECT, blocks: ["refusal"], messageRules: ["empty_content"] },
   conversation: () => conversation,
-  sameShape: false,
   reserved: RESERVED,
   native: nativeOperations(
     {

@@ -6,7 +6,6 @@ import { RESERVED } from "../openai-compatible/provider.ts";
 import { mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { PROMPT_PARAMETERS } from "../conversation/prompt-parameters.ts";
 import { joinedPrompt, PROMPT_MEMBERS, promptOf } from "../prompt-template/prompt.ts";
-import { PLAIN_DIALECT } from "../interface/dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { declaredBy } from "../interface/provider-declaration.ts";
 import { capabilityTable, encoded, errorsOf, rawPromptsAt } from "./raw-prompts.ts";
@@ -24,9 +23,7 @@ export function completionProvider(row: CompletionRow): Provider {
     ...declaredBy(row),
     framing: form.framing,
     capabilities: capabilityTable(row),
-    dialect: PLAIN_DIALECT,
     conversation: () => PROMPT_MEMBERS,
-    sameShape: false,
     reserved: new Set([...RESERVED, ...form.reserved]),
     encodeRequest(request, target) {
       const prompt = promptOf(request, target.model, start);

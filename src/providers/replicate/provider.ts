@@ -3,7 +3,6 @@
 import { BEARER, keySigner } from "../credentials/key-header.ts";
 import { RESERVED } from "../openai-compatible/provider.ts";
 import { PROMPT_MEMBERS } from "../prompt-template/prompt.ts";
-import { PLAIN_DIALECT } from "../interface/dialect.ts";
 import { PLAIN_PROVIDER, type Provider } from "../interface/provider.ts";
 import { capabilities } from "./capabilities.ts";
 import { encodeRequest, joinedTexts } from "./encode-request.ts";
@@ -17,9 +16,7 @@ export const replicate: Provider = {
   baseUrl: "https://api.replicate.com",
   keyVariables: ["REPLICATE_API_TOKEN"],
   capabilities,
-  dialect: PLAIN_DIALECT,
   conversation: () => PROMPT_MEMBERS,
-  sameShape: false,
   reserved: new Set(["version", ...RESERVED]),
   // An address that Replicate calls.
   privileged: new Set(["webhook"]),

@@ -88,7 +88,6 @@ export const vertex: Provider = {
   dialectOf: (model) => modelsLike(model).dialect,
   conversation: (target) => modelsLike(target.model).conversation(target),
   cacheMarks: ({ model }) => (wireFormOf(model) === "claude" ? CLAUDE_MARKS : null),
-  sameShape: false,
   reserved: new Set([...gemini.reserved, ...CLAUDE_RESERVED, ...mistralModels.reserved, "anthropic_version"]),
   // https://docs.cloud.google.com/model-armor/model-armor-vertex-integration
   guards: [...GEMINI_GUARDS, "modelArmorConfig", "model_armor_config", ...MISTRAL_GUARDS],
