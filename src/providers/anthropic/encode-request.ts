@@ -17,7 +17,7 @@ import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
 
-/** Wire names that a pass-through may not set (promise 6.5). A caller's `metadata` is never sent to a provider. */
+/** A caller's `metadata` is never sent to a provider. */
 export const RESERVED: ReadonlySet<string> = new Set([
   "model",
   "messages",
@@ -31,7 +31,6 @@ export const RESERVED: ReadonlySet<string> = new Set([
   "metadata",
 ]);
 
-/** Throws GatewayError `unsupported_value`, `unsupported_content_block` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { body, betas, ...others } = encodeMessagesBody(request, target, factsOf(target.model));
   const version = target.settings["api_version"] ?? API_VERSION;

@@ -55,7 +55,6 @@ const BY_TEXT: readonly TextRule[] = [
 const FIELD =
   /^((?:model|messages|system|tools|tool_choice|max_tokens|temperature|top_[pk]|stop_sequences|stream|thinking|output_config|metadata|service_tier|container|mcp_servers|context_management|cache_control)(?:\.[\w-]+)*): /;
 
-/** Accepts any body and never throws. */
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const named = readNamedError(answer, ({ error, detail }) => error ?? detail, ["message", "detail"]);
   const { type, details } = named.error;

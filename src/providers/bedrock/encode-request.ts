@@ -16,10 +16,7 @@ import { encodeTools } from "./encode-tools.ts";
 import { familyOf, type FamilyFacts, type ReasoningForm } from "./models.ts";
 import { encodeEffort } from "./reasoning.ts";
 
-/**
- * Wire names that a pass-through may not set (promise 6.5). RESERVED_PATHS covers members of objects, such as the
- * output bound.
- */
+/** RESERVED_PATHS covers members of objects, such as the output bound. */
 export const RESERVED: ReadonlySet<string> = new Set(["modelId", "messages", "system", "toolConfig", "stream"]);
 
 /** Converse's own top-level fields. Every other name is a field of the model. */
@@ -45,7 +42,6 @@ const RESERVED_PATHS: readonly RegExp[] = [
   /^additionalModelRequestFields\.textGenerationConfig\.maxTokenCount$/,
 ];
 
-/** Throws GatewayError `unsupported_value`, `unsupported_content_block` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { params, extra } = request;
   const facts = familyOf(target.model);

@@ -71,7 +71,7 @@ const BY_TEXT: readonly TextRule[] = [
 /** SageMaker repeats the message of its container in the first of these. */
 const MESSAGES = ["OriginalMessage", "message", "Message", "detail", "msg"];
 
-/** Accepts any body and never throws. `name` is the exception's name when the stream gives it. */
+/** `name` is the exception's name when the stream gives it. */
 export function classifyError(answer: ErrorAnswer, name: string | null = null): UpstreamFailure {
   const { text, error } = readNamedError(answer, ({ error: inner, detail }) => inner ?? detail, MESSAGES);
   const nativeCode = name ?? nameOf(error);

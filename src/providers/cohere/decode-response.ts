@@ -10,10 +10,7 @@ import { finishOf, logprobsOf, usageOf } from "./outcome.ts";
 import { parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, noteBlock, turnMessage } from "../answers/turn-message.ts";
 
-/**
- * Throws StreamError for an error inside a 200 and for an answer that failed, and MalformedAnswer for a body that is
- * not an answer.
- */
+/** An answer that failed throws StreamError, as an error inside a 200 does. */
 export function decodeResponse(
   body: string,
   _context: DecodeContext,

@@ -9,7 +9,6 @@ import { versionedPath } from "./address.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 
-/** Wire names that a pass-through may not set (promise 6.5). */
 export const RESERVED: ReadonlySet<string> = new Set([
   "model",
   "messages",

@@ -41,7 +41,6 @@ const BY_TEXT: readonly TextRule[] = [
 const FIELD =
   /^(?:invalid request: )?(?:the )?'?(model|messages|tools|tool_choice|strict_tools|documents|citation_options|response_format|safety_mode|max_tokens|stop_sequences|temperature|seed|frequency_penalty|presence_penalty|k|p|logprobs|thinking|priority)'?(?: parameter)? (?:must|is|may|cannot|has)\b/;
 
-/** Accepts any body and never throws. */
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const { text, error } = readNamedError(
     answer,

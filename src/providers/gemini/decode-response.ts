@@ -25,7 +25,6 @@ import { billedSearches, decodeServiceTier, decodeUsage, queriesOf, withSearches
 import type { RenamedFunctions } from "./encode-tools.ts";
 import { finishReason, nativeFinish } from "./finish-reasons.ts";
 
-/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer {
   const frame = readFrame(body, value ?? parseSentJson(body, "answer"));
   const identity = identityOf(frame);

@@ -36,7 +36,7 @@ export interface Provider extends ProviderDeclaration {
 
   /**
    * `request` has been fitted to the target: what the target does not accept has been removed. Throws GatewayError
-   * `unsupported_value` or `invalid_request` with the path.
+   * `unsupported_value`, `unsupported_content_block`, `invalid_request` or `reserved_parameter` with the path.
    */
   encodeRequest(request: ChatRequest, target: Target): EncodedRequest;
   /**
@@ -69,6 +69,7 @@ export interface Provider extends ProviderDeclaration {
    */
   decodeResponse(body: string, context: DecodeContext, value?: JsonObject): ChatAnswer;
   openStream(context: DecodeContext): StreamDecoder;
+  /** Accepts any body and never throws. */
   classifyError(answer: ErrorAnswer): UpstreamFailure;
   /** Returns the field of a chat completion for one that an error of a model names. Absent where they have the same names. */
   chatFieldOf?(place: string, model: string): string;

@@ -12,7 +12,6 @@ import { classifyError } from "./errors.ts";
 import { parseEventObject, parseSentObject } from "../answers/sent-json.ts";
 import { emptyParts, turnMessage } from "../answers/turn-message.ts";
 
-/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, _context: DecodeContext, value?: JsonObject): ChatAnswer {
   const answer = readLine(body, value ?? parseSentObject(body, "answer"));
   const { message } = answer;

@@ -17,7 +17,6 @@ import {
 import { serverAddress } from "./address.ts";
 import { encodeMessages } from "./encode-messages.ts";
 
-/** Wire names that a pass-through may not set (promise 6.5). */
 export const RESERVED: ReadonlySet<string> = new Set(["model", "messages", "stream", "tools", "num_predict"]);
 
 /**
@@ -33,7 +32,6 @@ const OPTIONS: ReadonlySet<string> = new Set(
 
 const THINK: Readonly<Record<string, boolean | string>> = { none: false, minimal: "low", xhigh: "max" };
 
-/** Throws GatewayError `unsupported_content_block`, `invalid_request` or `reserved_parameter` with the path. */
 export function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   const { params, extra } = request;
   const options = encodeOptions(params);

@@ -19,7 +19,7 @@ const BY_TEXT: readonly TextRule[] = [
 
 const FIELD = /^(top_logprobs|model|think|format) (?:must|is required)/;
 
-/** Accepts any body and never throws. Errors of Ollama's cloud have a `StatusCode`. */
+/** Errors of Ollama's cloud have a `StatusCode`. */
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const { text, outer } = readNamedError(answer, ({ error, message, detail }) => error ?? message ?? detail, [
     "message",

@@ -16,7 +16,6 @@ import {
 } from "./choice.ts";
 import { patchUsage } from "./usage.ts";
 
-/** Throws StreamError for an error inside a 200, and MalformedAnswer for a body that is not an answer. */
 export function decodeResponse(body: string, rules: AnswerRules, value?: JsonObject, model?: string): ChatAnswer {
   const answer = value ?? parseSentJson(body, "answer");
   const usage = patchUsage(answer, rules.row);

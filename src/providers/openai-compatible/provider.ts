@@ -23,7 +23,6 @@ import { chatFieldOf } from "../responses/encode-request.ts";
 import { type ModelForm, RESPONSES_DIALECT, responsesModels } from "./responses-models.ts";
 import { wirePlans } from "./wire-plan.ts";
 
-/** Model, conversation, output bound, number of answers, tools, streaming (promise 6.5). */
 export const RESERVED = [
   "model",
   "messages",

@@ -7,7 +7,6 @@ import { classifyError as classifyGoogle } from "../gemini/errors.ts";
 import type { ErrorAnswer, UpstreamFailure } from "../interface/upstream-failure.ts";
 import { openModels } from "./open-models.ts";
 
-/** Accepts any body and never throws. */
 export function classifyError(answer: ErrorAnswer): UpstreamFailure {
   const body = readErrorJson(answer.body);
   const outer = Array.isArray(body) ? (body as readonly Json[])[0] : body;
