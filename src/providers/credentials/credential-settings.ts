@@ -281,15 +281,6 @@ export function bareKey(
   return { kind: "key", secret: key, weight, fromCaller: false };
 }
 
-interface EntraApplication {
-  readonly tenant_id: string;
-  readonly client_id: string;
-  readonly client_secret?: string | undefined;
-  readonly federated_token_file?: string | undefined;
-  readonly scope?: string | undefined;
-  readonly tokenUrl?: string | undefined;
-}
-
 export function entraCredential({
   tenant_id: tenantId,
   client_id: clientId,
@@ -297,7 +288,7 @@ export function entraCredential({
   federated_token_file: tokenFile,
   scope = ENTRA_SCOPE,
   tokenUrl,
-}: EntraApplication): StoredCredential {
+}: NonNullable<CredentialSection["entra"]> & { readonly tokenUrl?: string | undefined }): StoredCredential {
   const application = {
     tenantId,
     clientId,
