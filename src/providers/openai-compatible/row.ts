@@ -51,9 +51,10 @@ export interface OpenAICompatibleRow extends RowDifferences, RowDeclaration {
   readonly privileged?: readonly string[];
   /**
    * What messages, content parts and tool calls may hold on the vendor's wire. Everything else is left out, and this is
-   * reported. Its source is that of the cells when it names no other.
+   * reported. Its source is that of the cells when it names no other. When absent, there is nothing beyond the common
+   * forms.
    */
-  readonly conversation: Omit<MemberTable, "source"> & { readonly source?: string };
+  readonly conversation?: (Omit<MemberTable, "source"> & { readonly source?: string }) | undefined;
   /**
    * The same at an address that the caller supplied, which may be another server's. `conversation` applies when absent.
    */

@@ -562,7 +562,6 @@ const siliconflow: OpenAICompatibleRow = {
     dimensions: "dimensions",
     except: [{ models: /^(?!.*Qwen3)/i, lacks: ["dimensions"] }],
   },
-  conversation: {},
   lacks: [...OPENAI_ONLY, ...LOGPROBS, ...FILES, "presence_penalty", "logit_bias", "seed", "parallel_tool_calls"],
   cells: {
     max_tokens: native("does not include the reasoning"),

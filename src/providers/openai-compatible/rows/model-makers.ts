@@ -357,7 +357,6 @@ const perplexity: OpenAICompatibleRow = {
     dimensions: "dimensions",
     base64Holds: "int8",
   },
-  conversation: {},
   lacks: [
     ...without(OPENAI_ONLY, "web_search_options"),
     ...LOGPROBS,
@@ -385,7 +384,6 @@ const ai21: OpenAICompatibleRow = {
   baseUrl: "https://api.ai21.com/studio/v1",
   keyVariables: ["AI21_API_KEY"],
   verified: { source: "https://github.com/AI21Labs/ai21-python", date: "2026-11-20" },
-  conversation: {},
   lacks: [
     ...OPENAI_ONLY,
     ...LOGPROBS,
@@ -421,7 +419,6 @@ const inception: OpenAICompatibleRow = {
   baseUrl: "https://api.inceptionlabs.ai/v1",
   keyVariables: ["INCEPTION_API_KEY"],
   verified: { source: "https://api.inceptionlabs.ai/openapi.json", date: "2026-11-20" },
-  conversation: {},
   lacks: [
     ...OPENAI_ONLY,
     ...LOGPROBS,
@@ -507,7 +504,6 @@ const reka: OpenAICompatibleRow = {
   docs: "https://docs.reka.ai/chat/overview",
   baseUrl: "https://api.reka.ai/v1",
   keyVariables: ["REKA_API_KEY"],
-  conversation: {},
   lacks: [...OPENAI_ONLY, ...LOGPROBS, "n", "logit_bias", "user", "response_format", "parallel_tool_calls", "file"],
   cells: {
     tools: native("Reka Flash only"),
@@ -525,7 +521,6 @@ const morph: OpenAICompatibleRow = {
   docs: "https://docs.morphllm.com/api-reference/endpoint/apply",
   baseUrl: "https://api.morphllm.com/v1",
   keyVariables: ["MORPH_API_KEY"],
-  conversation: {},
   lacks: [...OPENAI_ONLY, ...TOOLS, ...BEYOND_TEXT, "reasoning_effort"],
   cells: { temperature: native("the vendor advises 0") },
   textAsString: true,
@@ -537,7 +532,6 @@ const v0: OpenAICompatibleRow = {
   docs: "https://v0.app/docs/v0-model-api",
   baseUrl: "https://api.v0.dev/v1",
   keyVariables: ["V0_API_KEY"],
-  conversation: {},
   lacks: [...OPENAI_ONLY, "reasoning_effort", "input_audio", "video_url", "file"],
   cells: { image_url: native("base64 data only; the gateway fetches URLs") },
   inlines: ["image_url"],
