@@ -1,6 +1,6 @@
 // Encodes a chat request as a request to the Messages API: https://platform.claude.com/docs/en/api/messages
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { mergeObjects, type JsonObject } from "../../core/json.ts";
+import { mergeObjects, type JsonObject, present } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
@@ -100,14 +100,13 @@ export function headersWithBetas(headers: Target["headers"], betas: readonly str
 function encodeSampling(params: ChatParams): JsonObject {
   const { temperature, top_p, stop, service_tier: tier } = params;
   const userId = params.safety_identifier ?? params.user;
-  const sequences = stopSequences(stop);
-  return {
-    ...(temperature !== undefined && { temperature }),
-    ...(top_p !== undefined && { top_p }),
-    ...(sequences !== undefined && { stop_sequences: sequences }),
-    ...(userId !== undefined && { metadata: { user_id: userId } }),
-    ...(tier !== undefined && { service_tier: tier === "default" ? "standard_only" : tier }),
-  };
+  return present({
+    temperature,
+    top_p,
+    stop_sequences: stopSequences(stop),
+    metadata: userId === undefined ? undefined : { user_id: userId },
+    service_tier: tier === "default" ? "standard_only" : tier,
+  });
 }
 
 function withPassThrough(encoded: JsonObject, extra: JsonObject): JsonObject {
