@@ -74,7 +74,7 @@ function withoutAliases(entry: RouteEntry, taken: ReadonlySet<string>): RouteEnt
 export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, Route> {
   const defaults = scopes.map((scope) => scope.defaults);
   // no configured route can have this name; it holds the defaults for direct calls
-  const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults)]]);
+  const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults, false)]]);
   for (const [name, { entry, version, isOfTenant }] of entriesSeen(scopes)) {
     const route = compileRoute(name, entry, defaults, isOfTenant);
     seen.set(name, version === undefined ? route : { ...route, version });
@@ -138,7 +138,7 @@ export function compileRoute(
   name: string,
   entry: RouteEntry,
   defaults: readonly RouteDefaults[],
-  isOfTenant = false,
+  isOfTenant: boolean,
 ): Route {
   const set = defaults.filter((one) => Object.values(one).some((value) => value !== undefined));
   const last = lastOf(entry);

@@ -36,7 +36,7 @@ export function resolveRoute(
   { route, model, modelList }: Selection,
   snapshot: Snapshot,
   scope: Scope,
-  restrictions: TokenRestrictions | null = null,
+  restrictions: TokenRestrictions | null,
 ): ResolvedRoute {
   const requested = model === "" ? null : model;
   if (modelList !== null)

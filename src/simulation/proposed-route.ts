@@ -15,6 +15,8 @@ export interface ProposedRoute {
   readonly projectId: string | null;
   readonly name: string;
   readonly entry: RouteEntry;
+  /** Whether an operator proposes it, and would be its author. */
+  readonly byOperator: boolean;
   readonly defaults: {
     readonly ofProjects: ReadonlyMap<string, RouteDefaults>;
     /** Of the tenant and of all tenants, the nearest first. */
@@ -26,7 +28,7 @@ export interface ProposedRoute {
 
 export function withProposedRoute(
   snapshot: Snapshot,
-  { tenantId, projectId, name, entry, defaults: { ofProjects, wider }, ownIn }: ProposedRoute,
+  { tenantId, projectId, name, entry, byOperator, defaults: { ofProjects, wider }, ownIn }: ProposedRoute,
 ): Snapshot {
   const defaultsOf = (project: string | null): readonly RouteDefaults[] => [
     ...(project === null ? [] : [ofProjects.get(project) ?? {}]),
@@ -35,7 +37,7 @@ export function withProposedRoute(
   const seen = (project: string | null): ReadonlyMap<string, Route> =>
     new Map(routesFor(snapshot, { tenantId, projectId: project })).set(
       name,
-      compileRoute(name, entry, defaultsOf(project)),
+      compileRoute(name, entry, defaultsOf(project), !byOperator),
     );
   if (projectId !== null)
     return { ...snapshot, projectRoutes: new Map(snapshot.projectRoutes).set(projectId, seen(projectId)) };

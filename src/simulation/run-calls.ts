@@ -408,7 +408,7 @@ function over(running: Running, one: Live, failure: Failure, code: ErrorCode): v
 function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | null): void {
   const { queue, health, watch, concurrency, call, live } = running;
   const {
-    candidate: { key, route, target },
+    candidate: { key, route, target, hasLimitsOfTenant },
     trace,
     probe,
   } = one;
@@ -421,7 +421,7 @@ function settle(running: Running, one: Live, ending: Ending, end: AttemptEnd | n
   if (one.course === null) return;
   const wait = {
     hasOwnTimeout: call.hasOwnTimeout,
-    hasLimitsOfTenant: route.hasLimitsOfTenant === true,
+    hasLimitsOfTenant,
     isGivenUp: one.isGivenUp,
     waitedMs: queue.nowMs() - trace.startedMs,
     patienceMs: health.patienceMs(key),

@@ -90,7 +90,7 @@ export function preparedCall(
     snapshot,
     // a drain says nothing about the route
     context: { providers, carriers: reasoningCarriers(() => []), clock: systemClock, ignoresDrains: true },
-    meter: { prices, isRedirectedTo: () => false },
+    meter: { prices, degradeTo: [], isRedirectedTo: () => false },
     record: { operation },
     policies,
     // what a vendor knows is not simulated

@@ -16,6 +16,7 @@ import { createCourses } from "../../src/simulation/upstream-course.ts";
 import type { Fault as SimulatedFault } from "../../src/simulation/faults.ts";
 import type { Fault } from "../harness/faults.ts";
 import { routedGateway, routeOf, type RouteParts } from "../harness/routed.ts";
+import { providerSettings, storedKey } from "../harness/targets.ts";
 import { printedSeed } from "../harness/time/chance.ts";
 import { drawCount } from "../harness/time/long-run.ts";
 import { turnTime } from "../harness/time/turned-time.ts";
@@ -26,10 +27,15 @@ type Conduct =
   | { readonly kind: "dead" | "stall" }
   | { readonly kind: "status"; readonly status: number };
 
+/** `isOfTenant`: the tenant's own people have written its time limits. */
+type DrawnRoute = RouteParts & { readonly targets: readonly string[]; readonly isOfTenant: boolean };
+
 interface Scenario {
   readonly conducts: Readonly<Record<string, Conduct>>;
-  readonly main: RouteParts & { readonly targets: readonly string[] };
-  readonly other: RouteParts & { readonly targets: readonly string[] };
+  readonly main: DrawnRoute;
+  readonly other: DrawnRoute;
+  /** The providers are the tenant's own. */
+  readonly isOwn: boolean;
   readonly isStream: boolean;
   readonly pausesMs: readonly number[];
   readonly random: number;
@@ -64,6 +70,7 @@ const parts = (fallbacks: readonly (readonly string[])[]) =>
       totalMs: fc.constantFrom(null, 3_000, 30_000),
       firstByteMs: fc.constantFrom(null, 500, 5_000),
     }),
+    isOfTenant: fc.boolean(),
     breaker,
     hedge,
     onExhausted: fc.constantFrom("least_bad" as const, "error" as const),
@@ -73,6 +80,7 @@ const scenario: fc.Arbitrary<Scenario> = fc.record({
   conducts: fc.record(Object.fromEntries(UPS.map((up) => [up, conduct]))) as fc.Arbitrary<Scenario["conducts"]>,
   main: parts([[], ["route:other"], ["up2:m"]]),
   other: parts([[], ["up1:m"]]),
+  isOwn: fc.boolean(),
   isStream: fc.boolean(),
   pausesMs: fc.array(fc.constantFrom(50, 1_000, 10_000), { minLength: 0, maxLength: 3 }),
   random: fc.constantFrom(0.1, 0.6),
@@ -102,11 +110,11 @@ function simulatedFaultOf(target: string, what: Conduct): readonly SimulatedFaul
 }
 
 const routesOf = ({ main, other }: Scenario): readonly Route[] =>
-  [["main", main] as const, ["other", other] as const].map(([name, { targets, ...rest }]) =>
+  [["main", main] as const, ["other", other] as const].map(([name, { targets, isOfTenant, ...rest }]) =>
     routeOf(
       name,
       targets.map((up) => `${up}:m`),
-      rest,
+      { ...rest, ...(isOfTenant && { hasLimitsOfTenant: true }) },
     ),
   );
 
@@ -114,13 +122,24 @@ const routesOf = ({ main, other }: Scenario): readonly Route[] =>
 async function played(
   drawn: Scenario,
 ): Promise<{ readonly engine: readonly Played[]; readonly simulation: readonly Played[] }> {
-  const { conducts, isStream, pausesMs, random } = drawn;
+  const { conducts, isOwn, isStream, pausesMs, random } = drawn;
   const time = turnTime();
   try {
     const gateway = routedGateway(
       routesOf(drawn),
       Object.fromEntries(UPS.map((up) => [up, [faultOf(conducts[up]!)]])),
-      { clock: time.clock },
+      {
+        clock: time.clock,
+        providers: UPS.map((id) =>
+          providerSettings({
+            id,
+            family: "custom",
+            baseUrl: `http://${id}.test/v1`,
+            credentials: [storedKey(`key-of-${id}`)],
+            ...(isOwn && { owner: "default" }),
+          }),
+        ),
+      },
     );
     Object.assign(gateway.context.routing, { random: () => random });
     const snapshot = gateway.context.snapshot();

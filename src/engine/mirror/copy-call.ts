@@ -46,7 +46,7 @@ const MOST_HELD_BYTES = 67_108_864;
 export function preparation(copied: CopiedCall): ReadyCall["prepare"] {
   const { call, principal, http } = copied;
   return (request, isTentative) => {
-    const prepared = prepare(request, principal, http.headers, call, call.meter.degradeTo, isTentative);
+    const prepared = prepare(request, principal, http.headers, call, isTentative);
     if (prepared.copy !== null) copyWhenSent(prepared.copy, copied);
     return prepared;
   };

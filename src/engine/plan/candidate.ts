@@ -43,7 +43,7 @@ import { targetFor } from "./resolve-target.ts";
 /** The parts of a call that matter for its stages. */
 export type PlannedCall = Pick<Call, "snapshot" | "policies" | "eligibilityOf"> & {
   readonly context: Pick<ChatContext, "providers" | "carriers" | "clock" | "ignoresDrains">;
-  readonly meter: Pick<CallMeter, "prices" | "isRedirectedTo">;
+  readonly meter: Pick<CallMeter, "prices" | "degradeTo" | "isRedirectedTo">;
   readonly record: Pick<CallRecord, "operation"> & Partial<Pick<CallRecord, "mirrorOf">>;
   readonly objects: Pick<CallObjects, "references" | "placedAt" | "storedReasoning" | "vendorIdOf">;
   readonly deadline: Pick<CallDeadline, "boundByRoute">;

@@ -15,7 +15,7 @@ export function callReach(
   { call, request, principal, headers }: Pick<ReadyCall, "call" | "request" | "principal" | "headers">,
 ): Reach {
   if (operation.hasNoTarget === true) return () => [];
-  return () => reachOf((there) => prepare(request, principal, headers, there, call.meter.degradeTo, true), call);
+  return () => reachOf((there) => prepare(request, principal, headers, there, true), call);
 }
 
 /**

@@ -50,7 +50,6 @@ export function prepare(
   principal: Principal,
   http: Headers,
   call: PlannedCall,
-  degradeTo: readonly string[] = [],
   isTentative = false,
 ): Prepared {
   requireNoHeaders(sent, principal.restrictions);
@@ -65,7 +64,7 @@ export function prepare(
     splitModel(model, call.snapshot, "context_window_fallback_dict");
   stages.push(...callerFallbacks(preparing, serving), ...routeFallbacks(preparing, serving));
   if (principal.restrictions !== null) requireSomePermitted(stages);
-  for (const name of degradeTo) stages.push(...redirectStages(preparing, serving, name));
+  for (const name of call.meter.degradeTo) stages.push(...redirectStages(preparing, serving, name));
   return {
     stages,
     route,

@@ -275,6 +275,29 @@ for (const kind of kinds)
       expect(slow.body.now.first_content_ms.p50).toBe(5100);
     });
 
+    test.each(["acme.admin", "default.owner"])(
+      "[d16.1] the document that is published is simulated as the route that is published (%s)",
+      async (as) => {
+        // a silence that is not unusual opens a breaker unless a tenant's own limit has ended it
+        const document = {
+          targets: ["anthropic:claude-haiku-4-5", "openai:gpt-4o"],
+          retries: 0,
+          timeouts: { first_byte_ms: 30 },
+          breaker: { failures: 1, ratio: 0.01, window_ms: 3_600_000, open_ms: 3_600_000 },
+          on_exhausted: "error",
+        };
+        const name = `hurried-by-${as.replace(".", "-")}`;
+        const routes = "/api/v1/admin/tenants/acme/routes";
+        expect((await world.send(as, "POST", routes, { name, ...document })).status).toBe(201);
+        const parts = { route: name, dispositions: { temperature: "native" } } as const;
+        await world.calls.ingest(Array.from({ length: 6 }, (_, index) => call(100 + index, parts)));
+        const { body } = await ask({ route: document }, as, `${routes}/${name}/simulate`);
+        expect(body.calls).toBe(6);
+        expect(body.proposed).toEqual(body.now);
+        expect(body.now.attempts).toBe(as === "default.owner" ? 2 : 12);
+      },
+    );
+
     test("a project sees its own calls only, and a reader of another tenant sees nothing", async () => {
       const path = "/api/v1/admin/projects/app/routes/chat/simulate";
       expect((await ask({}, "acme.admin", path)).body).toMatchObject({

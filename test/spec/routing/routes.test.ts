@@ -45,7 +45,7 @@ async function served(fields: Readonly<Record<string, unknown>>, stub = gateway)
 }
 function resolve(fields: Readonly<Record<string, unknown>>): ResolvedRoute {
   const { options } = parseChatRequest(JSON.stringify({ messages: HELLO, ...fields }));
-  return resolveRoute(options, gateway.context.snapshot(), { tenantId: "default", projectId: "default" });
+  return resolveRoute(options, gateway.context.snapshot(), { tenantId: "default", projectId: "default" }, null);
 }
 function refusal(run: () => unknown): string {
   try {

@@ -359,7 +359,7 @@ describe("the request of an attempt", () => {
         { model_name: "m", params: { model: "openai:b" } },
       ],
     });
-    const { route } = resolveRoute(request.options, snapshot, { tenantId: "default", projectId: "default" });
+    const { route } = resolveRoute(request.options, snapshot, { tenantId: "default", projectId: "default" }, null);
     const made = route.targets.map((target) => requestForTarget(request, target, route));
     expect(
       made.map(({ options, params }) => [options.model, options.credentials.get("key")?.stored, params.temperature]),
@@ -370,7 +370,7 @@ describe("the request of an attempt", () => {
   });
   test("a target's parameters apply only where the request has none, and a request without changes is not made anew", () => {
     const request = parse({ temperature: 1, extra_body: { top_k: 1 } });
-    const { route } = resolveRoute(request.options, snapshot, { tenantId: "default", projectId: "default" });
+    const { route } = resolveRoute(request.options, snapshot, { tenantId: "default", projectId: "default" }, null);
     const target = { ...route.targets[0]!, ...splitModel("openai:gpt-4o", snapshot) };
     expect(requestForTarget(request, target, route)).toBe(request);
     const made = requestForTarget(request, { ...target, params: { temperature: 0, top_k: 9, seed: 4 } }, route);

@@ -3,6 +3,7 @@ import type { TenantOrProject } from "../../../auth/grants.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { ProposedRoute } from "../../../simulation/proposed-route.ts";
 import type { Reader } from "../../../store/reader.ts";
+import type { AdminCall } from "../operation.ts";
 import type { DocumentDependencies } from "./document-rule.ts";
 import { allOf, routesOfPlace } from "./references.ts";
 
@@ -34,17 +35,18 @@ export async function projectsWithOwn(
 export function proposedRoute(
   dependencies: DocumentDependencies,
   { projects }: Snapshot,
-  place: TenantOrProject,
+  { caller, place }: Pick<AdminCall, "caller" | "place">,
   proposal: Pick<ProposedRoute, "name" | "entry" | "ownIn">,
 ): ProposedRoute {
   const file = dependencies.configuration();
-  const own = [...file.projects].filter(([id]) => projects.get(id)?.tenantId === place.tenantId);
+  const own = [...file.projects].filter(([id]) => projects.get(id)?.tenantId === place!.tenantId);
   return {
-    ...place,
+    ...place!,
     ...proposal,
+    byOperator: caller.isOperator,
     defaults: {
       ofProjects: new Map(own.map(([id, { defaults }]) => [id, defaults])),
-      wider: [file.tenants.get(place.tenantId)?.defaults ?? {}, file.route_defaults],
+      wider: [file.tenants.get(place!.tenantId)?.defaults ?? {}, file.route_defaults],
     },
   };
 }

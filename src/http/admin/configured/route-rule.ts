@@ -47,7 +47,7 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
       const ownIn = await projectsWithOwn(dependencies, snapshot, place, name!, reader);
       return {
         configuration: simulatedConfiguration(snapshot, place),
-        proposal: proposedRoute(dependencies, snapshot, place, { name: name!, entry, ownIn }),
+        proposal: proposedRoute(dependencies, snapshot, call, { name: name!, entry, ownIn }),
         tests,
       };
     },

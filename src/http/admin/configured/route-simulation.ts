@@ -186,7 +186,7 @@ async function questionOf(call: Call, store: Reader, context: ConfiguredContext)
     place,
     name,
     isPublished,
-    proposal: entry === undefined ? null : proposedRoute(dependencies, call.snapshot, place, { name, entry, ownIn }),
+    proposal: entry === undefined ? null : proposedRoute(dependencies, call.snapshot, call, { name, entry, ownIn }),
     ownIn,
     tests: (entry === undefined ? await presentTests(call, store, name, context) : entry.tests) ?? [],
     faults: call.body.faults,
