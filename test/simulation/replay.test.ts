@@ -1,9 +1,11 @@
 // Recorded calls that are played again, without a database.
 import { expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
+import type { Snapshot } from "../../src/core/snapshot.ts";
 import { simulatedSnapshot } from "../../src/diagnostics/simulation/prepare-calls.ts";
 import { PROVIDER_FAMILIES } from "../../src/process/parts/provider-families.ts";
 import { observedTimes } from "../../src/simulation/observed-times.ts";
+import { testResults } from "../../src/simulation/route-tests.ts";
 import { replay, type Replay } from "../../src/simulation/replay.ts";
 import { parseConfiguration } from "../../src/snapshot/configuration.ts";
 import type { RecordedCall } from "../../src/store/calls/calls.ts";
@@ -19,20 +21,21 @@ const CALLS = Array.from({ length: 6 }, (_, index) =>
   recordedCall({ timeMs: START + index * MINUTE_MS, parameters: ["logprobs"] }),
 );
 
-function played(route: string, calls: readonly RecordedCall[] = CALLS): Replay {
+function snapshotWith(route: string): Snapshot {
   const environment = readEnvironment({});
   const text = `routes: { chat: ${route} }`;
   const configuration = parseConfiguration({ file: "test", text, families: PROVIDER_FAMILIES, environment });
-  const snapshot = simulatedSnapshot({ configuration, environment }, [
-    { id: "default", tenantId: "default", name: "default" },
-  ]);
+  return simulatedSnapshot({ configuration, environment }, [{ id: "default", tenantId: "default", name: "default" }]);
+}
+
+function played(route: string, calls: readonly RecordedCall[] = CALLS): Replay {
   const times = observedTimes(calls);
   return replay({
     calls,
     tenantId: "default",
     tokens: new Map(),
     route: "chat",
-    snapshot,
+    snapshot: snapshotWith(route),
     faults: [],
     times,
     seed: 1,
@@ -52,6 +55,20 @@ test("a target with a condition refuses only the calls that are for it, whicheve
     expect(calls.map(({ cost }) => cost !== null)).toEqual(calls.map(({ target }) => target !== null));
     expect(calls.find(({ code }) => code !== null)!.refusals).toMatchObject([{ target: CLAUDE, param: "logprobs" }]);
   }
+});
+
+test("[d16.1] a target behind two fallbacks has its cost, is among the targets, and is one that such a call can reach", () => {
+  const [SMALL, LONGER, LONGEST] = ["openai:gpt-4", OPENAI, "openai:gpt-4.1"] as const;
+  const usage = { prompt_tokens: 200_000, completion_tokens: 10, total_tokens: 200_010 };
+  const route = `{ targets: ["${SMALL}"], context_window_fallbacks: { "${SMALL}": "${LONGER}", "${LONGER}": "${LONGEST}" } }`;
+  const { calls, targets } = played(route, [recordedCall({ timeMs: START, usage, model: "gpt-4.1" })]);
+  expect(calls).toMatchObject([{ target: LONGEST, tooLongAt: [SMALL, LONGER] }]);
+  expect(calls[0]!.cost).not.toBeNull();
+  expect(targets).toEqual([SMALL, LONGER, LONGEST]);
+  const tested = { snapshot: snapshotWith(route), tenantId: "default", projectId: "default", name: "chat" };
+  expect(testResults([{ name: "never", when: {}, expect: { never: LONGEST } }], tested)).toEqual([
+    { name: "never", fault: `Such a call can reach ${LONGEST}.` },
+  ]);
 });
 
 test("[d6.6] functions in the deprecated form are refused where tools are", () => {

@@ -6,8 +6,8 @@ import { GatewayError } from "../../core/errors.ts";
 import type { Call } from "../call/call.ts";
 import type { Reach } from "../policies/policy-scope.ts";
 import type { Operation, ReadyCall } from "../operation.ts";
-import type { PlannedCall, RouteStage } from "./candidate.ts";
-import { prepare, type Prepared } from "./stages.ts";
+import type { PlannedCall } from "./candidate.ts";
+import { everyStage, prepare, type Prepared } from "./stages.ts";
 
 /** Returns what tells the reach of a call for its policies. */
 export function callReach(
@@ -46,26 +46,15 @@ function unrecorded(call: Call): PlannedCall {
   };
 }
 
-/** A fallback may have fallbacks of its own, and routes may name one another: each place is looked at once. */
 function targetsOf(prepared: Prepared): readonly PolicyTarget[] {
   const targets = new Map<string, PolicyTarget>();
-  const seen = new Set<string>();
-  const left: RouteStage[] = [...prepared.stages];
-  for (let stage = left.pop(); stage !== undefined; stage = left.pop())
-    for (const candidate of stage.candidates) {
-      const { route, serving, target } = candidate;
-      if (candidate.passedOver !== null) continue;
-      targets.set(`${route.name} ${target.name}`, {
-        route: route.name,
-        provider: target.providerId,
-        model: target.model,
-      });
-      const place = `${serving.route.name} ${route.name} ${target.name}`;
-      if (seen.has(place)) continue;
-      seen.add(place);
-      left.push(...prepared.contentPolicyStages(candidate));
-      const longer = prepared.contextWindowStage(candidate);
-      if (longer !== null) left.push(longer);
-    }
+  for (const { candidates } of everyStage(prepared))
+    for (const { route, target, passedOver } of candidates)
+      if (passedOver === null)
+        targets.set(`${route.name} ${target.name}`, {
+          route: route.name,
+          provider: target.providerId,
+          model: target.model,
+        });
   return [...targets.values()];
 }

@@ -4,6 +4,7 @@
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Principal } from "../../core/identity.ts";
 import { DIRECT_ROUTE, type Route, type RouteMirror, routeOfCopies } from "../../core/configured/route.ts";
+import { MAX_REQUEST_FAULTS } from "../../routing/plan/plan.ts";
 import { resolveRoute, splitModel } from "../../routing/resolve-route.ts";
 import type { Origin, PlannedCall, RouteCandidate, RouteStage } from "./candidate.ts";
 import type { EntryVerdict } from "./eligibility.ts";
@@ -128,15 +129,29 @@ function contentPolicyStagesOf({ serving }: RouteCandidate): readonly RouteStage
   return serving.contentPolicyStages();
 }
 
-/** Yields all stages that a call may reach, including those of its fallback lists. */
+/**
+ * Yields all stages that a call may reach, the nearest first: a fallback may have fallbacks of its own. Lists and maps may
+ * lead round in a circle, with other parameters each time. Therefore the parameters with which a target is reached count
+ * only as far as one plan goes; later rounds of tools go on from there, and what they may reach is looked at once.
+ */
 export function* everyStage(prepared: Prepared): Generator<RouteStage> {
-  yield* prepared.stages;
-  for (const { candidates } of prepared.stages)
-    for (const candidate of candidates) {
-      yield* prepared.contentPolicyStages(candidate);
-      const stage = prepared.contextWindowStage(candidate);
-      if (stage !== null) yield stage;
-    }
+  const seen = new Set<string>();
+  const leadOn = (candidate: RouteCandidate, isWithinPlan: boolean): readonly RouteStage[] => {
+    if (candidate.passedOver !== null) return [];
+    const { serving, route, target, variant, rules } = candidate;
+    const place = `${serving.route.name} ${route.name} ${target.name}`;
+    const way = `${place} ${variant} ${rules}`;
+    if (seen.has(isWithinPlan ? way : place)) return [];
+    seen.add(place).add(way);
+    const longer = prepared.contextWindowStage(candidate);
+    return [...prepared.contentPolicyStages(candidate), ...(longer === null ? [] : [longer])];
+  };
+  let reached = prepared.stages;
+  for (let faults = 1; reached.length > 0; faults += 1) {
+    yield* reached;
+    const isWithinPlan = faults < MAX_REQUEST_FAULTS;
+    reached = reached.flatMap(({ candidates }) => candidates.flatMap((one) => leadOn(one, isWithinPlan)));
+  }
 }
 
 /**

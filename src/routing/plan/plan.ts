@@ -46,7 +46,7 @@ export interface Plan<T extends Candidate> {
 }
 
 /** The number of targets that may report a fault of the request itself before the call fails. */
-const MAX_REQUEST_FAULTS = 3;
+export const MAX_REQUEST_FAULTS = 3;
 /** Failures after which the same target may be attempted again. */
 const KEEPS_TARGET: ReadonlySet<Failure["kind"]> = new Set(["retryable", "timed_out", "other_credential"]);
 const REQUEST_FAULTS: ReadonlySet<Failure["kind"]> = new Set(["request_fault", "context_length", "content_policy"]);

@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import type { CallRecord } from "../../../src/core/record/record.ts";
 import { type FakeTool, type FakeToolServers, fakeToolServers, says, waitFor } from "../../harness/tools/fake-tools.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
+import { routeOf } from "../../harness/routed.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import {
   answerOf,
@@ -576,44 +577,59 @@ describe("a call with tools that fails", () => {
     ]);
   });
 
-  test("[d7.3, d10.2] a conversation that has grown too long for its model continues with the one of the context-window map, and stays there", async () => {
-    const rounds: readonly ScriptedRound[] = [
-      { calls: [{ name: "sky__clock" }] },
-      { calls: [{ name: "sky__clock" }] },
-      { text: "Noon." },
-    ];
-    const model = scriptedModel(rounds);
-    const full = cannedUpstream({
-      status: 400,
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({
-        error: {
-          message: "This model's maximum context length is 10 tokens.",
-          type: "invalid_request_error",
-          param: "messages",
-          code: "context_length_exceeded",
+  describe("[d7.3, d10.2] a conversation that a model refuses continues where its fallbacks lead, and stays there", () => {
+    const [UP, OTHER, THIRD] = ["up:m", "other:long", "third:longest"] as const;
+    const refusing = (code: string, message: string) =>
+      cannedUpstream({
+        status: 400,
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ error: { message, type: "invalid_request_error", param: "messages", code } }),
+      });
+    const full = refusing("context_length_exceeded", "This model's maximum context length is 10 tokens.");
+    const filtering = refusing("content_filter", "The prompt was filtered.");
+    test.each([
+      ["one model of the map", full, { context_window_fallback_dict: { [UP]: OTHER } }, ["up", "other"]],
+      [
+        "the second model of the map",
+        full,
+        { context_window_fallback_dict: { [UP]: OTHER, [OTHER]: THIRD } },
+        ["up", "other", "third"],
+      ],
+      ["the second route after a refusal", filtering, { model: undefined, route: "r" }, ["up", "other", "third"]],
+    ])("%s", async (_, refusal, fields, way) => {
+      const rounds: readonly ScriptedRound[] = [
+        { calls: [{ name: "sky__clock" }] },
+        { calls: [{ name: "sky__clock" }] },
+        { text: "Noon." },
+      ];
+      const model = scriptedModel(rounds);
+      const last = way.at(-1)!;
+      const stage = stageOf(rounds, {
+        providers: way.map((id) =>
+          providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey("key")] }),
+        ),
+        upstream: {
+          send: (request, call) =>
+            (request.url.startsWith(`http://${last}.test`) || roundOf(request) === 0 ? model : refusal).send(
+              request,
+              call,
+            ),
         },
-      }),
+        snapshot: {
+          routes: new Map([
+            ["r", routeOf("r", [UP], { contentPolicyFallbacks: ["route:s"] })],
+            ["s", routeOf("s", [OTHER], { contentPolicyFallbacks: ["route:t"] })],
+            ["t", routeOf("t", [THIRD])],
+          ]),
+        },
+      });
+      const { message } = await heardWhole(await stage.chat({ ...ask, ...fields }));
+      expect(message["content"]).toBe("Noon.");
+      expect(stage.records[0]!.attempts.map(({ provider, round }) => `${provider} ${round}`)).toEqual([
+        "up 1",
+        ...way.map((provider) => `${provider} 2`),
+        `${last} 3`,
+      ]);
     });
-    const providers = ["up", "other"].map((id) =>
-      providerSettings({ id, family: "custom", baseUrl: `http://${id}.test/v1`, credentials: [storedKey("key")] }),
-    );
-    const stage = stageOf(rounds, {
-      providers,
-      upstream: {
-        send: (request, call) =>
-          (request.url.startsWith("http://up.test") && roundOf(request) > 0 ? full : model).send(request, call),
-      },
-    });
-    const { message } = await heardWhole(
-      await stage.chat({ ...ask, context_window_fallback_dict: { "up:m": "other:long" } }),
-    );
-    expect(message["content"]).toBe("Noon.");
-    expect(stage.records[0]!.attempts.map(({ provider, round }) => `${provider} ${round}`)).toEqual([
-      "up 1",
-      "up 2",
-      "other 2",
-      "other 3",
-    ]);
   });
 });
