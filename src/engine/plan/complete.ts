@@ -8,7 +8,6 @@ import { LATE, pause, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, GatewayError, retryLater } from "../../core/errors.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import { attemptSummary } from "../../core/record/record.ts";
-import { NONE_TRIED } from "../../core/configured/credential.ts";
 import type { Hedge, Route } from "../../core/configured/route.ts";
 import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import { createPlan, type Plan } from "../../routing/plan/plan.ts";
@@ -49,6 +48,7 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     call.recorder.mayGoTo(prepared.stages.flatMap(({ candidates }) => candidates.map(({ target }) => target.name)));
   let noted = NOTHING_NOTED;
   const refusedCredentials = new Map<string, RefusedCredentials>();
+  const triedAt = (candidate: RouteCandidate): ReadonlySet<string> => refusedAt(candidate, refusedCredentials).tried;
   /** Notes why an attempt has failed, and returns what that means for the plan. */
   const failureOf = (run: AttemptRun<T>, { candidate, route }: FailedAt, thrown: unknown): Failure => {
     const hasOther = run.hasOtherCredential;
@@ -90,12 +90,11 @@ export async function complete<T>(prepared: Prepared, call: Call, work: AttemptW
     const { candidate } = step;
     serving = served(candidate, serving, prepared.route, call);
     const { hedge } = serving;
-    const { tried } = refusedAt(candidate, refusedCredentials);
-    const run = new AttemptRun({ ...step, isAnotherLeft, tried }, call, work);
+    const run = new AttemptRun({ ...step, isAnotherLeft, tried: triedAt(candidate) }, call, work);
     try {
       const result = await (hedge === null
         ? run.result
-        : hedged(run, { candidate, isAnotherLeft }, hedge, { plan, secondEnded }, call, work));
+        : hedged(run, { candidate, isAnotherLeft }, hedge, { plan, triedAt, secondEnded }, call, work));
       if (result.kind === "refused") {
         // after a wait for a slot, the call may be over
         call.signal.throwIfAborted();
@@ -146,9 +145,12 @@ interface FailedAt {
   readonly route: Route;
 }
 
-/** The plan, which chooses the target of a second attempt, and a callback that reports to it how that attempt ended. */
 interface Hedging<T> {
+  /** Chooses the target of the second attempt. */
   readonly plan: Plan<RouteCandidate>;
+  /** The credentials of a target that were refused in the call. */
+  readonly triedAt: (candidate: RouteCandidate) => ReadonlySet<string>;
+  /** Reports to the plan how the second attempt has ended. */
   readonly secondEnded: (second: AttemptRun<T>, at: FailedAt) => Promise<void>;
 }
 
@@ -258,7 +260,7 @@ async function hedged<T>(
   first: AttemptRun<T>,
   { candidate, isAnotherLeft }: Pick<ChosenAttempt, "candidate" | "isAnotherLeft">,
   hedge: Hedge,
-  { plan, secondEnded }: Hedging<T>,
+  { plan, triedAt, secondEnded }: Hedging<T>,
   call: Call,
   work: AttemptWork<T>,
 ): Promise<Answered<T> | RefusedAttempt> {
@@ -278,7 +280,7 @@ async function hedged<T>(
   if (step === null) return first.result;
   call.recorder.planned(step.candidate.target.name, whyChosen(step), 0);
   const isBeside = step.candidate === candidate;
-  const second = new AttemptRun({ ...step, isAnotherLeft, tried: NONE_TRIED, isBeside }, call, work);
+  const second = new AttemptRun({ ...step, isAnotherLeft, tried: triedAt(step.candidate), isBeside }, call, work);
   const empty = new Map<AttemptRun<T>, Answered<T>>();
   const withContent = async (run: AttemptRun<T>): ReturnType<typeof answerOf<T>> => {
     const one = await answerOf(run);

@@ -119,6 +119,22 @@ describe("a call goes on with another key", () => {
     expect(many.sentWith()).toHaveLength(10);
   });
 
+  test("[d7.1] nor is the second attempt beside a late one made with a key that was refused in the same call", async () => {
+    const hedged = Promise.withResolvers<void>();
+    const late: Fault = { kind: "ok", heldUntil: hedged.promise };
+    const credentials = [{ ...storedKey("first"), weight: 5 }, storedKey("second")];
+    const gateway = keyed(
+      { first: [FORBIDDEN], second: [late, OK] },
+      { hedge: { after: 1, maxExtra: 1 } },
+      { providers: [providerSettings({ id: "many", family: "custom", baseUrl: "http://many.test/v1", credentials })] },
+    );
+    const answered = asked(gateway);
+    await until(() => gateway.sentWith().length === 3);
+    hedged.resolve();
+    expect((await answered).status).toBe(200);
+    expect(gateway.sentWith()).toEqual(["first", "second", "second"]);
+  });
+
   test("[d7.1] and never after another failure, nor with keys of the operator after a caller's own", async () => {
     const gateway = keyed({ first: [BROKEN], second: [OK] });
     expect((await asked(gateway)).status).toBe(502);
