@@ -1,7 +1,7 @@
 // The order of the pieces of one turn of the model, where the members of one message cannot express it: text between two
 // calls, reasoning behind text. It is known beside the message and is no member of it, so that neither answers of chat
-// completions nor requests to providers have it. A turn that was changed or sent to another thread meanwhile has its pieces
-// in the usual order.
+// completions nor requests to providers have it. JSON loses it: who sends turns to another
+// thread sends their orders as well (`ordersOf`). A turn that was changed meanwhile has its pieces in the usual order.
 import { type Json, type JsonObject, listIn, textOrEmpty } from "../json.ts";
 
 /** How much of each member one piece has: characters of texts, and entries of lists. Content may be either. */
@@ -25,7 +25,22 @@ export function withOrderOf<Message extends object>(to: Message, from: object): 
   return order === null ? to : { ...to, [ORDER]: order };
 }
 
-function orderOf(message: object): readonly TurnPiece[] | null {
+export type Order = readonly TurnPiece[] | null;
+
+/** Returns the orders of messages that go elsewhere as JSON; `null` for a message in the usual order. */
+export function ordersOf(messages: readonly object[]): readonly Order[] {
+  return messages.map(orderOf);
+}
+
+/** Returns messages that came as JSON with the orders that `ordersOf` has returned for them. */
+export function withOrders<Message extends object>(
+  messages: readonly Message[],
+  orders: readonly Order[],
+): readonly Message[] {
+  return messages.map((message, index) => (orders[index] == null ? message : { ...message, [ORDER]: orders[index] }));
+}
+
+function orderOf(message: object): Order {
   return (message as { readonly [ORDER]?: readonly TurnPiece[] })[ORDER] ?? null;
 }
 

@@ -18,6 +18,7 @@ import { parseBoundedJson } from "../../wire/json/json.ts";
 import { type Json, type JsonObject, setMember } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/request/held-member.ts";
+import { ordersOf, withOrders } from "../../core/request/turn-order.ts";
 import { hasOwnMarks } from "../fit/cache-marks.ts";
 import { emptyRolesOf } from "../fit/fit.ts";
 import { skeletonOf } from "./conversation-skeleton.ts";
@@ -168,6 +169,7 @@ export function outlineOf({
     extra: JSON.stringify(extra),
     /** The messages that follow the conversation, but for those that are inserted. */
     behind: JSON.stringify(messages),
+    orders: ordersOf(messages),
     inserted: held?.inserted,
     rest: { ...rest, options },
     offered: offered === null ? null : withoutRequested(offered),
@@ -189,7 +191,7 @@ export interface HeldRequest {
 
 /** Joins an outline with the held parts of its request. */
 export function withConversation(
-  { params, extra, behind, inserted, rest, offered }: RequestOutline,
+  { params, extra, behind, orders, inserted, rest, offered }: RequestOutline,
   { request: whole, members: held }: HeldRequest,
 ): ChatRequest {
   const { text, members } = rest.source;
@@ -222,17 +224,16 @@ export function withConversation(
     offered: offered === null ? null : { ...offered, requested: whole },
     params: parseBoundedJson(params) as ChatParams,
     extra: ownExtra,
-    messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, behind, inserted),
+    messages: behind === "[]" ? whole.messages : joinedMessages(whole.messages, { behind, orders, inserted }),
     source: { text: joined + text.slice(copied), members: spans, rewritten },
   });
 }
 
 function joinedMessages(
   conversation: readonly Message[],
-  behind: string,
-  inserted: HeldConversation["inserted"],
+  { behind, orders, inserted }: Pick<RequestOutline, "behind" | "orders" | "inserted">,
 ): readonly Message[] {
-  const added = parseBoundedJson(behind) as readonly Message[];
+  const added = withOrders(parseBoundedJson(behind) as readonly Message[], orders);
   const { at, count } = inserted ?? { at: conversation.length, count: 0 };
   return [...conversation.slice(0, at), ...added.slice(0, count), ...conversation.slice(at), ...added.slice(count)];
 }

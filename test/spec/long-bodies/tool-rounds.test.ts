@@ -93,6 +93,20 @@ describe("tools of a tool server behind a long conversation", () => {
     expect(sent[2]!.body).not.toContain("iVBORw0KGgo=");
   });
 
+  test("[d5.8] [d10.2] text and calls of a turn keep the order in which the model has written them", async () => {
+    const asked = (city: string): object => ({
+      functionCall: { id: `in ${city}`, name: "sky__weather", args: { city } },
+    });
+    const turn = [asked("Paris"), { text: "And in the north:" }, asked("Oslo")];
+    const upstream = cannedUpstream((request) => {
+      const parts = textOf(request).includes("functionResponse") ? [{ text: "It is warm." }] : turn;
+      return { body: JSON.stringify({ candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }] }) };
+    });
+    const { sent } = await compared(ask({ model: "gemini:gemini-2.5-pro" }), { upstream });
+    expect(sent).toHaveLength(2);
+    expect(JSON.parse(sent[1]!.body).contents.at(-2)).toMatchObject({ role: "model", parts: turn });
+  });
+
   test("[d3.3] [d5.8] guards mask the conversation, and what the rounds append to it", async () => {
     const policies = policiesFor({ name: "mail", guard: { on: "input", classes: ["email"], action: "mask" } });
     const { sent } = await compared(ask(), { snapshot: { policies } });
