@@ -64,4 +64,6 @@ const INTRODUCTION = `${generatedMark("src/observe/metrics/metrics.ts and src/ob
 [integrations/prometheus.md](integrations/prometheus.md) has a scrape configuration, a dashboard and alerts.
 
 A call is counted when it has ended. [Explained](api.md#explaining-a-call) calls and requests to other paths, such as the admin API, are not counted; requests to
-[operations that are not served](api.md#operations-that-are-not-served) count as refused calls. Counters start at 0 with the process.`;
+[operations that are not served](api.md#operations-that-are-not-served) count as refused calls. Counters start at 0 with the process. A failed attempt counts
+under the target that answered the call in the end, and an answer from the response cache costs nothing, as in [usage reports](prices.md). Those also have the calls that
+were in flight when a process was killed, which no metric counts.`;
