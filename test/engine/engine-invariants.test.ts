@@ -196,6 +196,8 @@ const INVARIANTS: Readonly<Record<string, Judge>> = {
     records === 1 && record!.attempts.length === attempts.length
       ? null
       : `${records} records, ${record?.attempts.length} of ${attempts.length} attempts`,
+  "a call is a failure by its code where it is one by its status": ({ record }) =>
+    (record!.code !== null) === record!.status >= 400 ? null : `${record!.code} with ${record!.status}`,
   "a failure lists every attempt": ({ attempts }, { isWhole, attempts: told }) =>
     isWhole || (told ?? 0) === attempts.length ? null : `${told} of ${attempts.length}`,
   "no internal error": (_, { code }) => (code === "internal_error" ? code : null),

@@ -220,6 +220,7 @@ export interface CallRecord {
   /** `null` when the call is not among those that a mirror copies. */
   readonly mirror: CopiedCall | null;
   readonly status: number;
+  /** `null` exactly where the status is below 400: metrics count failures by the code, and sums of rows by the status. */
   readonly code: ErrorCode | null;
   /**
    * A text for operators only, in the log and in the admin API: the stack of a fault of the gateway, the provider's message
@@ -295,6 +296,11 @@ export type ChargeInFlight = Pick<CallRecord, "usage" | "cost">;
  */
 export function isUnauthenticated({ tokenId }: Pick<CallRecord, "tokenId">): boolean {
   return tokenId === null;
+}
+
+/** Whether figures of calls count it. Sums of rows have the same rule (`sumsOfCalls` of `store/sums/call-sums.ts`). */
+export function isInFigures({ explained, mirrorOf }: Pick<CallRecord, "explained" | "mirrorOf">): boolean {
+  return !explained && mirrorOf === null;
 }
 
 /**

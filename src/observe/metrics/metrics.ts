@@ -2,7 +2,7 @@
 // one that ends in -meters or -gauges has the metrics of one concept (gauges are read by scraped-metrics.ts); labels.ts
 // defines the labels.
 import { Gauge, Registry } from "prom-client";
-import type { CallRecord } from "../../core/record/record.ts";
+import { type CallRecord, isInFigures } from "../../core/record/record.ts";
 import type { LedgerStatus } from "../../store/journal/open-ledger.ts";
 import type { EventFigures } from "../webhooks/event-figures.ts";
 import { eventGauges } from "./event-gauges.ts";
@@ -125,8 +125,7 @@ export function openMetrics(sources: MetricSources = {}) {
       // An explained call was not made, and its model name may be unknown to every provider.
       if (record.explained) return;
       countCopy(record);
-      // A copy is not a call of a client.
-      if (record.mirrorOf !== null) return;
+      if (!isInFigures(record)) return;
       calls.count(record);
       rules.count(record);
       countTools(record);

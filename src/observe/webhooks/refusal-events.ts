@@ -4,7 +4,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { changeCount } from "../../core/concurrency/open-count.ts";
 import type { Events, NewEvent } from "../../core/record/event.ts";
-import { type CallRecord, isErrorOfTarget } from "../../core/record/record.ts";
+import { type CallRecord, isErrorOfTarget, isInFigures } from "../../core/record/record.ts";
 
 /** Calls of a project that the same rule refused. */
 export interface RefusedCalls {
@@ -43,8 +43,7 @@ const KINDS: Readonly<Partial<Record<NonNullable<CallRecord["code"]>, RefusedCal
 /** Null when no rule of the gateway refused the call. A provider's own limit is not one. */
 export function refusalOf(record: CallRecord): RefusedCalls | null {
   const { code, policies, limits, tenantId, projectId, startedAtMs } = record;
-  // explanations and copies for mirrors are not refused calls of a client
-  const kind = code === null || record.explained || record.mirrorOf !== null ? undefined : KINDS[code];
+  const kind = code === null || !isInFigures(record) ? undefined : KINDS[code];
   if (code === null || kind === undefined || tenantId === null || (record.status !== 403 && record.status !== 429))
     return null;
   // a guard may refuse the answer of a target that was called

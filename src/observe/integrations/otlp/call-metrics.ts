@@ -1,7 +1,7 @@
 // Counts each call for OpenTelemetry: the metrics of its conventions for generative AI
 // (https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics/), as a client of providers and tool servers and
 // as a server of calls, and the gateway's own metrics. The buckets are those of the conventions.
-import { type Attempt, type CallRecord, usedBy } from "../../../core/record/record.ts";
+import { type Attempt, type CallRecord, isInFigures, usedBy } from "../../../core/record/record.ts";
 import type { ToolRun } from "../../../core/configured/tool.ts";
 import { type Attributes, cut } from "./attributes.ts";
 import type { Counting, Instrument, MetricSums } from "./metric.ts";
@@ -64,7 +64,7 @@ export const INSTRUMENTS = {
  * tools; the number of series is bounded, also for each tenant.
  */
 export function countCall(record: CallRecord, all: MetricSums): void {
-  if (record.explained || record.mirrorOf !== null) return;
+  if (!isInFigures(record)) return;
   const sums = all.of(record.tenantId);
   for (const attempt of record.attempts) {
     const at = placeOf(record, attempt);
