@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { AnswerCache } from "../src/cache/answer-cache.ts";
-import { cacheKeys } from "../src/cache/cache-keys.ts";
+import { cacheSecrets } from "../src/cache/cache-secrets.ts";
 import { FlightReader } from "../src/cache/flight.ts";
 import { openMemoryCache } from "../src/cache/memory.ts";
 import { type CacheQuestion, ResponseCache } from "../src/cache/response-cache.ts";
@@ -24,7 +24,7 @@ const ROUNDS = 3;
 const MIB = 1024 * 1024;
 
 const masterKeys = [new Uint8Array(32).fill(7)];
-const keys = cacheKeys(() => masterKeys);
+const keys = cacheSecrets(() => masterKeys);
 const asker = {
   operation: "chat.completions",
   tenantId: "default",

@@ -195,7 +195,7 @@ export class Flight {
     reader.notify();
   }
 
-  /** Without another reader, this one goes on to pay. */
+  /** Makes another reader the one that pays; where there is none, this one remains it. */
   #passOnPayment(reader: FlightReader): void {
     for (const other of this.#readers)
       if (other !== reader) {

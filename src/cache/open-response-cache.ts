@@ -6,7 +6,7 @@ import type { Log } from "../observe/log.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { AnswerCache } from "./answer-cache.ts";
 import type { CacheStoreSettings } from "./cache-settings.ts";
-import { cacheKeys } from "./cache-keys.ts";
+import { cacheSecrets } from "./cache-secrets.ts";
 import { openMemoryCache } from "./memory.ts";
 import { ResponseCache } from "./response-cache.ts";
 import { sealedCache } from "./sealed.ts";
@@ -28,7 +28,7 @@ export async function openResponseCache({
   clock,
   log,
 }: OpenResponseCacheOptions): Promise<ResponseCache> {
-  const keys = cacheKeys(masterKeys);
+  const keys = cacheSecrets(masterKeys);
   let reportedGarbage = false;
   const onGarbage = (): void => {
     cache.garbageFound();

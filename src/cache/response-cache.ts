@@ -9,7 +9,7 @@ import { isPending, type MaybePromise, whenReady } from "../core/maybe-promise.t
 import { LATE, within } from "../core/concurrency/timeout.ts";
 import type { CacheCounts } from "../observe/metrics/cache-meters.ts";
 import { type AnswerCache, type CacheAddress, type CachePlace, isAskedBefore, isAt } from "./answer-cache.ts";
-import type { CacheKeys } from "./cache-keys.ts";
+import type { CacheSecrets } from "./cache-secrets.ts";
 import { Flight, type FlightReader } from "./flight.ts";
 import { keptBody, readKeptBody, type KeptResponse } from "./kept-body.ts";
 
@@ -18,7 +18,7 @@ export type StoreFault = "away" | "full";
 
 export interface ResponseCacheOptions {
   readonly store: AnswerCache;
-  readonly keys: Pick<CacheKeys, "addressOf">;
+  readonly keys: Pick<CacheSecrets, "addressOf">;
   readonly clock: Pick<Clock, "now" | "monotonic">;
   readonly maxAnswerBytes: number;
   /** Called for the first fault of a kind, and with `null` when the store works again. */

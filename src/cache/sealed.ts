@@ -1,12 +1,12 @@
 // Seals what a driver keeps outside of this process. An entry that cannot be opened does not exist.
 import { whenReady } from "../core/maybe-promise.ts";
 import type { AnswerCache, CacheEntry } from "./answer-cache.ts";
-import type { CacheKeys } from "./cache-keys.ts";
+import type { CacheSecrets } from "./cache-secrets.ts";
 
 /** `onGarbage` is called for each entry that the store returns and that is not one of the gateway's. */
 export function sealedCache(
   store: AnswerCache,
-  keys: Pick<CacheKeys, "seal" | "open">,
+  keys: Pick<CacheSecrets, "seal" | "open">,
   onGarbage: () => void,
 ): AnswerCache {
   const opened = (entry: CacheEntry | null): CacheEntry | null => {

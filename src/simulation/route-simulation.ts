@@ -2,7 +2,7 @@
 // question says. It runs in the thread of simulations.
 
 // Decides (records and configuration): Where would recorded calls go with another route? By: `routeSimulation`. Also:
-// `replay.ts` (`replay`). Rule: Plans and health are the engine's own; outcomes come from records.
+// `replay.ts` (`replay`). Rule: Plans, health and verdicts are the engine's own; outcomes come from records.
 import { scopeOf, type TenantOrProject } from "../auth/grants.ts";
 import { routesFor } from "../routing/resolve-route.ts";
 import type { RouteTest } from "../routing/test-settings.ts";

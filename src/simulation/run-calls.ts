@@ -1,5 +1,6 @@
-// The engine of src/engine/plan/complete.ts in virtual time: the same plans, health, hedging, concurrency and verdicts, with
-// attempts whose outcomes are determined by the faults and latencies that it is given.
+// Calls in virtual time. Plans, health, hedging, slots and verdicts are those of the engine; what carries them out is written
+// here once more beside `engine/plan/complete.ts` and `engine/attempt/run-attempt.ts`, and `simulated-engine.test.ts` compares
+// the two. The faults and latencies that are given determine how an attempt ends.
 import { noneEligible, type Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
 import type { ReadyTarget } from "../engine/ready-target.ts";

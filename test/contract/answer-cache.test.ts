@@ -4,13 +4,13 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { cacheKeys } from "../../src/cache/cache-keys.ts";
+import { cacheSecrets } from "../../src/cache/cache-secrets.ts";
 import { openMemoryCache } from "../../src/cache/memory.ts";
 import { sealedCache } from "../../src/cache/sealed.ts";
 import { openSqliteCache } from "../../src/cache/sqlite.ts";
 import { answerCacheSuite, boundedCacheSuite, type OpenedCache } from "./answer-cache.suite.ts";
 
-const KEYS = cacheKeys(() => [new Uint8Array(32).fill(1)]);
+const KEYS = cacheSecrets(() => [new Uint8Array(32).fill(1)]);
 const BYTES = 10_000_000;
 const inMemory = async (maxBytes: number): Promise<OpenedCache> => {
   const cache = openMemoryCache(maxBytes);
@@ -59,7 +59,7 @@ describe("the file of the store", () => {
     let garbage = 0;
     const other = sealedCache(
       plain,
-      cacheKeys(() => [new Uint8Array(32).fill(2)]),
+      cacheSecrets(() => [new Uint8Array(32).fill(2)]),
       () => (garbage += 1),
     );
     expect(await other.get(entry, nowMs)).toBeNull();

@@ -1,5 +1,5 @@
 // A gateway in the process whose tenant allows the response cache, with a store in memory.
-import { cacheKeys } from "../../src/cache/cache-keys.ts";
+import { cacheSecrets } from "../../src/cache/cache-secrets.ts";
 import type { AnswerCache } from "../../src/cache/answer-cache.ts";
 import { openMemoryCache } from "../../src/cache/memory.ts";
 import { ResponseCache, type StoreFault } from "../../src/cache/response-cache.ts";
@@ -43,7 +43,7 @@ export function cachedGateway({
   const faults: (StoreFault | null)[] = [];
   const cache = new ResponseCache({
     store,
-    keys: cacheKeys(() => MASTER_KEYS),
+    keys: cacheSecrets(() => MASTER_KEYS),
     clock,
     maxAnswerBytes,
     onFault: (fault) => faults.push(fault),

@@ -10,7 +10,7 @@ import type { Provider } from "../../providers/interface/provider.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { messageAbout, UpstreamFault, type UpstreamResponse } from "../../wire/upstream.ts";
-import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
+import type { EncodedForTarget } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
 import { warned } from "../carriers/opened-request.ts";
 import { withClientHead } from "../fit/caller-headers.ts";
@@ -35,7 +35,7 @@ export function encodedFor(
   call: Call,
   part: TaskPart | null,
   tellsPrompt = false,
-): MaybePromise<EncodedThere> {
+): MaybePromise<EncodedForTarget> {
   const {
     resolved: { provider, target },
     candidate,
@@ -61,10 +61,10 @@ interface EncodingAttempt {
 
 /** Returns the request when guards have searched the texts that are made of several. Throws UnfitForTarget. */
 function searched(
-  encoded: EncodedThere,
+  encoded: EncodedForTarget,
   { policyTarget }: Pick<RouteCandidate, "policyTarget">,
   { policies }: Call,
-): MaybePromise<EncodedThere> {
+): MaybePromise<EncodedForTarget> {
   const { joined = [] } = encoded;
   if (joined.length === 0 || policies === null) return encoded;
   try {
@@ -90,7 +90,7 @@ function encodedHere(
   request: ChatRequest,
   target: Target,
   { provider, part, tellsPrompt, tellsJoined }: EncodedWith,
-): EncodedThere {
+): EncodedForTarget {
   try {
     const encoded = encodedRequest(request, provider, target, part);
     const joined = tellsJoined ? joinedTexts(request, provider, target) : [];
@@ -108,7 +108,7 @@ async function encodedThere(
   call: Call,
   part: TaskPart | null,
   tellsPrompt: boolean,
-): Promise<EncodedThere> {
+): Promise<EncodedForTarget> {
   try {
     return await call.context.longRequests!.encode(request, target, call.context.clock.now(), part, tellsPrompt);
   } catch (thrown) {
@@ -117,7 +117,7 @@ async function encodedThere(
 }
 
 /** Adds what the thread that holds the conversation left out, which it found only when it wrote the request. */
-export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [] }: EncodedThere): FittedRequest {
+export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [] }: EncodedForTarget): FittedRequest {
   const { request, dispositions, dropped } = fitted;
   const untold = left.filter((name) => dispositions[name] !== "dropped");
   const told = leavesReasoning === true ? { ...fitted, request: warned(request) } : fitted;

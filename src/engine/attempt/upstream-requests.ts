@@ -21,7 +21,7 @@ import { Cancellation, type CancelSignal } from "../../core/concurrency/cancella
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import { LEAST_HELD_BYTES } from "../call/held-bytes.ts";
-import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
+import type { EncodedForTarget } from "../long-bodies/long-body-worker.ts";
 import { encodedFor, withLeftThere } from "./encode-attempt.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
@@ -56,7 +56,7 @@ export function sendRequests(attempt: OpenAttempt, call: Call): readonly Promise
 
 /** Sends one of several equal requests. */
 async function sendOneOf(
-  encoding: MaybePromise<EncodedThere>,
+  encoding: MaybePromise<EncodedForTarget>,
   index: number,
   attempt: OpenAttempt,
   call: Call,
@@ -75,7 +75,7 @@ async function sendOneOf(
 const SENT_AT_ONCE = 65_536;
 
 /** Returns the provider's response once its head reports success. Throws GatewayError. */
-export async function sendRequest(encoded: EncodedThere, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
+export async function sendRequest(encoded: EncodedForTarget, attempt: OpenAttempt, call: Call): Promise<OpenAnswer> {
   const {
     resolved: { target },
     cached,

@@ -5,7 +5,7 @@
 // out is the same, byte for byte, and so is the scope.
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { isPending } from "../../core/maybe-promise.ts";
-import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
+import type { EncodedForTarget } from "../long-bodies/long-body-worker.ts";
 import type { Call } from "../call/call.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { CachedAttempt } from "./cached-attempt.ts";
@@ -24,7 +24,7 @@ import type { UpstreamRequest } from "../../wire/upstream.ts";
  */
 export async function lookUp(
   use: CacheUse,
-  encoded: EncodedThere,
+  encoded: EncodedForTarget,
   { target }: Resolved,
   route: string,
   call: Call,

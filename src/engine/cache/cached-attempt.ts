@@ -13,7 +13,7 @@ import type { CachedCall, CacheOutcome, CacheScope } from "../../core/configured
 import type { FinishReason } from "../../core/chat.ts";
 import { asGatewayError } from "../../core/errors.ts";
 import { meaningOf } from "../../routing/plan/verdict.ts";
-import type { EncodedThere } from "../long-bodies/long-body-worker.ts";
+import type { EncodedForTarget } from "../long-bodies/long-body-worker.ts";
 import { arrivedBody } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 
@@ -29,7 +29,7 @@ export interface CachedAttemptOptions {
   readonly cache: ResponseCache;
   readonly question: CacheQuestion;
   readonly scope: CacheScope;
-  readonly encoded: EncodedThere;
+  readonly encoded: EncodedForTarget;
   readonly found: KeptAnswer | FlightReader;
   readonly nowMs: number;
   /** Called when the call has to pay for the request of another call, which has left. */
@@ -38,7 +38,7 @@ export interface CachedAttemptOptions {
 
 export class CachedAttempt {
   /** The request, which was encoded in order to find its answer. */
-  readonly encoded: EncodedThere;
+  readonly encoded: EncodedForTarget;
   readonly #cache: ResponseCache;
   readonly #question: CacheQuestion;
   readonly #scope: CacheScope;

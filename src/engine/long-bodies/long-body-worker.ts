@@ -154,8 +154,11 @@ export interface EncodeNativeQuestion extends EncodingQuestion {
   readonly cacheMarks?: CacheMarks;
 }
 
-/** A request as it is sent, signed. */
-export interface EncodedThere extends EncodedRequest {
+/**
+ * A request as a target is sent it, with what was learned when it was written. The thread of long bodies has signed it, and
+ * gives it as bytes; what the serving thread has written is signed when it is sent.
+ */
+export interface EncodedForTarget extends EncodedRequest {
   /** Whether carriers of reasoning were not opened, and so are not sent. */
   readonly leavesReasoning?: boolean;
   /** Members of the conversation that the provider is not sent. */
@@ -237,7 +240,7 @@ class LongBodies {
     target,
     nowMs,
     tellsPrompt,
-  }: EncodeNativeQuestion): Promise<EncodedThere> {
+  }: EncodeNativeQuestion): Promise<EncodedForTarget> {
     const provider = providers.get(target.family)!;
     const { request, search, returnsFrom } = this.#heldOf(conversation);
     const written = request.written!;
@@ -270,7 +273,7 @@ class LongBodies {
     nowMs,
     part,
     tellsPrompt,
-  }: EncodeQuestion): Promise<EncodedThere> {
+  }: EncodeQuestion): Promise<EncodedForTarget> {
     const one = this.#heldOf(conversation);
     const guarded = masks.length === 0 ? one : one.search!.masked(masks);
     const joined = withConversation(outline, guarded);
@@ -394,8 +397,8 @@ export type LongBodyMethods = Pick<LongBodies, keyof LongBodies>;
 
 /** The bytes of replies that are transferred instead of copied. */
 const TRANSFERRED: { readonly [Name in keyof LongBodyMethods]?: (reply: never) => Uint8Array | undefined } = {
-  encode: ({ request }: EncodedThere) => request.bytes,
-  encodeNative: ({ request }: EncodedThere) => request.bytes,
+  encode: ({ request }: EncodedForTarget) => request.bytes,
+  encodeNative: ({ request }: EncodedForTarget) => request.bytes,
   texts: ({ bytes }: PackedTexts) => bytes,
 };
 

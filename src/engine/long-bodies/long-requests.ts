@@ -22,7 +22,7 @@ import {
   type LongBodyThread,
   ownMemory,
 } from "./long-body-thread.ts";
-import type { EncodedThere, Opened } from "./long-body-worker.ts";
+import type { EncodedForTarget, Opened } from "./long-body-worker.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
 import type { Fitting } from "../content/content-size.ts";
 
@@ -87,7 +87,7 @@ export interface LongRequests {
     nowMs: number,
     part: TaskPart | null,
     tellsPrompt: boolean,
-  ): Promise<EncodedThere>;
+  ): Promise<EncodedForTarget>;
   release(request: ChatRequest): void;
 }
 

@@ -82,7 +82,7 @@ export class StreamSession {
   #hasOpened = false;
   #keepAlive: ReturnType<typeof setTimeout> | undefined;
   #lastSentMs = 0;
-  /** Ids that the answer handed out, on their way to the disk; `null` where there are none. */
+  /** Resolves when the ids that the answer has handed out are on disk; `null` where it has handed out none. */
   #bound: Promise<unknown> | null = null;
   /** `null` when no integration is notified of the pieces. */
   readonly #onPiece: ((characters: number, atMs: number) => void) | null;

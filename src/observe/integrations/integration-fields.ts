@@ -64,7 +64,7 @@ const DELIVERY = {
     .meta({
       title: "Bytes",
       description:
-        "Maximum number of bytes of calls waiting in memory; beyond that the oldest are dropped and counted.",
+        "Bound of the memory for waiting calls, by the number of characters of their text; beyond that the oldest are dropped and counted.",
     }),
 };
 

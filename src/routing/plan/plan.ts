@@ -31,8 +31,8 @@ export interface Plan<T extends Candidate> {
    * Chooses a second attempt beside the one in flight: another target of the same stage, which then counts as
    * attempted, or else the same target, once more than its retries. A target that `takes` rejects, because it may not be
    * called, is passed over and not chosen later. Returns `null` when none is healthy, or when `mayGo` rejects the chosen
-   * one, which then does not count as attempted. The last step remains the last step: when both have failed, `next`
-   * receives the failure of the first, after `secondFailed` has received that of the second.
+   * one, which then does not count as attempted. For `next`, the last step is still that of the first attempt: when both have
+   * failed, `secondFailed` receives the failure of the second, and then `next` that of the first.
    */
   second(
     nowMs: number,

@@ -347,16 +347,16 @@ describe("random pairs of requests", () => {
   }, 600_000);
 
   test("[d13.4] a key depends on the master key, and in a process that runs on the one that was added", async () => {
-    const { cacheKeys } = await import("../../../src/cache/cache-keys.ts");
-    const address = (key: Uint8Array): string => cacheKeys(() => [key]).addressOf("circumstances", "body");
+    const { cacheSecrets } = await import("../../../src/cache/cache-secrets.ts");
+    const address = (key: Uint8Array): string => cacheSecrets(() => [key]).addressOf("circumstances", "body");
     expect(address(MASTER_KEY)).toBe(address(MASTER_KEY));
     expect(address(new Uint8Array(32).fill(8))).not.toBe(address(MASTER_KEY));
     const split = (circumstances: string, body: string): string =>
-      cacheKeys(() => [MASTER_KEY]).addressOf(circumstances, body);
+      cacheSecrets(() => [MASTER_KEY]).addressOf(circumstances, body);
     expect(split("ab", "c")).not.toBe(split("a", "bc"));
     const later = new Uint8Array(32).fill(8);
     let keys = [MASTER_KEY];
-    const running = cacheKeys(() => keys);
+    const running = cacheSecrets(() => keys);
     expect(running.addressOf("circumstances", "body")).toBe(address(MASTER_KEY));
     keys = [later, MASTER_KEY];
     expect(running.addressOf("circumstances", "body")).toBe(address(later));

@@ -1,12 +1,12 @@
-// Keys of the response cache, which are derived from the master key: one that makes the addresses of entries,
-// and one for each tenant that seals what is kept outside of this process. Without the master key, an address does not
-// reveal what was asked, and what was answered cannot be read.
+// What the response cache derives from the master key: the key that makes the addresses of entries, and one key for each
+// tenant that seals what is kept outside of this process. Without the master key, an address does not reveal what was asked,
+// and what was answered cannot be read. Which calls share an address is decided in `engine/cache/cache-address.ts`.
 import { derivedKey, tenantKeys } from "../config/derived-keys.ts";
 import { openedBytes, sealedBytes } from "../config/sealed-bytes.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { CacheEntry } from "./answer-cache.ts";
 
-export type CacheKeys = ReturnType<typeof cacheKeys>;
+export type CacheSecrets = ReturnType<typeof cacheSecrets>;
 
 const newestOf = memoizePerObject(([masterKey]: readonly Uint8Array[]) => ({
   addressKey: derivedKey(masterKey!, "dragoman response cache\0address"),
@@ -14,7 +14,7 @@ const newestOf = memoizePerObject(([masterKey]: readonly Uint8Array[]) => ({
 }));
 
 /** Of the first of the master keys. */
-export function cacheKeys(masterKeys: () => readonly Uint8Array[]) {
+export function cacheSecrets(masterKeys: () => readonly Uint8Array[]) {
   const sealingKey = (tenantId: string): Uint8Array => newestOf(masterKeys()).sealingKey(tenantId);
   return {
     /** Returns the address of what is asked: an HMAC-SHA-256 in hex. The two texts are not confused with one another. */
