@@ -5,6 +5,8 @@
 // Decides (money and limits): When is there room again, and what is `retry-after`? By: `fitsAtMs`. Also:
 // `limit-errors.ts` (`refusalError`). Rule: When enough of what counts has left the window: the sixtieths of a sliding
 // window one after the other, a calendar period at its end. For a place under `concurrency`, a second is suggested.
+// Decides (money and limits): When does a window begin? By: `slidingLengthMs`. Rule: A window of a limit, a day too, slides
+// and has no time zone. One of a budget is a calendar period in UTC.
 import type { LimitRule, LimitWindow } from "../core/configured/limit.ts";
 
 /** Sub-buckets of a sliding window. */

@@ -1,6 +1,10 @@
 // `dragoman check <config>`: prints every problem of a configuration file with its position, the tests of its routes that
 // do not hold, routes whose time limits leave their fallbacks no time, and limits, budgets and policies that name nothing
 // in the file.
+
+// Decides (records and configuration): What is said of a mistake in the file, and with which exit code? By: `check`. Also:
+// `config/problem.ts` (`ConfigurationError`). Rule: All problems at once, each with its line, column and path, and 1; a
+// warning leaves it at 0. A running gateway goes on with the file that it had.
 import type { Environment } from "../config/environment.ts";
 import {
   ConfigurationError,

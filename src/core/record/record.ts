@@ -1,5 +1,8 @@
 // One wide record for each call, from which the log line, metrics, traces and rows are made (promise 11.1). It never
 // holds text of a prompt or an answer.
+
+// Decides (records and configuration): Which calls do figures leave out? By: `isInFigures`. Also: of rows:
+// `store/sums/call-sums.ts` (`sumsOfCalls`). Rule: Explained calls, and copies for mirrors.
 import type { CachedCall } from "../configured/cache.ts";
 import type { ChangedPiece } from "../configured/prompt-cache.ts";
 import type { ErrorCode } from "../errors.ts";

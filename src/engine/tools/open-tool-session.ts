@@ -1,5 +1,9 @@
 // Opens the tool session of a call (promises 10.1 to 10.3): finds the tool servers, offers their tools as functions, and
 // collects the calls that the client has approved.
+
+// Decides (the answer): How does a tool call get its approval? By: `approvedCalls`. Also: at `/mcp`:
+// `http/mcp/approval.ts`. Rule: The conversation comes back with the call and its name in `require_approval.never`,
+// whoever sends it, and nothing is kept. At `/mcp`, the token that has asked answers a question that is kept.
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";

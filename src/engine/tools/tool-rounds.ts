@@ -1,6 +1,10 @@
 // The loop of a call with tools (promises 10.2, 10.3): it completes a round, runs the tool calls that the gateway runs,
 // and appends their results to the conversation, until the model answers, makes calls that the client must run, or
 // reaches the maximum number of rounds. A sink receives the rounds: streamed-rounds.ts or non-streaming-rounds.ts.
+
+// Decides (the answer): What ends the rounds of tools? By: `ToolRounds`. Also: `tool-runs.ts` (`ToolRuns`). Rule: A turn that
+// has no call for the gateway, or one for the client; `max_tool_rounds` (10, at most 50) and `max_tool_calls`, after which
+// calls are not run; the time of the call. More than 1,000 calls fail it.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";

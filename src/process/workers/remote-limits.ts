@@ -1,5 +1,9 @@
 // The limit store of a worker: the supervisor counts, and the worker asks it over the channel. The requests of one turn of
 // the event loop leave in one write; settlements need no reply. Without a supervisor nothing under a limit is admitted.
+
+// Decides (money and limits): When can other workers use what a call has not used? By: `sendSettled`. Also:
+// `worker-reservations.ts`. Rule: Before the last bytes of the answer leave, at the end of the turn of the event loop at
+// the latest.
 import type { Account, LimitRule } from "../../core/configured/limit.ts";
 import type { AccountReading, LimitStore, Need, Reservation, Settled, Shortage } from "../../admission/limit-store.ts";
 import {

@@ -8,6 +8,10 @@
 // Decides (the request): What if the result of a tool names no call of the conversation? By: `putResponse`. Also: ids
 // in the form of a vendor: `providers/conversation/tool-calls.ts` (`fittingCallId`). Rule: The vendor judges it. Gemini
 // needs the name of the function: that of the message, if it has one, else 400 `invalid_request`.
+// Decides (the request): In which order does a provider get the results of several tools? By: `inCallOrder`. Also:
+// `operations/messages/translate-turns.ts`; others than results behind them: `resultsFirst` of
+// `providers/anthropic/encode-messages.ts`. Rule: As they were sent. Gemini gets them in the order of their calls, and
+// so does every provider of a call by `/messages` whose request is translated.
 import type { ContentPart, Message, MessageRole, ToolCall } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { invalidRequest, unsupportedBlock } from "../../core/refusals.ts";

@@ -1,6 +1,9 @@
 // Restores a backup into an empty database of either kind, with the tables that it was made of, which are then migrated.
 // Until the end, no gateway starts on the database, and a restore that was killed begins anew when it is run again. Login
 // sessions and links are not brought back, and what is known of tokens since the backup is applied (restored-access.ts).
+
+// Decides (records and configuration): Can a backup be restored into the other kind of database? By: `restorePostgres`.
+// Rule: Yes, into an empty one: with the tables of the backup, which are then migrated. PostgreSQL refuses a text with U+0000.
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Kysely, sql } from "kysely";
