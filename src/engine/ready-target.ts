@@ -56,7 +56,7 @@ export interface AskedTarget {
   readonly settings: FitSettings;
 }
 
-/** `translated`: `reason` is `null` where the client's form is not sent to any provider as it is. */
+/** The way in which a request goes to a target. `reason` is `null` where the client's form is not sent to any provider as it is. */
 type Way =
   | { readonly kind: "translated"; readonly reason: TranslationReason | null }
   | { readonly kind: "native"; readonly native: NativeTarget }
@@ -74,7 +74,7 @@ export interface ReadyTarget {
   readonly outputGuards: readonly GuardPolicy[];
 }
 
-/** What a way makes of a request. */
+/** What one of the ways makes of the request; `readyTarget` adds what all of them have in common. */
 interface WayResult extends Omit<ReadyTarget, "outputGuards"> {
   /** The ids of a vendor's things that are sent; absent where the way sends none. */
   readonly references?: SentReferences;

@@ -176,7 +176,7 @@ function compiledRoute(
     retries: first((scope) => scope.retries),
     retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
     timeouts: { ...NO_TIMEOUTS, ...nearest(layers.map((scope) => scope.timeouts)) },
-    ...(isOfTenant && entry.timeouts !== undefined && { hasLimitsOfTenant: true as const }),
+    ...(isOfTenant && entry.timeouts !== undefined && { hasTimeoutsOfTenant: true as const }),
     fallbacks: inheritedFallbacks(
       name,
       entry.fallbacks,

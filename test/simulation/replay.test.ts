@@ -71,6 +71,14 @@ test("[d16.1] a target behind two fallbacks has its cost, is among the targets, 
   ]);
 });
 
+test("[d16.1] targets of routes that lead round in a circle, with other parameters each time, are found once", () => {
+  const route = `{ targets: ["${OPENAI}"], content_policy_fallbacks: [{ route: other, temperature: 0.1 }] },
+    other: { targets: ["${CLAUDE}"], fallbacks: [{ route: chat, temperature: 0.2 }] }`;
+  const { calls, targets } = played(route, [recordedCall({ timeMs: START })]);
+  expect(calls).toMatchObject([{ target: OPENAI, code: null }]);
+  expect(targets).toEqual([OPENAI, CLAUDE]);
+});
+
 test("[d6.6] functions in the deprecated form are refused where tools are", () => {
   const [call] = CALLS;
   const refusals = ["tools", "functions"].map((name) => {

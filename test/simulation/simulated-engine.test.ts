@@ -114,7 +114,7 @@ const routesOf = ({ main, other }: Scenario): readonly Route[] =>
     routeOf(
       name,
       targets.map((up) => `${up}:m`),
-      { ...rest, ...(isOfTenant && { hasLimitsOfTenant: true }) },
+      { ...rest, ...(isOfTenant && { hasTimeoutsOfTenant: true }) },
     ),
   );
 

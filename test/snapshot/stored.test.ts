@@ -261,8 +261,8 @@ test("[d7.9] a route knows whether its time limits and its breaker are those of 
     .current()
     .projectRoutes.get("site")!;
   const isOfTenant = (name: string) => {
-    const { hasLimitsOfTenant, breaker } = routes.get(name)!;
-    return [hasLimitsOfTenant === true, breaker.isOfTenant === true];
+    const { hasTimeoutsOfTenant, breaker } = routes.get(name)!;
+    return [hasTimeoutsOfTenant === true, breaker.isOfTenant === true];
   };
   expect(isOfTenant("hurried")).toEqual([true, true]);
   for (const name of ["plain", "operators", "of-file"])

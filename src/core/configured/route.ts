@@ -136,8 +136,8 @@ export interface Route {
   /** Whether an attempt that ended by a time limit is repeated at the same target while another one is left. */
   readonly retryTimeouts: boolean;
   readonly timeouts: RouteTimeouts;
-  /** Some of its time limits are those of somebody other than an operator; absent when none is. */
-  readonly hasLimitsOfTenant?: true;
+  /** Some of its time limits are those of somebody other than an operator, whoever has the targets; absent when none is. */
+  readonly hasTimeoutsOfTenant?: true;
   readonly fallbacks: readonly RouteFallback[];
   /** Maps a model, with or without its provider, to the model to use when the conversation is too long for it. */
   readonly contextWindowFallbacks: ReadonlyMap<string, string>;

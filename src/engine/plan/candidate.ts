@@ -168,7 +168,7 @@ export class RouteCandidate implements Candidate {
     this.passedOver = origin.passedOver ?? verdict?.passedOver ?? null;
     this.share = verdict?.share ?? null;
     this.upstream = `${target.providerId}${account}`;
-    this.hasLimitsOfTenant = owner === undefined && route.hasLimitsOfTenant === true;
+    this.hasLimitsOfTenant = owner === undefined && route.hasTimeoutsOfTenant === true;
     this.weight = target.weight;
     // the calls of a share go to its target before the others of its order
     this.order = this.share === null ? target.order : target.order - 0.5;
