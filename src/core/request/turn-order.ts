@@ -25,7 +25,7 @@ export function withOrderOf<Message extends object>(to: Message, from: object): 
   return order === null ? to : { ...to, [ORDER]: order };
 }
 
-export type Order = readonly TurnPiece[] | null;
+type Order = readonly TurnPiece[] | null;
 
 /** Returns the orders of messages that go elsewhere as JSON; `null` for a message in the usual order. */
 export function ordersOf(messages: readonly object[]): readonly Order[] {

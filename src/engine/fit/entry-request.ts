@@ -27,7 +27,7 @@ const MAX_ENTRY_TEXT = 16 * 1024 * 1024;
  * removes one. Address and credentials of the request are left out where the entry has its own, or names a model of
  * another provider. Throws GatewayError of the parser.
  */
-export function requestForEntry(request: ChatRequest, entry: Entry, author: EntryAuthor = "caller"): ChatRequest {
+export function requestForEntry(request: ChatRequest, entry: Entry, author: EntryAuthor): ChatRequest {
   return entryRequests(request)(author)(entry);
 }
 
@@ -66,7 +66,7 @@ function withModel(request: ChatRequest, model: string | null, route: string | n
  */
 export function requestForTarget(request: ChatRequest, target: RouteTarget, route: Route): ChatRequest {
   const { brought } = target;
-  if (brought !== undefined) return requestForEntry(request, entryOf(brought));
+  if (brought !== undefined) return requestForEntry(request, entryOf(brought), "caller");
   if (request.options.needs.size === 0 && Object.keys(target.params).length === 0) return request;
   return targetRequests(request)(route)(target);
 }
@@ -126,7 +126,7 @@ function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
   boundRepetition(request, entries.length);
   for (const { path, entry } of entries) {
     try {
-      for (const [permission, field] of requestForEntry(request, entry).options.needs)
+      for (const [permission, field] of requestForEntry(request, entry, "caller").options.needs)
         if (!all.has(permission)) all.set(permission, `${path}.${field}`);
     } catch (thrown) {
       throw atEntry(thrown, path, entry.params);

@@ -66,7 +66,7 @@ export function entryReferencesOf(request: ChatRequest): readonly VendorReferenc
   return entriesOf(request).flatMap(({ path, entry }) => {
     const found = referencesInText(JSON.stringify(entry.params));
     if (found.length === 0) return NONE;
-    const { baseUrl, credentials } = requestForEntry(request, entry).options;
+    const { baseUrl, credentials } = requestForEntry(request, entry, "caller").options;
     return baseUrl !== null || credentials.size > 0
       ? NONE
       : found.map((one) => ({ ...one, path: `${path}.${one.path}` }));

@@ -115,10 +115,13 @@ export function callerFallbacks(preparing: Preparing, serving: Serving): readonl
  */
 export function redirectStages(preparing: Preparing, serving: Serving, redirect: string): readonly RouteStage[] {
   try {
-    return entryStages({ ...preparing, entered: new Set() }, serving, compileFallback(redirect), {
-      ...serving.origin,
-      redirect,
-    });
+    return entryStages(
+      { ...preparing, entered: new Set() },
+      serving,
+      compileFallback(redirect),
+      { ...serving.origin, redirect },
+      "configuration",
+    );
   } catch (thrown) {
     if (thrown instanceof GatewayError) return [];
     throw thrown;
@@ -146,16 +149,19 @@ function fallbackStages(
   list: readonly RouteFallback[],
   from: Origin,
 ): readonly RouteStage[] {
-  if (!isConditional(fallback)) return entryStages(preparing, serving, fallback, from);
+  if (!isConditional(fallback)) return entryStages(preparing, serving, fallback, from, "configuration");
   const { route } = serving;
   const kind = list === route.fallbacks ? "fallbacks" : "content policy fallbacks";
   const why = verdictsOf(preparing, route, list, kind).get(fallback)!.passedOver;
-  if (why === null) return entryStages(preparing, serving, fallback, from);
+  if (why === null) return entryStages(preparing, serving, fallback, from, "configuration");
   // a route that does not take over the call here may do so by a later fallback
-  return entryStages({ ...preparing, entered: new Set(preparing.entered) }, serving, fallback, {
-    ...from,
-    passedOver: from.passedOver ?? `the fallback is not for this call (${why})`,
-  });
+  return entryStages(
+    { ...preparing, entered: new Set(preparing.entered) },
+    serving,
+    fallback,
+    { ...from, passedOver: from.passedOver ?? `the fallback is not for this call (${why})` },
+    "configuration",
+  );
 }
 
 /**
@@ -166,7 +172,7 @@ function entryStages(
   serving: Serving,
   entry: Entry,
   from: Origin,
-  author: EntryAuthor = "configuration",
+  author: EntryAuthor,
 ): RouteStage[] {
   const {
     call: { snapshot },
@@ -230,7 +236,7 @@ function contextWindowStage(preparing: Preparing, serving: Serving, target: Rout
   if (model === null) return null;
   const [longer] = directRoute(splitModel(model, preparing.call.snapshot, "context_window_fallback_dict")).targets;
   return stageOf(preparing, serving, {
-    request: requestForEntry(request, entryOf(model)),
+    request: requestForEntry(request, entryOf(model), requested === null ? "configuration" : "caller"),
     // the caller's own map names models just as a request does
     origin: requested === null ? origin : { ...origin, covered: false, via: null },
     route: withOnlyTarget(route, longer!),

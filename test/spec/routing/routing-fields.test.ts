@@ -13,6 +13,8 @@ import { GatewayError } from "../../../src/core/errors.ts";
 import { splitModel, resolveRoute } from "../../../src/routing/resolve-route.ts";
 import { answeringGateway, HELLO, MODELS, ask, TOOL, WEATHER } from "../chat-calls.ts";
 
+const requestFor = (request: ChatRequest, one: Entry): ChatRequest => requestForEntry(request, one, "caller");
+
 const snapshot = answeringGateway().context.snapshot();
 const parse = (fields: Readonly<Record<string, unknown>>): ChatRequest =>
   withCheckedEntries(parseChatRequest(JSON.stringify({ model: MODELS.openai, messages: HELLO, ...fields })));
@@ -194,7 +196,7 @@ describe("the request of an attempt", () => {
   test("an entry's parameters override the request's own, null removes one, and everything else stays as it was written", () => {
     const text = `{"model":"openai:gpt-4o", "seed":12345678901234567890 ,"temperature":1, "top_p":0.5,"top_k":1.0,"messages":[{"role":"user","content":"Hi"}],"fallbacks":["gemini:g"]}`;
     const request = parseChatRequest(text);
-    const made = requestForEntry(request, entry("gemini:g", { temperature: 0, top_p: null, stop: "x" }));
+    const made = requestFor(request, entry("gemini:g", { temperature: 0, top_p: null, stop: "x" }));
     expect([
       made.params.temperature,
       made.params.top_p,
@@ -241,7 +243,7 @@ describe("the request of an attempt", () => {
     for (const body of bodies)
       for (const params of entries) {
         const request = parse(body);
-        const made = requestForEntry(request, entry("gemini:g", params));
+        const made = requestFor(request, entry("gemini:g", params));
         if (made.source.text === request.source.text) continue;
         const read = parseChatRequest(made.source.text);
         expect([
@@ -270,10 +272,7 @@ describe("the request of an attempt", () => {
   });
   test("a parameter may have any name", () => {
     const text = `{"model":"openai:a","messages":[{"role":"user","content":"Hi"}],"constructor":1,"__proto__":2,"toString":3}`;
-    const made = requestForEntry(
-      parseChatRequest(text),
-      entry("gemini:g", JSON.parse('{"__proto__":{"a":4},"valueOf":5}')),
-    );
+    const made = requestFor(parseChatRequest(text), entry("gemini:g", JSON.parse('{"__proto__":{"a":4},"valueOf":5}')));
     expect(made.source.text).toBe(
       '{"messages":[{"role":"user","content":"Hi"}],"constructor":1,"__proto__":{"a":4},"toString":3,"valueOf":5}',
     );
@@ -286,17 +285,17 @@ describe("the request of an attempt", () => {
       entry("anthropic:c", { stop: "x" }),
       entry("anthropic:c"),
     ];
-    requestForEntry(request, first);
-    const later = requestForEntry(request, second);
+    requestFor(request, first);
+    const later = requestFor(request, second);
     expect([later.params, later.extra]).toEqual<unknown>([{ temperature: 1, stop: "x" }, {}]);
-    expect(requestForEntry(request, third).params).toEqual<unknown>({ temperature: 1 });
-    expect(requestForEntry(request, second)).toBe(later);
+    expect(requestFor(request, third).params).toEqual<unknown>({ temperature: 1 });
+    expect(requestFor(request, second)).toBe(later);
     expect(request.params).toEqual<unknown>({ temperature: 1 });
   });
   test("of two names of one parameter, the entry's replaces the request's", () => {
-    const { params } = requestForEntry(parse({ max_completion_tokens: 100 }), entry("gemini:g", { max_tokens: 5 }));
+    const { params } = requestFor(parse({ max_completion_tokens: 100 }), entry("gemini:g", { max_tokens: 5 }));
     expect([params.max_tokens, params.max_completion_tokens]).toEqual([5, 5]);
-    const legacy = requestForEntry(
+    const legacy = requestFor(
       parse({ functions: [WEATHER] }),
       entry("gemini:g", { tools: [{ ...TOOL, function: { ...WEATHER, name: "other" } }] }),
     );
@@ -309,7 +308,7 @@ describe("the request of an attempt", () => {
       { role: "function", name: "weather", content: "sun" },
     ];
     const request = parse({ functions: [WEATHER], messages });
-    const made = requestForEntry(request, entry("gemini:g", { temperature: 0 }));
+    const made = requestFor(request, entry("gemini:g", { temperature: 0 }));
     expect([made.messages, made.blocks, made.params.tools]).toEqual([
       request.messages,
       request.blocks,
@@ -326,24 +325,24 @@ describe("the request of an attempt", () => {
   ];
   test("[d2.9] address and credentials of the request go to another model of its provider, and nowhere else", () => {
     const request = parse(ACCESS);
-    const other = requestForEntry(request, entry("gemini:g"));
+    const other = requestFor(request, entry("gemini:g"));
     expect([reach(other), other.warnings, said(other)["api_key"]]).toEqual([
       [0, null, 0],
       ["endpoint_not_shared"],
       undefined,
     ]);
-    expect(reach(requestForEntry(request, { model: null, route: "cheap", params: {} }))).toEqual([0, null, 0]);
-    const same = requestForEntry(request, entry("openai:gpt-4o-mini", { temperature: 0 }));
+    expect(reach(requestFor(request, { model: null, route: "cheap", params: {} }))).toEqual([0, null, 0]);
+    const same = requestFor(request, entry("openai:gpt-4o-mini", { temperature: 0 }));
     expect([reach(same), same.warnings]).toEqual([[1, "https://a.test/v1", 1], []]);
   });
   test("[d2.9] an address in an entry goes out with the api_key of the same entry, or with none", () => {
     const request = parse(ACCESS);
-    expect(reach(requestForEntry(request, entry("openai:o", { base_url: "https://b.test/v1" })))).toEqual([
+    expect(reach(requestFor(request, entry("openai:o", { base_url: "https://b.test/v1" })))).toEqual([
       0,
       "https://b.test/v1",
       0,
     ]);
-    const keyed = requestForEntry(request, entry("openai:o", { api_key: "other" }));
+    const keyed = requestFor(request, entry("openai:o", { api_key: "other" }));
     expect([reach(keyed), keyed.options.credentials.get("key")!.stored]).toEqual([
       [1, null, 0],
       expect.objectContaining({ secret: "other" }),
