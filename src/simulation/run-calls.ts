@@ -3,7 +3,7 @@
 // the two. The faults and latencies that are given determine how an attempt ends.
 import { noneEligible, type Prepared } from "../engine/plan/stages.ts";
 import type { RouteCandidate } from "../engine/plan/candidate.ts";
-import type { ReadyTarget } from "../engine/ready-target.ts";
+import type { ReadyTarget } from "../engine/fit/ready-target.ts";
 import { type ErrorCode, GatewayError } from "../core/errors.ts";
 import type { Route } from "../core/configured/route.ts";
 import type { ServerLimits } from "../core/snapshot.ts";

@@ -32,7 +32,7 @@ import type { FittedRequest } from "../fit/fit.ts";
 import { storesAnswer } from "../native/native-facts.ts";
 import type { AttemptMeter } from "../metering/attempt-meter.ts";
 import type { RouteCandidate } from "../plan/candidate.ts";
-import type { ReadyTarget } from "../ready-target.ts";
+import type { ReadyTarget } from "../fit/ready-target.ts";
 import { isOwn, type ObjectsWatch } from "../objects/call-objects.ts";
 import { type PromptWatch, watchPrompt } from "./prompt-watch.ts";
 import { isAnotherCredentialAble, isOfCredential, resolveCredential, targetRestMs } from "./resolve-credential.ts";

@@ -36,7 +36,7 @@ import { type FitSettings, refuseOverwrittenGuards } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
 import { openingOf } from "../long-bodies/held-conversation.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
-import { type AskedTarget, type ReadyTarget, readyTarget, wayAt } from "../ready-target.ts";
+import { type AskedTarget, type ReadyTarget, readyTarget, wayAt } from "../fit/ready-target.ts";
 import type { EntryVerdict } from "./eligibility.ts";
 import { targetFor } from "./resolve-target.ts";
 

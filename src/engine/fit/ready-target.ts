@@ -1,38 +1,32 @@
 // Prepares a request for a target in one of four ways: as a translated conversation, as the native request that the client
 // wrote, as raw prompts, or as a task without a conversation. What all ways have in common stands around them: the guards on
 // the answer, and the credentials that reach what the request names at a vendor.
-import type { CarrierPlace, ChatRequest, RawPromptRules, TaskRules } from "../core/chat.ts";
-import type { CacheMarks } from "../core/configured/prompt-cache.ts";
-import type { GatewayError } from "../core/errors.ts";
-import type { GuardPolicy, PolicyTarget } from "../core/configured/policy.ts";
-import type { Principal } from "../core/identity.ts";
-import type { RecordedOperation } from "../core/operation.ts";
-import { invalidRequest, unsupportedParameter } from "../core/refusals.ts";
-import type { JsonEdit } from "../core/request/json-edit.ts";
-import type { ProviderSettings } from "../core/snapshot.ts";
-import { type Target, targetName } from "../core/target.ts";
-import { fingerprint } from "../credentials/fingerprint.ts";
-import { referenceNamesOf } from "../providers/native-forms.ts";
-import type { CallPolicies } from "./policies/call-policies.ts";
-import type { ChatContext } from "./call/context.ts";
-import { withOpenedRequest, withOwnReasoning } from "./carriers/opened-request.ts";
-import { credentialName, returnsReasoning, withReturnedReasoning } from "./carriers/returned-reasoning.ts";
-import { hasOwnMarks } from "./fit/cache-marks.ts";
-import {
-  type FitSettings,
-  type FittedRequest,
-  fitRequest,
-  type TranslationReason,
-  withUnusedSettings,
-} from "./fit/fit.ts";
-import { fitRawPrompts } from "./fit/fit-raw-prompts.ts";
-import { fitTask } from "./fit/fit-task.ts";
-import { rawPromptProvider, rawPromptsOf } from "./fit/raw-prompts.ts";
-import { withheldLogprobs } from "./guards/guard-answer.ts";
-import { fitNative } from "./native/fit-native.ts";
-import { askedOtherwise, isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "./native/native-target.ts";
-import type { CallObjects } from "./objects/call-objects.ts";
-import type { Resolved } from "./plan/resolve-target.ts";
+import type { CarrierPlace, ChatRequest, RawPromptRules, TaskRules } from "../../core/chat.ts";
+import type { CacheMarks } from "../../core/configured/prompt-cache.ts";
+import type { GatewayError } from "../../core/errors.ts";
+import type { GuardPolicy, PolicyTarget } from "../../core/configured/policy.ts";
+import type { Principal } from "../../core/identity.ts";
+import type { RecordedOperation } from "../../core/operation.ts";
+import { invalidRequest, unsupportedParameter } from "../../core/refusals.ts";
+import type { JsonEdit } from "../../core/request/json-edit.ts";
+import type { ProviderSettings } from "../../core/snapshot.ts";
+import { type Target, targetName } from "../../core/target.ts";
+import { fingerprint } from "../../credentials/fingerprint.ts";
+import { referenceNamesOf } from "../../providers/native-forms.ts";
+import type { CallPolicies } from "../policies/call-policies.ts";
+import type { ChatContext } from "../call/context.ts";
+import { withOpenedRequest, withOwnReasoning } from "../carriers/opened-request.ts";
+import { credentialName, returnsReasoning, withReturnedReasoning } from "../carriers/returned-reasoning.ts";
+import { hasOwnMarks } from "./cache-marks.ts";
+import { type FitSettings, type FittedRequest, fitRequest, type TranslationReason, withUnusedSettings } from "./fit.ts";
+import { fitRawPrompts } from "./fit-raw-prompts.ts";
+import { fitTask } from "./fit-task.ts";
+import { rawPromptProvider, rawPromptsOf } from "./raw-prompts.ts";
+import { withheldLogprobs } from "../guards/guard-answer.ts";
+import { fitNative } from "../native/fit-native.ts";
+import { askedOtherwise, isSetToSpeak, type NativeCall, nativeAt, type NativeTarget } from "../native/native-target.ts";
+import type { CallObjects } from "../objects/call-objects.ts";
+import type { Resolved } from "../plan/resolve-target.ts";
 
 /** A request that is to be prepared for a target. */
 export interface AskedTarget {
