@@ -19,9 +19,11 @@ export function isSet<T>(value: T | null | undefined): value is T {
   return value !== undefined && value !== null;
 }
 
-/** The members whose value is not undefined. */
+/** The members whose value is not undefined, of an object with names that the code gives. */
 export function present(members: JsonObject): Record<string, Json> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Record<string, Json>;
+  const found: Record<string, Json> = {};
+  for (const name in members) if (members[name] !== undefined) found[name] = members[name];
+  return found;
 }
 
 export function isText(value: unknown): value is string {

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
-import type { AdminClient } from "../../../src/cli/admin/client.ts";
+import type { AdminClient, AdminRequest } from "../../../src/cli/admin/client.ts";
 import { make } from "../../../src/cli/apply/gateway-state.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
@@ -56,7 +56,8 @@ for (const kind of kinds)
         const path = `${A}/projects/site/memberships/acme-viewer`;
         expect((await world.send("acme.admin", "PUT", path, { role: "maintainer" })).status).toBe(201);
         const answers: number[] = [];
-        const send: AdminClient["send"] = async (method, to, { body, ifMatch } = {}) => {
+        const send: AdminClient["send"] = async (method, to, request?: AdminRequest) => {
+          const { body, ifMatch } = request ?? {};
           const headers = ifMatch == null ? {} : { "if-match": ifMatch };
           const answer = await world.send("acme.admin", method, `${A}${to}`, body, headers);
           answers.push(answer.status);
