@@ -212,7 +212,8 @@ function checkContent(message: JsonObject, path: string, found: Findings): void 
     return;
   }
   if (!Array.isArray(content)) throw invalid(`${path}.content`, "a string or an array of content blocks", content);
-  if (content.length === 0) found.rule("empty_content", `${path}.content`, "must hold at least one content block");
+  if (content.length === 0 && !saysMoreThanText(message))
+    found.rule("empty_content", `${path}.content`, "must hold at least one content block");
   for (let index = 0; index < content.length; index++)
     checkBlock(content[index] as Json, `${path}.content[${index}]`, found);
 }

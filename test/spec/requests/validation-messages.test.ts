@@ -114,7 +114,7 @@ describe("name", () => {
 });
 
 describe("content", () => {
-  test("[s:message.content] [d5.4] is a string or a list of blocks, and null only on an assistant message that has something else of an answer", async () => {
+  test("[s:message.content] [d5.4] is a string or a list of blocks, and null or an empty list only on an assistant message that has something else of an answer", async () => {
     const text = [{ type: "text", text: "x" }];
     for (const content of ["", "x", text])
       expect([content, await second({ role: "user", content })]).toEqual([content, "200"]);
@@ -124,7 +124,7 @@ describe("content", () => {
       expect([role, await second({ role, content: null })]).toEqual([role, refusedAt(".content")]);
     expect(await second({ role: "tool", tool_call_id: "call_1", content: null })).toBe(refusedAt(".content"));
     expect(await second({ role: "function", name: "f", content: null })).toBe(refusedAt(".content"));
-    for (const content of [null, undefined]) {
+    for (const content of [null, undefined, []]) {
       expect(await second({ role: "assistant", content, tool_calls: [CALL] })).toBe("200");
       expect(await second({ role: "assistant", content, function_call: { name: "f", arguments: "{}" } })).toBe("200");
       for (const more of [
