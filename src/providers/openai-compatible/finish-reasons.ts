@@ -18,6 +18,7 @@ const KNOWN: Readonly<Record<string, FinishOutcome>> = {
   max_completion_tokens: "length",
   model_context_window_exceeded: "length",
   tool_use: "tool_calls",
+  tool_call: "tool_calls",
   refusal: "content_filter",
   safety: "content_filter",
   recitation: "content_filter",

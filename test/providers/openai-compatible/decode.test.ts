@@ -162,6 +162,7 @@ describe("the finish reason", () => {
     expect(finish("model_length")).toEqual(["length", "model_length"]);
     for (const word of ["max_output_tokens", "model_context_window_exceeded"])
       expect(finish(word)).toEqual(["length", word]);
+    for (const word of ["tool_use", "tool_call"]) expect(finish(word)).toEqual(["tool_calls", word]);
     for (const word of ["refusal", "SAFETY", "recitation", "content_filtered", "guardrail_intervened"])
       expect(finish(word)).toEqual(["content_filter", word]);
     expect(finish("DONE", providerOf({ finishReasons: { done: "stop" } }))).toEqual(["stop", "DONE"]);
