@@ -297,7 +297,7 @@ const CLOSED: Readonly<
   groq: {
     user: ["name"],
     assistant: ["tool_calls", "name", "reasoning", "function_call"],
-    tool: ["tool_call_id"],
+    tool: ["tool_call_id", "name"],
     call: [],
     text: [],
   },

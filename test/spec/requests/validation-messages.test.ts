@@ -437,6 +437,20 @@ describe("forms that one vendor alone understands", () => {
       "tool_choice",
     ],
     [
+      "tool_choice tool",
+      { tools: [TOOL], tool_choice: { type: "tool", name: "weather" } },
+      ["xai:grok-4.3", "custom:m"],
+      [MODELS.openai, MODELS.gemini],
+      "tool_choice.type",
+    ],
+    [
+      "a result without the id of its call",
+      { tools: [TOOL], messages: [...HELLO, ASSISTANT, { role: "tool", content: "sunny" }] },
+      ["zai:glm-4.7", "custom:m"],
+      [MODELS.openai, MODELS.gemini],
+      "messages[2].tool_call_id",
+    ],
+    [
       "an image address as a string",
       { messages: user({ type: "image_url", image_url: "https://images.example/a.png" }) },
       ["perplexity:sonar"],

@@ -20,7 +20,8 @@ const groq: OpenAICompatibleRow = {
   },
   keyVariables: ["GROQ_API_KEY"],
   verified: { source: "https://github.com/groq/groq-python", date: "2026-11-20" },
-  conversation: withNames({ assistant: ["function_call"] }),
+  // The name of a result is recorded: https://github.com/agentjido/req_llm/tree/main/test/support/fixtures/groq
+  conversation: withNames({ assistant: ["function_call"], tool: ["name"] }),
   lacks: [
     ...without(OPENAI_ONLY, "service_tier"),
     ...LOGPROBS,

@@ -197,7 +197,8 @@ const zai: OpenAICompatibleRow = {
   rewrites: { user: zaiUserId },
   blocks: { document: textDocument },
   models: ZAI_REASONING,
-  dialect: { blocks: ["file_url"], tools: ["web_search", "retrieval"] },
+  // A result without the id of its call is recorded: https://github.com/agentjido/req_llm/tree/main/test/support/fixtures
+  dialect: { blocks: ["file_url"], tools: ["web_search", "retrieval"], messageRules: ["tool_without_id"] },
   reasoningBack: "reasoning_content",
   finishReasons: {
     sensitive: "content_filter",

@@ -273,7 +273,7 @@ const xai: OpenAICompatibleRow = {
   },
   keyVariables: ["XAI_API_KEY"],
   verified: { date: "2026-11-20" },
-  conversation: likeOpenAI(LEFT_OVERS),
+  conversation: likeOpenAI({ tool: ["name"], ...LEFT_OVERS }),
   lacks: [...without(OPENAI_ONLY, "service_tier"), "logit_bias", "input_audio", "video_url", "document"],
   cells: { service_tier: native("default, priority") },
   rewrites: { stop: stopAsList },
@@ -285,7 +285,8 @@ const xai: OpenAICompatibleRow = {
     source: "https://docs.x.ai/developers/model-capabilities/text/multi-agent",
     reasoningFormat: "xai-responses-v1",
   },
-  dialect: { blocks: ["text_file"] },
+  // The choice, and the name of a result, are recorded: https://github.com/agentjido/req_llm/tree/main/test/support/fixtures/xai
+  dialect: { blocks: ["text_file"], toolChoices: ["tool"] },
   reserved: ["deferred"],
   reasoningBack: "reasoning_content",
   takesDeveloper: true,
