@@ -439,7 +439,7 @@ describe("forms that one vendor alone understands", () => {
     [
       "tool_choice tool",
       { tools: [TOOL], tool_choice: { type: "tool", name: "weather" } },
-      ["xai:grok-4.3", "custom:m"],
+      ["xai:grok-4.3", "minimax:MiniMax-M2", "custom:m"],
       [MODELS.openai, MODELS.gemini],
       "tool_choice.type",
     ],

@@ -385,12 +385,18 @@ const minimax: OpenAICompatibleRow = {
   cells: {
     text: native("system messages are sent as one, in front"),
     tools: native(minimaxTools.note),
-    tool_choice: CHOICE_BY_OFFER,
+    // recorded: https://github.com/agentjido/req_llm/tree/main/test/support/fixtures/minimax
+    tool_choice: {
+      ...CHOICE_BY_OFFER,
+      note: `${toolChoiceByOffer.note}; naming a function is not documented and not always followed`,
+      values: [...CHOICE_BY_OFFER.values, "function", "tool"],
+    },
     service_tier: native("standard, priority"),
     image_url: native("only MiniMax M3"),
     video_url: native("only MiniMax M3"),
   },
   guards: ["mask_sensitive_info"],
+  dialect: { toolChoices: ["tool"] },
   rewrites: { reasoning_effort: minimaxThinking, tools: minimaxTools, tool_choice: toolChoiceByOffer },
   models: [{ models: /^minimax-(m[12]|text)/i, lacks: ["reasoning_effort"] }],
   reasoningBack: "reasoning_content",
