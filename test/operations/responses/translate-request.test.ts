@@ -204,6 +204,15 @@ describe("tools", () => {
     ]);
   });
 
+  test("[d12.4] a function in the form of chat completions stays as it is, also with its name beside it", () => {
+    const definition = { name: "f", description: "d", parameters: { type: "object", properties: {} }, strict: true };
+    for (const named of [{}, { name: "f" }]) {
+      const tool = { type: "function", ...named, function: definition };
+      expect(leftOf({ input: "Hi", tools: [tool] })).toEqual({});
+      expect(toolsOf([tool])).toEqual([{ type: "function", function: definition }]);
+    }
+  });
+
   test("[d12.4] a custom tool is a function with one text, whose description has the grammar", () => {
     const format = { type: "grammar", syntax: "lark", definition: "start: WORD" };
     const [tool] = toolsOf([{ type: "custom", name: "apply_patch", description: "Edits.", format }]);

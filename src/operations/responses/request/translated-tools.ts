@@ -20,6 +20,15 @@ interface Place {
   readonly namespace: { readonly name: string; readonly description: string | null } | null;
 }
 
+/**
+ * A function as chat completions have it, which some clients send, with its name also beside it:
+ * https://github.com/agentjido/req_llm/tree/main/test/support/fixtures/openai
+ */
+function flatFunction(tool: JsonObject): JsonObject {
+  const { function: nested, ...flat } = tool;
+  return isObject(nested) ? { ...nested, ...flat } : tool;
+}
+
 /** The tools of one request. */
 export class TranslatedTools {
   readonly #left: UntranslatedParts;
@@ -101,7 +110,8 @@ export class TranslatedTools {
     }
   }
 
-  #addFunction(tool: JsonObject, place: Place): void {
+  #addFunction(sent: JsonObject, place: Place): void {
+    const tool = flatFunction(sent);
     const { description, parameters, strict } = tool;
     const { path } = place;
     if (isSet(description) && typeof description !== "string")
