@@ -156,7 +156,7 @@ const ENTRY_SHAPE = {
     .meta({
       title: "Base URL",
       description:
-        "The base URL, as the vendor's own client library defines it. It may be in a private network. The default is the provider's public address.",
+        "The base URL, as the vendor's own client library defines it. It may be in a private network if it stands in the file or an operator has set it, and otherwise only with `allow_private_addresses`. The default is the provider's public address.",
     }),
   ...CREDENTIAL_KEYS,
   shared_connections: z.boolean().default(false).meta({
@@ -239,7 +239,8 @@ export function providersSection(families: readonly ProviderFamily[]) {
     .object({
       allow_private_addresses: z.boolean().default(false).meta({
         title: "Private addresses",
-        description: "Whether addresses in requests may be in private networks. Addresses in this file always may.",
+        description:
+          "Whether addresses in requests, and those that people other than operators configure, may be in private networks. Addresses in this file always may.",
         variable: "DRAGOMAN_ALLOW_PRIVATE_ADDRESSES",
       }),
     })
