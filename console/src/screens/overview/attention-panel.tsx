@@ -6,6 +6,7 @@ import { visibleText } from "../../format/visible-text.ts";
 import { useZone } from "../../use-zone.ts";
 import { ScopedLink, useScope } from "../../scope/scope-context.tsx";
 import { adminPath, type Scope } from "../../scope/scope.ts";
+import { may } from "../../session/me.ts";
 import { useMe } from "../../session/session.tsx";
 import { summedPath } from "../calls/calls-path.ts";
 import { termText } from "../calls/filter.ts";
@@ -27,6 +28,7 @@ export function AttentionPanel({ everyMs }: { readonly everyMs: number }) {
 }
 
 function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: number }) {
+  const me = useMe();
   const { data, error, refetch } = useRead<AttentionList>(adminPath(scope, "/attention"), { everyMs });
   if (data === undefined) return <Unread what="What needs you" of={{ data, error, refetch }} />;
   if (data.data.length === 0)
@@ -35,7 +37,8 @@ function Matters({ scope, everyMs }: { readonly scope: Scope; readonly everyMs: 
         <Status tone="good">Nothing</Status>{" "}
         <span className="hint">
           No budget will be used up before it resets, no limit refuses many calls, no provider, no route and no guard
-          service fails often, no access token expires soon, and every model that was called has a price.
+          service fails often, {may(me, scope, "list*Tokens") && "no access token expires soon, "}and every model that
+          was called has a price.
         </span>
       </p>
     );
