@@ -66,8 +66,9 @@ describe("a limit or budget", () => {
   test("[d4.6] says what becomes of calls where there is no room, by its mode, its window and what it counts", () => {
     const full = (of: Partial<LimitState>): string =>
       projectionText(state(of), account({ hits_at: new Date(NOW).toISOString(), share: 1 }), NOW, "utc");
-    expect(full({})).toBe("It is used up: calls are refused until it resets, or until it is raised.");
-    expect(full({ window: "total" })).toBe("It is used up: calls are refused until it is raised.");
+    const otherwise = "unless a threshold sends them to a cheaper model.";
+    expect(full({})).toBe(`It is used up: calls are refused until it resets, or until it is raised, ${otherwise}`);
+    expect(full({ window: "total" })).toBe(`It is used up: calls are refused until it is raised, ${otherwise}`);
     expect(full({ kind: "limit", metric: "tokens", window: "minute" })).toBe(
       "It is full: further calls are refused until earlier ones have left the window.",
     );

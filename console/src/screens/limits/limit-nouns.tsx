@@ -25,7 +25,8 @@ export const LIMIT_NOUNS: Readonly<Record<LimitState["kind"], Noun>> = {
     command: "budget",
     operation: "Budget",
     template: 'usd: "100.00"\nwindow: month\nthresholds: [80]\n',
-    purpose: "A budget bounds what calls may cost, or their tokens, in a day, week or month of the calendar in UTC.",
+    purpose:
+      "A budget bounds what calls may cost, or their tokens, in a day, week or month of the calendar in UTC, or in total.",
     columns: [],
     Form: BudgetForm,
   },

@@ -76,6 +76,6 @@ export function projectionText(state: LimitState, account: Account, asOfMs: numb
 function refusalText({ kind, mode, metric, window }: LimitState): string {
   if (mode === "audit") return ", and refuses nothing, because it only reports.";
   if (kind === "budget")
-    return `: calls are refused until it ${window === "total" ? "is raised" : "resets, or until it is raised"}.`;
+    return `: calls are refused until it ${window === "total" ? "is raised" : "resets, or until it is raised"}, unless a threshold sends them to a cheaper model.`;
   return `: further calls are refused until earlier ones have ${metric === "concurrency" ? "ended" : "left the window"}.`;
 }

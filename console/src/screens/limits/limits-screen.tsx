@@ -61,8 +61,8 @@ export function LimitsScreen() {
       {data !== undefined && data.data.length === 0 && (
         <Empty title={kind === null ? "There is no limit and no budget yet" : `There is no ${kind} yet`}>
           <p>
-            A budget bounds the money or the tokens of a day, week or month. A limit bounds requests, tokens, or calls
-            at the same time.
+            A budget bounds the money or the tokens of a day, week or month, or in total. A limit bounds requests,
+            tokens, or calls at the same time.
           </p>
           {!mayCreate && <p>Someone with a higher role in this tenant or project can make one.</p>}
         </Empty>
@@ -140,7 +140,13 @@ function Row({ limit, asOfMs }: { readonly limit: LimitState; readonly asOfMs: n
         )}
       </td>
       <td>
-        {hit === null ? <span className="hint">{limit.kind === "budget" ? "not in this period" : "–"}</span> : hit}
+        {hit === null ? (
+          <span className="hint">
+            {limit.kind === "budget" && limit.window !== "total" ? "not in this period" : "–"}
+          </span>
+        ) : (
+          hit
+        )}
       </td>
       <td className="wrap">
         {fullest?.resets_at == null ? (
