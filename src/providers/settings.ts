@@ -198,7 +198,7 @@ const ENTRY_SHAPE = {
   models: z.array(modelSchema).max(10_000).default([]).meta({
     title: "Models",
     description:
-      "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Other models can be called too.",
+      "Models that `GET /api/v1/models` lists, each as a name or as a mapping. Without any, it lists those of the built-in list, if the provider is at its default address. Other models can be called too.",
   }),
 };
 

@@ -14,7 +14,7 @@ export function ProviderForm(props: FormProps) {
         {...props}
         label="Models that are listed, one in each line"
         path={["models"]}
-        hint="Empty means those of the built-in list. Others can be called too."
+        hint="Empty means those of the built-in list, if the address is the vendor's own. Others can be called too."
       />
     </div>
   );
