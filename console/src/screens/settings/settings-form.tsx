@@ -12,6 +12,8 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
   /** What a field of this setting gets: it is read-only where the file sets it. */
   const of = (name: string): FormProps => ({ ...form, isReadOnly: form.isReadOnly || filed.includes(name) });
   const content = of("content_log");
+  /** What an empty field of the content log means. */
+  const otherwise = (value: string): string => (isProject ? "As the tenant says if empty." : `${value} if empty.`);
   return (
     <div className="object-form">
       {!isProject && (
@@ -19,7 +21,7 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
           {...of("timezone")}
           label="Time zone of reports"
           path={["timezone"]}
-          hint="Such as Europe/Berlin; empty means UTC. Days of usage begin at its midnight where a request names no other zone. Budgets follow UTC."
+          hint="Such as Europe/Berlin. Empty means that of the gateway, which is UTC unless the configuration file says otherwise. Days of usage begin at its midnight where a request names no other zone. Budgets follow UTC."
         />
       )}
       <fieldset>
@@ -32,18 +34,18 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
           hint={isProject ? "A project can only turn it off." : undefined}
         />
         <div className="form-row">
-          <NumberField {...content} label="For days" path={["content_log", "retention_days"]} hint="30 if empty." />
+          <NumberField {...content} label="For days" path={["content_log", "retention_days"]} hint={otherwise("30")} />
           <NumberField
             {...content}
             label="Share of calls"
             path={["content_log", "sample"]}
-            hint="0 to 1; all if empty."
+            hint={`0 to 1. ${otherwise("All")}`}
           />
           <NumberField
             {...content}
             label="Characters of a call"
             path={["content_log", "max_characters"]}
-            hint="65,536 if empty."
+            hint={otherwise("65,536")}
           />
         </div>
         <ChoiceField
@@ -51,7 +53,7 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
           label="Where"
           path={["content_log", "keep_in"]}
           choices={["store", "integrations"]}
-          unset="in the database, encrypted"
+          unset={isProject ? "as the tenant says" : "in the database, encrypted"}
         />
         {!isProject && (
           <LinesField
@@ -84,7 +86,7 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
         {...of("models")}
         label="Enabled models, one in each line"
         path={["models"]}
-        hint="As provider:model, with * for any text. Empty means all."
+        hint={`As provider:model, with * for any text. Empty means all${isProject ? " that the tenant enables" : ""}.`}
       />
     </div>
   );
