@@ -58,8 +58,9 @@ export function ModelsScreen() {
             </p>
           )}
           <p className="hint">
-            Prices are those of <ScopedLink to="/prices">your own list</ScopedLink> where it has the model, and
-            otherwise of the built-in one, in US dollars for a million tokens.
+            Prices are those of <ScopedLink to="/prices">your own list</ScopedLink> where it has the model, or else
+            those that its provider has in the configuration, and otherwise those of the built-in list, in US dollars
+            for a million tokens.
           </p>
         </>
       )}
