@@ -40,13 +40,17 @@ what its provider supports, beyond what every conversation has (role, content, t
 "Checked" is the page against which a table was checked, and the date. A table that was not checked shows what the wire format specifies.`;
 
 function overview(providers: readonly Provider[]): string {
-  const rows = providers.map(({ id, label, keyVariables, capabilities: { verified }, sameShape }) => [
-    `[${code(id)}](#${anchorOf(id)})`,
-    label,
-    sameShape ? "OpenAI's" : "its own",
-    keyVariables.length === 0 ? "none needed" : code(keyVariables[0]!),
-    verified === "unverified" ? "no" : verified.date,
-  ]);
+  const rows = providers.map((provider) => {
+    const { id, label, keyVariables, capabilities, sameShape } = provider;
+    const [key = settingsOf(provider)[0]] = keyVariables;
+    return [
+      `[${code(id)}](#${anchorOf(id)})`,
+      label,
+      sameShape ? "OpenAI's" : "its own",
+      key === undefined ? "none needed" : code(key),
+      capabilities.verified === "unverified" ? "no" : capabilities.verified.date,
+    ];
+  });
   return table(["id", "name", "wire format", "key", "checked"], rows);
 }
 
@@ -115,13 +119,29 @@ function section(provider: Provider): string {
   ].join("\n\n");
 }
 
+/** The settings with which the provider is called in place of a key. */
+function settingsOf({ credentials }: Provider): readonly string[] {
+  return credentials.filter((form) => form !== "key" && form !== "ibm_iam");
+}
+
+function keyWords(provider: Provider): string {
+  const settings = settingsOf(provider);
+  const named = [
+    ...provider.keyVariables.map(code),
+    ...settings.map((name) => `the credentials of ${code(name)} ([credentials.md](credentials.md))`),
+  ];
+  if (named.length > 0) return named.join(" or ");
+  return runsInside(provider)
+    ? "none needed"
+    : "none needed; set `api_key` in the configuration if the server requires one";
+}
+
 function facts(provider: Provider): string {
   const {
     label,
     baseUrl,
     otherOrigins,
     docs,
-    keyVariables,
     capabilities: { verified },
     dialect,
     reserved,
@@ -143,7 +163,7 @@ function facts(provider: Provider): string {
     `${label}. [The vendor's page](${docs}).`,
     "",
     `- Address: ${inside ? "answers inside the gateway" : baseUrl === null ? "none by default; configure `base_url`" : code(baseUrl)}${otherOrigins === undefined ? "" : `; a \`base_url\` whose origin matches ${code(String(otherOrigins))} is the vendor's own too`}`,
-    `- Key: ${keyVariables.length === 0 ? (inside ? "none needed" : "none needed; set `api_key` in the configuration if the server requires one") : keyVariables.map(code).join(" or ")}`,
+    `- Key: ${keyWords(provider)}`,
     `- Checked: ${verified === "unverified" ? "no; taken from the wire format" : `${verified.date}, [source](${verified.source})`}`,
     ...(models === undefined ? [] : [`- Models: ${codeList(models.map(({ id }) => id))}`]),
     ...(own.length === 0 ? [] : [`- Beyond the common forms: ${own.join("; ")}`]),
