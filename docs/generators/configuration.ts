@@ -31,9 +31,14 @@ export function configurationJsonSchema(families: readonly ProviderFamily[]): st
     anyOf: [{ enum: byId.map(({ id }) => id) }, EXPANSION],
   };
   providers.propertyNames = { anyOf: [{ pattern: PROVIDER_ID.source }, { const: "allow_private_addresses" }] };
-  for (const { id, label, keyVariables } of byId) {
-    const key = keyVariables.length === 0 ? "Needs no key." : `Key: ${keyVariables.join(" or ")}.`;
-    providers.properties![id] = { title: label, description: `${label}. ${key}`, $ref: "#/$defs/provider" };
+  for (const { id, label, keyVariables, credentials } of byId) {
+    const settings = credentials.filter((form) => form !== "key" && form !== "ibm_iam");
+    const key = [...keyVariables, ...settings.map((name) => `the setting ${name}`)].join(" or ");
+    providers.properties![id] = {
+      title: label,
+      description: `${label}. ${key === "" ? "Needs no key." : `Key: ${key}.`}`,
+      $ref: "#/$defs/provider",
+    };
   }
   providers.additionalProperties = { $ref: "#/$defs/provider", required: ["type"] };
   const document = {
