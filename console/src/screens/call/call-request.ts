@@ -36,7 +36,7 @@ export function remadeRequest(call: CallDetail, content: CallContent | null): Re
     body,
     lacks: [
       ...(content === null ? ["The conversation has not been opened, so a sentence stands in its place."] : []),
-      ...(content?.left_out === undefined ? [] : ["The beginning of the conversation was too long to be kept."]),
+      ...(content?.left_out === undefined ? [] : ["Not all of what was said was kept, because it was too long."]),
       ...(values.length === 0 ? [] : [`Values are not recorded of: ${values.join(", ")}.`]),
       ...(call.operation === "chat.completions" ? [] : ["It is written as a chat completion."]),
     ],
