@@ -109,7 +109,7 @@ export function SessionGate({ children }: { readonly children: ReactNode }) {
             <p>
               {asking === "ended"
                 ? "Sign in again, and the page goes on where it was. What you have typed is kept."
-                : "What gives rights away or shows content needs a sign-in of the last 15 minutes. What you have typed is kept."}
+                : "What gives or takes away rights, or shows or removes what was said in calls, needs a sign-in of the last 15 minutes. What you have typed is kept."}
             </p>
             <LoginInPlace logins={session.me.logins} before={session.me} signedIn={signedInAgain} />
           </Modal>
