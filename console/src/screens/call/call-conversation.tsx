@@ -76,8 +76,8 @@ function Turns({ content, earlier }: { readonly content: CallContent; readonly e
     <>
       {leftOut !== undefined && leftOut.messages > 0 && (
         <p className="hint">
-          {wholeCount(leftOut.messages)} earlier {leftOut.messages === 1 ? "message was" : "messages were"} too long to
-          be kept.
+          {wholeCount(leftOut.messages)} earlier {leftOut.messages === 1 ? "message does" : "messages do"} not fit into
+          what is kept of a call.
         </p>
       )}
       {earlier !== null && (
@@ -112,11 +112,12 @@ function Turns({ content, earlier }: { readonly content: CallContent; readonly e
           <Turn key={`answer ${index}`} who={answers.length > 1 ? `answer ${index + 1}` : "answer"} message={answer} />
         ))}
       </ol>
-      {answers.length === 0 && <p className="hint">There was no answer.</p>}
+      {answers.length === 0 && <p className="hint">No answer is kept: there was none, or it was no text.</p>}
       {leftOut?.answer_cut === true && <p className="hint">The answer was longer than what is kept.</p>}
       {tools.length > 0 && (
         <p className="hint">
-          Functions that the client offered: {tools.map((tool) => visibleText(functionName(tool))).join(", ")}.
+          {leftOut !== undefined && leftOut.tools > 0 ? "The last functions" : "Functions"} that the client offered:{" "}
+          {tools.map((tool) => visibleText(functionName(tool))).join(", ")}.
         </p>
       )}
     </>
@@ -179,7 +180,7 @@ const MISSING: Readonly<Record<Exclude<CallDetail["content"]["state"], "kept">, 
   unsampled: "This call is not in the share of calls whose content is kept.",
   expired: "What was said was kept for its time, and is deleted.",
   missing:
-    "Nothing is kept of this call, although the content log is on: it was off when the call was made, or the content was deleted.",
+    "Nothing is kept of this call, although the content log is on: it was off when the call was made, the content was deleted, or the gateway was killed before it was written.",
 };
 
 /** Why there is nothing to open; null where there is. */
