@@ -180,7 +180,7 @@ const MISSING: Readonly<Record<Exclude<CallDetail["content"]["state"], "kept">, 
   unsampled: "This call is not in the share of calls whose content is kept.",
   expired: "What was said was kept for its time, and is deleted.",
   missing:
-    "Nothing is kept of this call, although the content log is on: it was off when the call was made, the content was deleted, or the gateway was killed before it was written.",
+    "Nothing is kept of this call, although the content log is on: it was off when the call was made, the content was deleted, or it was lost before it was written.",
 };
 
 /** Why there is nothing to open; null where there is. */

@@ -10,7 +10,7 @@ export const contentState = z
   .strictObject({
     state: z.enum(["kept", "explained", "off", "elsewhere", "unsampled", "expired", "missing"]).meta({
       description:
-        "`kept`: it can be read. `explained`: the call was an explanation, of which nothing is kept. `off`: the content log is off for the project now. `elsewhere`: only integrations receive it. `unsampled`: the call is not in the share of calls that is kept. `expired`: it was kept for its time. `missing`: the content log is on, but has nothing of the call: it was off then, the content was deleted, or the process was killed before it was written.",
+        "`kept`: it can be read. `explained`: the call was an explanation, of which nothing is kept. `off`: the content log is off for the project now. `elsewhere`: only integrations receive it. `unsampled`: the call is not in the share of calls that is kept. `expired`: it was kept for its time. `missing`: the content log is on, but has nothing of the call: it was off then, the content was deleted, or it was lost before it was written.",
     }),
     kept_until: time.nullable(),
   })
