@@ -14,8 +14,8 @@ const MEANING: Readonly<Record<string, string>> = {
   native: "sent as it was",
   mapped: "sent under the provider's own name or value",
   emulated: "made by the gateway, because the provider lacks it",
-  dropped: "left out, because the provider lacks it",
-  passed: "passed on without being read",
+  dropped: "left out, because the provider lacks it or the configuration says so",
+  passed: "passed on as it came",
 };
 
 export function Parameters({ params }: { readonly params: Readonly<Record<string, string>> | undefined }) {
