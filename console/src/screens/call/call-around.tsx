@@ -24,7 +24,12 @@ export function CallAround({ call }: { readonly call: CallDetail }) {
           </a>
         </p>
       ))}
-      {!hasOthers && <p className="hint">No other call belongs to the same conversation, end user or error.</p>}
+      {!hasOthers && (
+        <p className="hint">
+          There is no other call of the same conversation, of the same end user within five minutes, or with the same
+          code in the same hour.
+        </p>
+      )}
       <Near title="Of the same conversation" calls={session} />
       <Near title={`Of ${visibleText(call.end_user ?? "")} within five minutes`} calls={ofUser} />
       <Near title={`With the code ${call.code ?? ""} in the same hour`} calls={error} />
