@@ -6,8 +6,9 @@ export function NeedsDebug({ children }: { readonly children: ReactNode }) {
   if (useMe().permissions.includes("debug")) return children;
   return (
     <p className="hint">
-      Explaining a call needs the permission <code>debug</code>, which your session does not have. An admin or owner
-      gives it to a token, and the next login with that token has it.
+      Explaining a call needs the permission <code>debug</code>, which your session does not have. The next login has it
+      where an admin or owner gives it to the token, or the operator to the roles of the company login or to a login
+      link.
     </p>
   );
 }

@@ -190,7 +190,8 @@ function useMissing({ content: { state } }: CallDetail): ReactNode {
   return permissions.includes("read_content") ? null : (
     <>
       What was said is kept, but reading it needs the permission <code>read_content</code>, which your session does not
-      have. An admin or owner gives it to a token, and the next login with that token has it.
+      have. The next login has it where an admin or owner gives it to the token, or the operator to the roles of the
+      company login or to a login link.
     </>
   );
 }
