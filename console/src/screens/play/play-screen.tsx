@@ -33,8 +33,8 @@ export function PlayScreen() {
       {paying.choices.length === 0 && (
         <Empty title="No project can pay for a call">
           <p>
-            A call is charged to a project in which you have a role. Someone with the role admin or owner can give you
-            one, or you choose another tenant at the top.
+            A call is charged to a project in which you have the role developer or a higher one. Someone with the role
+            admin or owner can make a project or give you a role in one, or you choose another tenant at the top.
           </p>
         </Empty>
       )}
@@ -218,7 +218,8 @@ function RunChoices({ models }: { readonly models: readonly ListedModel[] }) {
       />
       {fault !== null && (
         <p className="hint">
-          The call goes to <code>{fault.model}</code> first, and to the target of the request as its fallback.
+          The call goes to <code>{fault.model}</code> first. The target of the request is its fallback: it is called
+          where the first attempt fails before its answer begins.
         </p>
       )}
     </div>
