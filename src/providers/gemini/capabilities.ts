@@ -75,7 +75,7 @@ export const capabilities: CapabilityTable = {
     ),
     ...same(servedHere, "user", "safety_identifier"),
     response_format: mapped(
-      "generationConfig.responseMimeType with responseJsonSchema; before Gemini 3, cannot be combined with tools",
+      "generationConfig.responseMimeType with responseJsonSchema, or responseSchema before Gemini 2.0; before Gemini 3, cannot be combined with tools",
     ),
     seed: mapped("generationConfig.seed, a 32-bit integer"),
     tools: mapped("tools[].functionDeclarations"),
