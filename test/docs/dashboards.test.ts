@@ -124,6 +124,13 @@ describe("the dashboard", () => {
   });
 });
 
+test("requests that the gateway or a client has ended are no failures of a provider", () => {
+  const asked = [...recording, ...alerts, ...dashboard.panels.flatMap(({ targets = [] }) => targets)];
+  const failed = asked.filter(({ expr }) => /dragoman_attempts_total\{[^}]*code!~/.test(expr));
+  expect(failed.length).toBeGreaterThan(1);
+  for (const { expr } of failed) expect(expr).toContain('code!~"none|superseded|client_closed"');
+});
+
 test("mistakes are detected", () => {
   const wrong: Readonly<Record<string, string>> = {
     "rate(dragoman_cals_total[5m])": "no metric dragoman_cals_total",

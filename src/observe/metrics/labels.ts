@@ -47,7 +47,7 @@ export const LABELS: Readonly<Record<string, Label>> = {
   stream: { values: "`true`, `false`.", most: null },
   code: {
     values:
-      "Error code of the catalogue; for an attempt also `none` if it succeeded, and `superseded` if another attempt of the same call was faster or a parallel request failed.",
+      "Error code of the catalogue; for an attempt also `none` if it succeeded, and `superseded` if another attempt of the same call was faster or a parallel request failed, and `client_closed` if the client left.",
     most: 100,
   },
   kind: { values: "`prompt`, `completion`.", most: null },
