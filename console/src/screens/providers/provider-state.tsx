@@ -50,7 +50,10 @@ export function ProviderState({ provider, counted: since }: ProviderStateProps) 
         <ProviderKey id={provider.id} />
         <Panel id="classes" title="How its attempts failed">
           {provider.codes.length === 0 ? (
-            <p className="hint">None of its attempts has failed lately.</p>
+            <p className="hint">
+              None of its attempts has failed at the provider lately, apart from those for which it accepted no more
+              requests.
+            </p>
           ) : (
             <ul className="near">
               {provider.codes.map(({ code, attempts: count }) => (
