@@ -18,13 +18,13 @@ export function Problem({ error, retry, what }: ProblemProps) {
       <p>
         <strong>{what}</strong> {visibleText(error.message)}
       </p>
-      {error instanceof ApiError && error.status === 404 && (
+      {error instanceof ApiError && error.code === "not_found" && (
         <p>
-          It may be gone, or belong to a tenant or project that you have no role in. An owner of that tenant can give
-          you one.
+          It may be gone, or belong to a tenant or project that you have no role in. An admin or owner of that tenant
+          can give you one.
         </p>
       )}
-      {error instanceof ApiError && error.status === 403 && (
+      {error instanceof ApiError && error.code === "insufficient_role" && (
         <p>Someone with a higher role in this tenant or project can do this, or can give you that role.</p>
       )}
       <dl className="facts">
