@@ -146,7 +146,7 @@ describe("then and now", () => {
       differences(CALL, {
         ...now(target("one:large", 1, "dropped")),
         route: "other",
-        limits: [{ id: "daily", kind: "budget", fits: false }],
+        limits: [{ id: "daily", kind: "budget", mode: "enforce", fits: false }],
       }).slice(1),
     ).toEqual([
       "The route was chat then, and would be other now.",

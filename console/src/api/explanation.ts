@@ -23,6 +23,11 @@ export interface ExplainedTarget {
 export interface Explanation {
   readonly route: string;
   readonly targets: readonly ExplainedTarget[];
-  readonly limits: readonly { readonly id: string; readonly kind: string; readonly fits: boolean }[];
+  readonly limits: readonly {
+    readonly id: string;
+    readonly kind: string;
+    readonly mode: string;
+    readonly fits: boolean;
+  }[];
   readonly policies: readonly { readonly name: string; readonly kind: string; readonly mode: string }[];
 }

@@ -41,7 +41,7 @@ export function ExplainedPlan({ body, projectId, replayed, renderHead, renderFoo
     placeholderData: () => undefined,
     retry: false,
   });
-  if (error !== null) return <Problem what="The call would be refused." error={error} retry={() => void refetch()} />;
+  if (error !== null) return <Problem what={refusedText(error)} error={error} retry={() => void refetch()} />;
   if (data === undefined) return <Pending what="The plan" />;
   return (
     <>
@@ -57,9 +57,10 @@ export function ExplainedPlan({ body, projectId, replayed, renderHead, renderFoo
           </li>
         ))}
       </ol>
-      {data.limits.map(({ id, kind, fits }) => (
+      {data.limits.map(({ id, kind, mode, fits }) => (
         <p key={id}>
-          {kind} <code>{visibleText(id)}</code>: {fits ? "has room" : "has no room now, so the call would be refused"}
+          {kind} <code>{visibleText(id)}</code>: {fits ? "has room" : "has no room for the call now"}
+          {mode === "audit" ? ", and only records" : ""}
         </p>
       ))}
       {data.policies.map(({ name, kind, mode }) => (
@@ -69,6 +70,11 @@ export function ExplainedPlan({ body, projectId, replayed, renderHead, renderFoo
       ))}
     </>
   );
+}
+
+/** Of a gateway that could not explain the call, nothing is known. */
+function refusedText({ status }: ApiError): string {
+  return status !== null && status < 500 ? "The call would be refused." : "The call could not be explained.";
 }
 
 function Target({
