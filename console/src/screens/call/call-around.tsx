@@ -26,8 +26,8 @@ export function CallAround({ call }: { readonly call: CallDetail }) {
       ))}
       {!hasOthers && (
         <p className="hint">
-          There is no other call of the same conversation, of the same end user within five minutes, or with the same
-          code in the same hour.
+          There is no other call {call.record !== null && "of the same conversation, "}of the same end user within five
+          minutes, or with the same code in the same hour.
         </p>
       )}
       <Near title="Of the same conversation" calls={session} />

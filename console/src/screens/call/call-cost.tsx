@@ -13,7 +13,7 @@ export function CallCost({ call }: { readonly call: CallDetail }) {
     <>
       <p>{chargedOf(call)}</p>
       {call.cost !== null && <Sum cost={call.cost} />}
-      {call.cost === null && call.cost_usd !== null && (
+      {call.record !== null && call.cost === null && call.cost_usd !== null && (
         <p className="hint">
           The prices of today do not come to this amount, so it is not shown as a sum.
           {price === undefined ? "" : ` The price was ${visibleText(price)}.`}

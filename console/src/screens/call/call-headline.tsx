@@ -38,3 +38,8 @@ export function CallVerdict({ call }: { readonly call: CallDetail }) {
     </div>
   );
 }
+
+/** Stands in the place of what only the record of a call would tell. */
+export function NoDetails() {
+  return <p className="hint">The details of this call are older than the gateway keeps them; its figures stay.</p>;
+}

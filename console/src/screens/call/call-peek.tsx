@@ -3,7 +3,7 @@ import { ScopedLink } from "../../scope/scope-context.tsx";
 import { useUrlState } from "../../url-state.ts";
 import { CallCost } from "./call-cost.tsx";
 import { Origin } from "./call-facts.tsx";
-import { CallHeadline, CallVerdict } from "./call-headline.tsx";
+import { CallHeadline, CallVerdict, NoDetails } from "./call-headline.tsx";
 import { recordOf } from "./call-record.ts";
 import { Figures } from "./figures.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -31,8 +31,14 @@ export function CallPeek({ id, close }: { readonly id: string; readonly close: (
           <CallVerdict call={call} />
           <CallHeadline call={call} />
           <Figures call={call} />
-          <h2>Where the time went</h2>
-          <Timeline record={recordOf(call.record)} totalMs={call.total_ms} />
+          {call.record === null ? (
+            <NoDetails />
+          ) : (
+            <>
+              <h2>Where the time went</h2>
+              <Timeline record={recordOf(call.record)} totalMs={call.total_ms} />
+            </>
+          )}
           <h2>Cost</h2>
           <CallCost call={call} />
           <h2>Whose call it was</h2>

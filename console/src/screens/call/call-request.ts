@@ -37,6 +37,7 @@ export function remadeRequest(call: CallDetail, content: CallContent | null): Re
     lacks: [
       ...(content === null ? ["The conversation has not been opened, so a sentence stands in its place."] : []),
       ...(content?.left_out === undefined ? [] : ["Not all of what was said was kept, because it was too long."]),
+      ...(call.record === null ? ["Its parameters are not kept any more."] : []),
       ...(values.length === 0 ? [] : [`Values are not recorded of: ${values.join(", ")}.`]),
       ...(call.operation === "chat.completions" ? [] : ["It is written as a chat completion."]),
     ],

@@ -24,11 +24,11 @@ import { Conversation } from "./call-conversation.tsx";
 import { CallCost } from "./call-cost.tsx";
 import { CallExplain } from "./call-explain.tsx";
 import { Origin, Parameters, RawRecord } from "./call-facts.tsx";
-import { CallHeadline, CallVerdict } from "./call-headline.tsx";
+import { CallHeadline, CallVerdict, NoDetails } from "./call-headline.tsx";
 import { CallHistory } from "./call-history.tsx";
 import { CallLimits } from "./call-limits.tsx";
 import { CallMirror, CallPlan } from "./call-plan.tsx";
-import { recordOf } from "./call-record.ts";
+import { type RecordFields, recordOf } from "./call-record.ts";
 import { remadeRequest } from "./call-request.ts";
 import { Figures } from "./figures.tsx";
 import { gatewayCurl } from "./request-code.ts";
@@ -165,16 +165,19 @@ function Shown({ call }: { readonly call: CallDetail }) {
       <CallActions call={call} request={request} />
       {record.error_detail !== undefined && <pre className="code">{visibleText(record.error_detail)}</pre>}
       <Figures call={call} />
-      {call.record === null && (
-        <p className="hint">The details of this call are older than the gateway keeps them; its figures stay.</p>
+      {call.record === null ? (
+        <NoDetails />
+      ) : (
+        <>
+          <Panel title="Where the time went">
+            <Timeline record={record} totalMs={call.total_ms} />
+          </Panel>
+          <Panel title="Why it went there">
+            <CallMirror record={record} />
+            <CallPlan record={record} />
+          </Panel>
+        </>
       )}
-      <Panel title="Where the time went">
-        <Timeline record={record} totalMs={call.total_ms} />
-      </Panel>
-      <Panel title="Why it went there">
-        <CallMirror record={record} />
-        <CallPlan record={record} />
-      </Panel>
       <Panel title="Where it would go now">
         <CallExplain call={call} request={request} asked={explains} ask={explain} />
       </Panel>
@@ -186,6 +189,23 @@ function Shown({ call }: { readonly call: CallDetail }) {
           <Origin call={call} />
         </Panel>
       </div>
+      {call.record !== null && <Decided call={call} record={record} />}
+      <Panel title="Conversation">
+        <Conversation call={call} opened={opened} />
+      </Panel>
+      <Panel title="Around it">
+        <CallAround call={call} />
+      </Panel>
+      <CallHistory call={call} />
+      <RawRecord call={call} />
+    </>
+  );
+}
+
+/** What became of the parameters of a call, and which limits, policies and services decided about it. */
+function Decided({ call, record }: { readonly call: CallDetail; readonly record: RecordFields }) {
+  return (
+    <>
       <Panel title="Parameters">
         <Parameters params={record.params} />
       </Panel>
@@ -211,14 +231,6 @@ function Shown({ call }: { readonly call: CallDetail }) {
           <p key={warning}>Warning: {visibleText(warning)}</p>
         ))}
       </Panel>
-      <Panel title="Conversation">
-        <Conversation call={call} opened={opened} />
-      </Panel>
-      <Panel title="Around it">
-        <CallAround call={call} />
-      </Panel>
-      <CallHistory call={call} />
-      <RawRecord call={call} />
     </>
   );
 }

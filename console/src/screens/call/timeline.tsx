@@ -18,7 +18,7 @@ const TICKS = 5;
 export function Timeline({ record, totalMs }: { readonly record: RecordFields; readonly totalMs: number }) {
   const lanes = lanesOf(record, totalMs);
   if (lanes.length === 0)
-    return <p className="hint">No provider was called, so all of the {duration(totalMs)} was spent in the gateway.</p>;
+    return <p className="hint">No provider was called. The call ended after {duration(totalMs)}.</p>;
   const marks = marksOf(record, totalMs);
   const span = Math.max(totalMs, ...lanes.map(({ endMs }) => endMs), 1);
   return (
