@@ -274,10 +274,14 @@ function notesOn({ record, settled, rules }: VerdictFacts): readonly string[] {
     ...policies
       .filter(({ effect }) => effect === "masked")
       .map(({ name }) => `The policy ${quoted(name)} masked some of the text.`),
-    ...(finishReasons.includes("length") ? ["The answer was cut at the largest number of tokens."] : []),
+    ...(finishReasons.includes("length")
+      ? ["The answer was cut at the largest number of tokens, or of rounds of tools."]
+      : []),
     ...(dropped.length === 0
       ? []
-      : [`Left out because the target does not take them: ${listed(dropped.slice(0, 10))}.`]),
+      : [
+          `Left out because the target does not take them, or the configuration says so: ${listed(dropped.slice(0, 10))}.`,
+        ]),
   ];
 }
 

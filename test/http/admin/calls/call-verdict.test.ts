@@ -302,8 +302,8 @@ test("notes say what else is out of the ordinary", () => {
     '"b1" would have refused the call if it were enforced.',
     'The policy "p1" would have forbidden the call if it were enforced.',
     'The policy "p2" masked some of the text.',
-    "The answer was cut at the largest number of tokens.",
-    "Left out because the target does not take them: logprobs and seed.",
+    "The answer was cut at the largest number of tokens, or of rounds of tools.",
+    "Left out because the target does not take them, or the configuration says so: logprobs and seed.",
   ]);
   expect(notes({})).toEqual([]);
 });
