@@ -1,4 +1,4 @@
-// What a chart says where it begins later than its range, because there were no calls before.
+// What a chart says where it begins later than its range, because there were no calls before, or none that is counted.
 import type { CallHistogram } from "../api/types.ts";
 import { dayAndMinute } from "../format/time.ts";
 import { useUrlState } from "../url-state.ts";
@@ -25,7 +25,8 @@ export function Narrowed({ histogram, fromMs }: { readonly histogram: CallHistog
   return (
     <>
       {" "}
-      The chart begins at {dayAndMinute(beginMs, zone)}: there were no calls before in this range.{" "}
+      The chart begins at {dayAndMinute(beginMs, zone)}
+      {histogram.looked_to === null && ": there were no calls before in this range"}.{" "}
       <button type="button" className="quiet" onClick={() => state.set({ [WHOLE]: "1" })}>
         Show the whole range
       </button>

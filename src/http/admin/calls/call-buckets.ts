@@ -26,7 +26,7 @@ const FITTING: readonly (readonly [uptoMs: number, width: BucketWidth])[] = [
   [40 * DAY_MS, "6h"],
 ];
 
-export interface BucketQuery {
+interface BucketQuery {
   readonly from?: number | undefined;
   readonly to?: number | undefined;
   readonly bucket: BucketWidth | "auto";
@@ -64,12 +64,39 @@ const SMALL_PART = 1 / 4;
  * The buckets from the first one with calls on, `begin` among `shown`, where they are narrower; `null` where most of
  * what is shown has calls already, or nothing narrower is to be had.
  */
-export function narrowedTo(asked: BucketQuery, shown: Buckets, begin: number, nowMs: number): Buckets | null {
+function narrowedTo(asked: BucketQuery, shown: Buckets, begin: number, nowMs: number): Buckets | null {
   const { edges } = shown;
   const part = (edges.length - 1 - begin) / (edges.length - 1);
   if (begin < 0 || asked.bucket !== "auto" || part > SMALL_PART) return null;
   const next = bucketsOf({ ...asked, from: edges[begin]!, to: edges.at(-1)! }, nowMs);
   return next.width === shown.width ? null : next;
+}
+
+interface CountedBuckets extends Buckets {
+  readonly buckets: readonly { readonly calls: bigint }[];
+  /** Calls before this time are not counted; `null` if all are. */
+  readonly searchedToMs: number | null;
+}
+
+/**
+ * Reads again, as long as most of the time is before the first call that is counted. Where calls of the time that is left
+ * out have not been counted, `searchedToMs` still says so.
+ */
+export async function narrowest<Read extends CountedBuckets>(
+  asked: BucketQuery,
+  first: Read,
+  nowMs: number,
+  read: (wanted: Buckets) => Promise<Read>,
+): Promise<Read> {
+  let found = first;
+  for (;;) {
+    const begin = found.buckets.findIndex(({ calls }) => calls > 0n);
+    const narrower = narrowedTo(asked, found, begin, nowMs);
+    if (narrower === null) return found;
+    const { searchedToMs } = found;
+    found = await read(narrower);
+    if (searchedToMs !== null && found.searchedToMs === null) found = { ...found, searchedToMs: narrower.edges[0]! };
+  }
 }
 
 function innerEdges(fromMs: number, toMs: number, widthMs: number, timezone: string): readonly number[] {

@@ -10,7 +10,7 @@ import {
   FACETS,
   type FacetsQuery,
 } from "../../../store/calls/calls.ts";
-import { BUCKET_WIDTHS, type BucketQuery, type Buckets, bucketsOf, DAY_MS, narrowedTo } from "./call-buckets.ts";
+import { BUCKET_WIDTHS, type Buckets, bucketsOf, DAY_MS, narrowest } from "./call-buckets.ts";
 import { callDetail, detailQuery, type DetailWorld, shownDetail } from "./call-detail.ts";
 import { causesIn, failureCause } from "./call-causes.ts";
 import { callFilters, filterOf, flag } from "./call-filters.ts";
@@ -47,7 +47,7 @@ const histogramQuery = z.strictObject({
   timezone: timeZone,
   narrow: flag.meta({
     description:
-      "`true` leaves out the time before the first call, where that is most of the time that was asked for, and takes narrower buckets for the rest. Only with `bucket=auto`.",
+      "`true` leaves out the time before the first call that is counted, where that is most of the time that was asked for, and takes narrower buckets for the rest. Only with `bucket=auto`.",
   }),
 });
 const callHistogram = z
@@ -198,22 +198,6 @@ function placeOperations(
     }),
   });
   return [list, histogram, facets, one];
-}
-
-/** Reads again, as long as most of the time is before the first call. */
-async function narrowest<T extends Buckets & Awaited<ReturnType<AdminCalls["histogram"]>>>(
-  asked: BucketQuery,
-  first: T,
-  nowMs: number,
-  read: (wanted: Buckets) => Promise<T>,
-): Promise<T> {
-  let found = first;
-  for (;;) {
-    const begin = found.buckets.findIndex(({ calls }) => calls > 0n);
-    const narrower = narrowedTo(asked, found, begin, nowMs);
-    if (narrower === null) return found;
-    found = await read(narrower);
-  }
 }
 
 const HOUR_MS = 3_600_000;
