@@ -29,6 +29,8 @@ test.each([
   ["dashscope", "https://cn-hongkong.dashscope.aliyuncs.com/compatible-mode/v1"],
   ["dashscope", "https://ws-1.ap-southeast-1.maas.aliyuncs.com/compatible-mode/v1"],
   ["moonshot", "https://api.moonshot.cn/v1"],
+  ["stepfun", "https://api.stepfun.com/v1"],
+  ["siliconflow", "https://api.siliconflow.cn/v1"],
   ["zai", "https://open.bigmodel.cn/api/paas/v4"],
   ["minimax", "https://api.minimaxi.com/v1"],
 ])("%s owns %s", (id, address) => {

@@ -523,7 +523,9 @@ const stepfun: OpenAICompatibleRow = {
   id: "stepfun",
   label: "StepFun",
   docs: "https://platform.stepfun.ai/docs/en/api-reference/chat/chat-completion-create",
-  baseUrl: "https://api.stepfun.com/v1",
+  baseUrl: "https://api.stepfun.ai/v1",
+  // https://platform.stepfun.com/docs/overview/quickstart
+  otherOrigins: /^https:\/\/api\.stepfun\.com$/,
   keyVariables: ["STEPFUN_API_KEY", "STEP_API_KEY"],
   verified: {
     source: "https://platform.stepfun.com/docs/api-reference/chat/chat-completion-create",
@@ -559,6 +561,8 @@ const siliconflow: OpenAICompatibleRow = {
   label: "SiliconFlow",
   docs: "https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions",
   baseUrl: "https://api.siliconflow.com/v1",
+  // https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions
+  otherOrigins: /^https:\/\/api\.siliconflow\.cn$/,
   keyVariables: ["SILICONFLOW_API_KEY", "SILICONFLOW_CN_API_KEY"],
   verified: { date: "2026-11-20" },
   rerank: { docs: "https://docs.siliconflow.com/en/api-reference/rerank/create-rerank" },
