@@ -32,6 +32,26 @@ describe("targets", () => {
     });
     expect(lineAt(result, "strategy.on_status_codes[0]").outcome).toBe("changed");
   });
+  test("[d15.2] vendors with two sites are called at that of Portkey, where the keys are valid", () => {
+    const result = made({
+      strategy: { mode: "fallback" },
+      targets: [
+        { override_params: { model: "@moonshot-prod/kimi-k3" } },
+        { provider: "siliconflow", api_key: "k", override_params: { model: "m" } },
+        {
+          provider: "zhipu",
+          api_key: "k",
+          custom_host: "https://api.z.ai/api/paas/v4",
+          override_params: { model: "m" },
+        },
+      ],
+    });
+    expect(section(result, "providers")).toMatchObject({
+      "moonshot-prod": { type: "moonshot", base_url: "https://api.moonshot.cn/v1" },
+      siliconflow: { base_url: "https://api.siliconflow.cn/v1" },
+      zai: { base_url: "https://api.z.ai/api/paas/v4" },
+    });
+  });
   test("weights are shares of the smallest", () => {
     const result = made({
       strategy: { mode: "loadbalance" },

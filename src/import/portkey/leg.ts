@@ -14,7 +14,7 @@ import type { PlaceOf } from "../report.ts";
 import { looksLikeKey, shownKey } from "../secret-shape.ts";
 import { addParameter, isDroppable } from "../target-entry.ts";
 import { whyUnserved } from "../unserved-models.ts";
-import { familyInSlug, familyOfName } from "./provider-names.ts";
+import { addressAtPortkey, familyInSlug, familyOfName } from "./provider-names.ts";
 
 export interface Leg {
   readonly node: ForeignNode;
@@ -139,7 +139,10 @@ function account(given: ProviderFamily, slug: string | null, members: Members, c
     entry["base_url"] = isUsable ? address : placeholderUrl("custom-host");
     const how = isUsable ? null : "expected an http or https address without user name, password and query";
     claims.moved(host, at("base_url"), how);
-  } else if (family.baseUrl === null) entry["base_url"] = placeholderUrl(`address-of-${wantedId}`);
+  } else {
+    const theirs = family.baseUrl === null ? placeholderUrl(`address-of-${wantedId}`) : addressAtPortkey(family.id);
+    if (theirs !== null) entry["base_url"] = theirs;
+  }
   for (const [theirs, ours] of Object.entries(SETTINGS)) {
     if (!family.settings.some(({ name }) => name === ours)) continue;
     const node = members.get(theirs);

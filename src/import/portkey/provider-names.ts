@@ -61,6 +61,18 @@ export function familyOfName(name: string): string | null {
   return Object.hasOwn(NAMES, name) ? NAMES[name]! : null;
 }
 
+/** Vendors with two sites, each with keys of its own, of which Portkey calls the one in China. */
+const IN_CHINA: Readonly<Record<string, string>> = {
+  moonshot: "https://api.moonshot.cn/v1",
+  siliconflow: "https://api.siliconflow.cn/v1",
+  zai: "https://open.bigmodel.cn/api/paas/v4",
+};
+
+/** The address at which Portkey calls a provider of this family; `null` where that is the address here too. */
+export function addressAtPortkey(family: string): string | null {
+  return Object.hasOwn(IN_CHINA, family) ? IN_CHINA[family]! : null;
+}
+
 /** Makers of models that others serve too: in `azure-open-ai` and `bedrock-anthropic`, the other one is called. */
 const MAKERS: ReadonlySet<string> = new Set([
   "ai21",
