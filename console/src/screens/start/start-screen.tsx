@@ -60,7 +60,7 @@ export function StartScreen() {
         {project === null ? (
           <p className="hint">
             {paying.choices.length === 0
-              ? "A call belongs to a project. Someone with the role admin or owner can give you a role in one."
+              ? "A call belongs to a project. Someone with the role admin or owner can make one, or give you a role in one."
               : "A call belongs to a project. Choose one at the top."}
           </p>
         ) : (
@@ -126,7 +126,7 @@ function Waiting() {
   return (
     <>
       <p role="status">
-        {call === undefined ? "Waiting for a call. It appears here when it has ended." : "Your call has arrived."}
+        {call === undefined ? "Waiting for a call. It appears here when it has ended." : "A call has arrived."}
       </p>
       {call !== undefined && <CallPeek id={call.trace_id} close={null} />}
     </>
