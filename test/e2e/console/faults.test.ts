@@ -193,7 +193,7 @@ describe.skipIf(program === null)("faults of what the console asks for", () => {
       rowOf({ ...call, traceId, startedAtMs: Date.now() }),
       rowOf({ ...call, traceId: newTraceId(earlierMs), startedAtMs: earlierMs }),
     ]);
-    await page.getByText("Your call has arrived.").waitFor();
+    await page.getByText("A call has arrived.").waitFor();
     await made.go("/acme/site/calls");
     await page.locator(`tbody tr.row a[href*="${traceId}"]`).waitFor();
     await made.go("/acme/site/usage?by=model");

@@ -81,7 +81,7 @@ consoleVisits("tokens in the console", {}, (visits) => {
       x_gateway_trace_id: string;
     };
     expect(answer.choices[0]!.message.content).toBe("Hello, Dragoman!");
-    await page.getByText("Your call has arrived.").waitFor();
+    await page.getByText("A call has arrived.").waitFor();
     await page.getByText(answer.x_gateway_trace_id).waitFor();
   });
 

@@ -105,7 +105,7 @@ const FIRST_CALL: ConsoleJob = {
       await child.exited;
     };
     await act({ keyboard: run, mouse: run });
-    await page.getByText("Your call has arrived.").waitFor();
+    await page.getByText("A call has arrived.").waitFor();
     await page.locator("main .headline, main .verdict").first().waitFor();
   },
   async stored(world) {
