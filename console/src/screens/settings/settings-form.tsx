@@ -31,7 +31,11 @@ export function SettingsForm({ isProject, filed, ...form }: SettingsFormProps) {
           label="Keep them"
           path={["content_log", "enabled"]}
           unset={isProject ? "as the tenant says" : "no"}
-          hint={isProject ? "A project can only turn it off." : undefined}
+          hint={
+            isProject
+              ? "A project can only turn it off. Choose yes where it sets one of the next four fields."
+              : undefined
+          }
         />
         <div className="form-row">
           <NumberField {...content} label="For days" path={["content_log", "retention_days"]} hint={otherwise("30")} />
