@@ -40,7 +40,8 @@ export async function compare(name: string, flags: CompareRouteFlags, environmen
   });
   if (answer === null) return;
   const { pairs, from, to } = answer;
-  if (pairs === 0) return printLine("No call of this route has been copied to a mirror.");
+  if (pairs === 0)
+    return printLine("In this time there is no call of this route that was copied and whose copy has ended.");
   printLine(`${counted(text(pairs), "call")} from ${text(from)} to ${text(to)}, each with its copy`);
   const sides = [answer["calls"], answer["copies"]].map((one) => one as JsonObject);
   printTable(
