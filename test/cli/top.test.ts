@@ -43,9 +43,15 @@ describe("figures between two readings", () => {
   test("are the increase, by the time between: a new series began at zero", () => {
     const of = figuresOf(
       reading(5000, [calls("a", 200, 100), calls("a", 500, 10)]),
-      reading(7000, [calls("a", 200, 140), calls("a", 500, 14), calls("b", 429, 6)]),
+      reading(7000, [
+        calls("a", 200, 136),
+        calls("a", 499, 4),
+        calls("a", 500, 14),
+        calls("b", 429, 6),
+        'dragoman_cancelled_total{provider="p",model="a"} 4',
+      ]),
     );
-    expect(of.calls).toEqual({ per_second: 25, failed: 2, refused: 3, cancelled: 0, in_flight: 0 });
+    expect(of.calls).toEqual({ per_second: 25, failed: 2, refused: 3, cancelled: 2, in_flight: 0 });
     expect(of.targets.map(({ target, calls: rate, failed }) => [target, rate, failed])).toEqual([
       ["p:a", 22, 2],
       ["p:b", 3, 0],

@@ -1,5 +1,6 @@
 // What `dragoman top` shows, computed from two readings of a gateway: rates, shares and quantiles of the time between
 // them, and the state of the later one.
+import { CATALOGUE } from "../../core/errors.ts";
 import { type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { Exposition, Sample } from "./exposition.ts";
 
@@ -83,10 +84,14 @@ export function quantile(share: number, counts: ReadonlyMap<number, number>): nu
   return from;
 }
 
+const CLIENT_LEFT = String(CATALOGUE.client_closed.status);
+
 export function figuresOf(before: Reading, after: Reading) {
   const of = between(before, after);
   const failed: Is = ({ status }) => status !== undefined && status >= "500";
-  const refused: Is = ({ status }) => status !== undefined && status >= "400" && status < "500";
+  // of calls whose client has left, nothing was refused
+  const refused: Is = ({ status }) =>
+    status !== undefined && status >= "400" && status < "500" && status !== CLIENT_LEFT;
   const { standing } = after;
   const status = standing["status"];
   return {
