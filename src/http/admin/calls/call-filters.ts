@@ -50,7 +50,9 @@ export const callFilters = {
     .enum(["1xx", "2xx", "3xx", "4xx", "5xx"])
     .transform((text) => Number(text[0]))
     .optional(),
-  outcome: z.enum(["ok", "failed"]).optional(),
+  outcome: z.enum(["ok", "failed"]).optional().meta({
+    description: "`failed`: with a status of 400 or more, which refused calls have too, and those whose client left.",
+  }),
   code: callCode.optional(),
   finish_reason: word.meta({ description: "The finish reason of the first choice." }),
   stream: flag,

@@ -11,7 +11,7 @@ const count = z.int();
 /** What is shown of sums, in the order of the answers. */
 export const COUNTED = {
   calls: count,
-  errors: count,
+  errors: count.meta({ description: "Calls with a status of 400 or more, as `outcome=failed` finds them." }),
   unpriced: count.meta({ description: "The number of calls with usage whose price is not known." }),
   estimated: count.meta({
     description:
