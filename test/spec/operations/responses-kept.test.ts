@@ -448,6 +448,29 @@ forShortAndLongRequests(() => {
     expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "completed" });
   });
 
+  test("[d5.8] the events of a call in the background count against the memory of bodies, and a call without room ends", async () => {
+    const limits = { maxHeldBytes: 400_000 };
+    const words = Array.from({ length: 3000 }, () => openaiChunk({ content: "word " }));
+    const stub = keeping({
+      upstream: cannedUpstream({
+        headers: { "content-type": "text/event-stream" },
+        body: eventStream(...words, openaiChunk({}, "stop")),
+      }),
+      limits,
+    });
+    const response = await stub.respond({ ...OPENAI, input: "One.", stream: true, background: true });
+    const events = eventsOf(await response.text());
+    expect(events.at(-2)).toMatchObject({ type: "error", code: "gateway_overloaded" });
+    expect(events.at(-1)).toMatchObject({ type: "response.failed", response: { status: "failed" } });
+    expect(events.length).toBeLessThan(words.length);
+    const { id } = events.at(-1)!["response"];
+    await stub.context.background!.get(id)?.ended;
+    const kept = await stub.context.kept!.find("default", id);
+    expect((kept!.value as Record<string, any>)["response"]).toMatchObject({ id, status: "failed" });
+    // what the events took is released with the call
+    stub.context.traffic.held.hold("default", limits.maxHeldBytes / 2, limits);
+  });
+
   test("[d5.2, d12.5, d12.6] a call that fails once its stream has begun names the member that its client wrote", async () => {
     const stub = keeping({ tools: fakeToolServers({ sky: { look: { run: () => says("blue") } } }) });
     const response = await stub.respond({

@@ -4,6 +4,7 @@
 import { invalidRequest, unsupportedParameter } from "../../../core/refusals.ts";
 import { streamOf } from "../../../auth/judged-reading.ts";
 import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
+import { LEAST_HELD_BYTES } from "../../../engine/call/held-bytes.ts";
 import { STREAM_HEADERS } from "../../../engine/call/reply-headers.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
@@ -75,6 +76,9 @@ class BackgroundWork {
   readonly #isStreamed: boolean;
   readonly #end: () => void;
   #isCancelled = false;
+  /** What the events take in memory, and how much of it is counted. */
+  #bytes = 0;
+  #held = 0;
   /** What the client is not shown of the reasoning. */
   #hidden: readonly HiddenCarrier[] = [];
 
@@ -119,6 +123,7 @@ class BackgroundWork {
         : response;
     await this.#keepAtLast(ended, reports);
     stop();
+    this.#ready.call.lifetime.release(this.#held);
   }
 
   async #answered({ brought }: RunReports): Promise<JsonObject> {
@@ -128,6 +133,7 @@ class BackgroundWork {
     let response = this.#without("failed");
     let code: unknown = null;
     for await (const text of eventsOf(answer)) {
+      this.#hold(text);
       brought(text);
       this.#marks.brought(text);
       const event = parseJson(dataOf(text)!) as JsonObject;
@@ -135,6 +141,22 @@ class BackgroundWork {
       if (isObject(event["response"])) response = event["response"];
     }
     return code === "shutting_down" ? withCode(response, code) : response;
+  }
+
+  /**
+   * Counts an event against the memory that bodies may hold, because no slow reader holds back a call in the background
+   * (promise 5.8). A call whose events have no room ends; those that say so are its last.
+   */
+  #hold(event: string): void {
+    const { lifetime, snapshot } = this.#ready.call;
+    this.#bytes += 2 * event.length;
+    if (this.#bytes - this.#held < LEAST_HELD_BYTES) return;
+    try {
+      lifetime.hold(this.#bytes - this.#held, snapshot.limits);
+      this.#held = this.#bytes;
+    } catch (thrown) {
+      lifetime.abandon(thrown);
+    }
   }
 
   /** A failure before the first event has no event yet. */
