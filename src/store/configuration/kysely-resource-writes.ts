@@ -83,7 +83,7 @@ export function resourceWrites(
         updatedAtMs: nowMs,
       };
       await tx.insertInto("resources").values(resourceColumns(after)).execute();
-      await requireRoomFor(work, null, after);
+      await requireRoomFor(work, tenantId, [{ before: null, after }]);
       recordStep(work, { before: null, after });
       return maskedResource(after);
     },
@@ -102,7 +102,7 @@ export function resourceWrites(
         updatedAtMs: nowMs,
       };
       await tx.updateTable("resources").set(resourceColumns(after)).where("id", "=", id).execute();
-      await requireRoomFor(work, before, after);
+      await requireRoomFor(work, after.tenantId, [{ before, after }]);
       recordStep(work, { before, after });
       return maskedResource(after);
     },
@@ -115,26 +115,34 @@ export function resourceWrites(
   };
 }
 
-/** Called when the resource is written. What has become shorter is accepted in any case. */
-async function requireRoomFor(
-  { tx, actor }: Work,
-  before: StoredResource | null,
-  { tenantId, kind, document }: StoredResource,
-): Promise<void> {
-  const lengthOf = (one: StoredResource["document"]): number => JSON.stringify(one).length;
-  if (actor.isOperator === true || (before !== null && lengthOf(document) <= lengthOf(before.document))) return;
+/** Called when the resources of a tenant are written. What has become fewer and shorter is accepted in any case. */
+async function requireRoomFor({ tx, actor }: Work, tenantId: string, steps: readonly ResourceStep[]): Promise<void> {
+  const added = new Map<ConfiguredKind, number>();
+  let grownBy = 0;
+  for (const { before, after } of steps) {
+    const { kind } = (after ?? before)!;
+    added.set(kind, (added.get(kind) ?? 0) + Number(after !== null) - Number(before !== null));
+    grownBy += lengthOf(after) - lengthOf(before);
+  }
+  const grown = [...added].flatMap(([kind, more]) => (more > 0 ? [kind] : []));
+  if (actor.isOperator === true || (grown.length === 0 && grownBy <= 0)) return;
   const all = await tx
     .selectFrom("resources")
     .select(["kind", sql<bigint>`count(*)`.as("count"), sql<bigint>`sum(length(document))`.as("characters")])
     .where("tenant_id", "=", tenantId)
     .groupBy("kind")
     .execute();
-  const count = Number(all.find((one) => one.kind === kind)?.count ?? 0n);
+  for (const kind of grown) {
+    const count = Number(all.find((one) => one.kind === kind)?.count ?? 0n);
+    requireRoom(count, MOST_STORED.ofKind, `resources of the kind ${kind}`);
+  }
   const characters = all.reduce((sum, one) => sum + Number(one.characters), 0);
-  if (before === null) requireRoom(count, MOST_STORED.ofKind, `resources of the kind ${kind}`);
-  requireRoom(characters, MOST_STORED.characters, "characters of configuration");
-  if (before === null && kind === "route") await requireFewInherited(tx, tenantId);
+  if (grownBy > 0) requireRoom(characters, MOST_STORED.characters, "characters of configuration");
+  if (steps.some(({ before, after }) => before === null && after?.kind === "route"))
+    await requireFewInherited(tx, tenantId);
 }
+
+const lengthOf = (one: StoredResource | null): number => (one === null ? 0 : JSON.stringify(one.document).length);
 
 async function requireFewInherited(tx: Db, tenantId: string): Promise<void> {
   const places = await tx
@@ -198,6 +206,7 @@ async function rollBack(work: Work, scope: HistoryScope, to: number): Promise<re
     }
     recordStep(work, step);
   }
+  await requireRoomFor(work, scope.tenantId, steps);
   work.rolledBackTo = to;
   return steps.map(changeOf);
 }

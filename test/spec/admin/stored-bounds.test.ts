@@ -54,6 +54,20 @@ for (const kind of kinds)
       expect((await addRoute("default.owner", "beyond")).status).toBe(201);
     }, 60_000);
 
+    test("[d9.3] a rollback of a project brings back no more than a tenant's people may store, and an operator's may", async () => {
+      const site = `${BASE}/projects/site`;
+      expect((await world.send("acme.owner", "POST", `${site}/routes`, { name: "old", ...ROUTE })).status).toBe(201);
+      const [newest] = (await world.send("acme.owner", "GET", `${site}/versions`)).body.data;
+      expect((await world.send("acme.owner", "DELETE", `${site}/routes/old`)).status).toBe(204);
+      await fillResources(MOST_STORED.ofKind, JSON.stringify(ROUTE));
+      const rollBack = (as: string) => world.send(as, "POST", `${site}/rollback`, { to: newest.number });
+      const refused = await rollBack("acme.owner");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("5,000 resources of the kind route");
+      expect((await world.send("acme.owner", "GET", `${site}/routes/old`)).status).toBe(404);
+      expect((await rollBack("default.owner")).status).toBe(200);
+    }, 60_000);
+
     test("[d9.3] routes of a tenant that many projects inherit beside their own are bounded", async () => {
       const projects = 20;
       await fillResources(MOST_STORED.inheritedRoutes / projects, JSON.stringify(ROUTE));
