@@ -46,6 +46,7 @@ import type { AdminBindings, AdminEnv } from "./admin/request/admin-request.ts";
 import { addressOf, arrivalOf } from "./console/arrival.ts";
 import type { ConsoleApp } from "./console/app.ts";
 import type { ConsoleCaller, ConsoleContext } from "./console/console-context.ts";
+import { EventStreams } from "./event-streams.ts";
 import { innerRequest } from "./inner-request.ts";
 import type { McpContext } from "./mcp/serving.ts";
 import { methodNotAllowed } from "./method-not-allowed.ts";
@@ -208,7 +209,8 @@ export function createApp(context: AppContext): Hono<AppEnv> {
   }
 
   // a path of an operation is no id of a response
-  for (const base of BASES) serveKeptResponses(app, base, context, reply);
+  const streams = new EventStreams();
+  for (const base of BASES) serveKeptResponses(app, base, context, reply, streams);
 
   serveProbes(app, context, reply, ownHeaders);
   return app;
@@ -377,8 +379,17 @@ function serveMcp(
   }
 }
 
-/** What is kept of responses: `GET` and `DELETE /responses/{id}`, and the lists of their input (promise 12.8). */
-function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext, reply: Reply): void {
+/**
+ * What is kept of responses: `GET` and `DELETE /responses/{id}`, and the lists of their input (promise 12.8). `streams`
+ * counts the streams of events that are read, on all paths.
+ */
+function serveKeptResponses(
+  app: Hono<AppEnv>,
+  base: string,
+  context: AppContext,
+  reply: Reply,
+  streams: EventStreams,
+): void {
   const serve =
     (answer: (asked: KeptResponseRequest) => Promise<JsonObject | ReadableStream<string>>) =>
     async (c: Context<AppEnv>): Promise<Response> => {
@@ -399,10 +410,11 @@ function serveKeptResponses(app: Hono<AppEnv>, base: string, context: AppContext
       requireRecentLogin(session, context.clock.now());
       const answered = await answer({ ...reader, kept, readerNow, id, query: (name) => c.req.query(name) });
       if (!(answered instanceof ReadableStream)) return reply(c, answered);
+      const counted = streams.counted(answered, reader.token, c.req.raw.signal);
       const { headers } = reply(c, {});
       headers.set("content-type", "text/event-stream; charset=utf-8");
       for (const [name, value] of Object.entries(STREAM_HEADERS)) headers.set(name, value);
-      return new Response(answered, { headers });
+      return new Response(counted, { headers });
     };
   const path = `${base}/responses/:id`;
   app.get(path, serve(retrievedResponse)).delete(path, serve(deletedResponse));
