@@ -87,6 +87,11 @@ export async function refuseUsedId(tx: Db, table: keyof typeof SINGULAR, id: str
  */
 export const MOST_STORED = {
   projects: 5_000,
+  users: 50_000,
+  /** Roles of users, in the tenant and in its projects. */
+  memberships: 200_000,
+  /** Drains that have not ended, which each call goes through. */
+  drains: 1_000,
   ofKind: 5_000,
   /** Routes of the tenant, counted once for each project that has routes of its own: what such a project sees is judged anew at each change. */
   inheritedRoutes: 50_000,
@@ -100,6 +105,23 @@ export function requireRoom(found: number, most: number, what: string): void {
     "conflict",
     `The tenant has ${most.toLocaleString("en-US")} ${what}, the most that it may have. Remove what is no longer used, or ask an operator, for whom this does not hold.`,
   );
+}
+
+/** The same for the rows of a table, with the one that is about to be added. */
+export async function requireRoomFor(
+  { tx, actor }: Work,
+  table: "projects" | "users" | "memberships" | "provider_drains",
+  tenantId: string,
+  most: number,
+  what: string,
+): Promise<void> {
+  if (actor.isOperator === true) return;
+  const { count } = await tx
+    .selectFrom(table)
+    .select((row) => row.fn.countAll<bigint>().as("count"))
+    .where("tenant_id", "=", tenantId)
+    .executeTakeFirstOrThrow();
+  requireRoom(Number(count) + 1, most, what);
 }
 
 export async function requireTenant(tx: Db, tenantId: string): Promise<void> {

@@ -83,7 +83,7 @@ export function resourceWrites(
         updatedAtMs: nowMs,
       };
       await tx.insertInto("resources").values(resourceColumns(after)).execute();
-      await requireRoomFor(work, tenantId, [{ before: null, after }]);
+      await requireRoomInTenant(work, tenantId, [{ before: null, after }]);
       recordStep(work, { before: null, after });
       return maskedResource(after);
     },
@@ -102,7 +102,7 @@ export function resourceWrites(
         updatedAtMs: nowMs,
       };
       await tx.updateTable("resources").set(resourceColumns(after)).where("id", "=", id).execute();
-      await requireRoomFor(work, after.tenantId, [{ before, after }]);
+      await requireRoomInTenant(work, after.tenantId, [{ before, after }]);
       recordStep(work, { before, after });
       return maskedResource(after);
     },
@@ -116,7 +116,11 @@ export function resourceWrites(
 }
 
 /** Called when the resources of a tenant are written. What has become fewer and shorter is accepted in any case. */
-async function requireRoomFor({ tx, actor }: Work, tenantId: string, steps: readonly ResourceStep[]): Promise<void> {
+async function requireRoomInTenant(
+  { tx, actor }: Work,
+  tenantId: string,
+  steps: readonly ResourceStep[],
+): Promise<void> {
   const added = new Map<ConfiguredKind, number>();
   let grownBy = 0;
   for (const { before, after } of steps) {
@@ -206,7 +210,7 @@ async function rollBack(work: Work, scope: HistoryScope, to: number): Promise<re
     }
     recordStep(work, step);
   }
-  await requireRoomFor(work, scope.tenantId, steps);
+  await requireRoomInTenant(work, scope.tenantId, steps);
   work.rolledBackTo = to;
   return steps.map(changeOf);
 }

@@ -8,7 +8,7 @@ import {
   changed,
   MOST_STORED,
   requireInTenant,
-  requireRoom,
+  requireRoomFor,
   requireTenant,
   requireTexts,
   createdAt,
@@ -145,13 +145,8 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     fields: PROJECT_FIELDS,
     find: (id) => readerOf(work).findProject(id),
     async check({ id, tenantId }) {
-      if (work.actor.isOperator === true || (await readerOf(work).findProject(id)) !== null) return;
-      const { count } = await tx
-        .selectFrom("projects")
-        .select((row) => row.fn.countAll<bigint>().as("count"))
-        .where("tenant_id", "=", tenantId)
-        .executeTakeFirstOrThrow();
-      requireRoom(Number(count) + 1, MOST_STORED.projects, "projects");
+      if ((await readerOf(work).findProject(id)) === null)
+        await requireRoomFor(work, "projects", tenantId, MOST_STORED.projects, "projects");
     },
     placeOf: ({ id, tenantId }) => ({ tenantId, projectId: id }),
     async removeDependents({ id, tenantId }) {
@@ -184,6 +179,8 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
       const other = login == null ? null : await reader.findUserByLogin(tenantId, login.issuer, login.subject);
       if (other !== null && other.id !== id)
         throw new StoreError("exists", "Another user of the tenant already has this login.");
+      if ((await reader.findUser(id)) === null)
+        await requireRoomFor(work, "users", tenantId, MOST_STORED.users, "users");
     },
     async removeDependents({ id, tenantId }) {
       // a session may have its rights from elsewhere: from the claims of a company login
@@ -235,12 +232,13 @@ export async function putMembership(work: Work, membership: Membership): Promise
   if (projectId !== null) await requireInTenant(tx, "projects", projectId, tenantId);
   const reader = readerOf(work);
   const before = await reader.findMembership(userId, projectId);
-  if (before === null)
+  if (before === null) {
+    await requireRoomFor(work, "memberships", tenantId, MOST_STORED.memberships, "roles of users");
     await tx
       .insertInto("memberships")
       .values({ ...rowOf(MEMBERSHIP, membership), ...createdAt(nowMs) })
       .execute();
-  else
+  } else
     await tx
       .updateTable("memberships")
       .set({ role, ...changed(before, nowMs) })

@@ -115,4 +115,50 @@ for (const kind of kinds)
       expect(renamed.status).toBe(200);
       expect((await add("default.owner")).status).toBe(201);
     }, 60_000);
+
+    test("[d9.3] a tenant's people may have only so many users and roles of users, and an operator adds more", async () => {
+      const counted = async (table: string): Promise<number> =>
+        Number((await world.read(`select count(*) as count from ${table} where tenant_id = 'acme'`))[0]!["count"]);
+      const users = MOST_STORED.users - (await counted("users"));
+      await fill("users", "id, tenant_id, name", users, (index) => `'filler-${index}', 'acme', 'n'`);
+      const add = (as: string, role: string | null = null) =>
+        world.send(as, "POST", `${A}/users`, { id: "beyond", name: "Beyond", role });
+      const refused = await add("acme.owner");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("50,000 users");
+      const renamed = await world.send("acme.owner", "PATCH", `${A}/users/filler-0`, { name: "Renamed" });
+      expect(renamed.status).toBe(200);
+      expect((await add("default.owner")).status).toBe(201);
+      const roles = MOST_STORED.memberships - (await counted("memberships"));
+      const projects = Math.ceil(roles / users);
+      await fill("projects", "id, tenant_id, name", projects, (index) => `'with-${index}', 'acme', 'n'`);
+      await fill(
+        "memberships",
+        "tenant_id, user_id, project_id, role",
+        roles,
+        (index) => `'acme', 'filler-${index % users}', 'with-${Math.floor(index / users)}', 'viewer'`,
+      );
+      const give = (as: string) => world.send(as, "PUT", `${A}/memberships/beyond`, { role: "viewer" });
+      const none = await give("acme.owner");
+      expect([none.status, none.body.error.code]).toEqual([409, "conflict"]);
+      expect(none.body.error.message).toContain("200,000 roles of users");
+      expect((await give("default.owner")).status).toBe(201);
+    }, 120_000);
+
+    test("[d9.3] a tenant's people may have only so many drains at a time, and may make those longer", async () => {
+      const until = Date.now() + 86_400_000;
+      await fill(
+        "provider_drains",
+        "tenant_id, provider, model, until_ms, begun_by, begun_at_ms",
+        MOST_STORED.drains,
+        (index) => `'acme', 'sandbox', 'model-${index}', ${until}, 'ann', 0`,
+      );
+      const drain = (as: string, model: string) =>
+        world.send(as, "POST", `${A}/providers/sandbox/drain`, { minutes: 5, model });
+      const refused = await drain("acme.owner", "beyond");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("1,000 drains");
+      expect((await drain("acme.owner", "model-0")).status).toBe(200);
+      expect((await drain("default.owner", "beyond")).status).toBe(200);
+    }, 60_000);
   });
