@@ -12,6 +12,7 @@ import { versionReader } from "./configuration/kysely-history.ts";
 import { viewReader } from "./configuration/kysely-views.ts";
 import { listSessions } from "./identity/kysely-sessions.ts";
 import {
+  byId,
   byNewest,
   containing,
   exactly,
@@ -170,7 +171,6 @@ export function findStoredResource(db: Db, kind: ConfiguredKind, id: string): Pr
   return readFirst(resourceWith(db, kind, id), resourceOf);
 }
 
-const byId = (list: string): ListKey => ({ list, columns: [["id", "text"]], newestFirst: false });
 const TENANTS = byId("tenants");
 const PROJECTS = byId("projects");
 const USERS = byId("users");

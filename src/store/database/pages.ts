@@ -29,6 +29,8 @@ export const byNewest = (list: string, time: string, id = "id"): ListKey => ({
   newestFirst: true,
 });
 
+export const byId = (list: string): ListKey => ({ list, columns: [["id", "text"]], newestFirst: false });
+
 const expressionsOf = ({ columns }: ListKey): readonly string[] =>
   columns.map(([column, type]) => (type === "text or null" ? `coalesce(${column}, '')` : column));
 

@@ -286,6 +286,37 @@ for (const kind of kinds)
         ).toHaveLength(1);
       });
 
+      test("[d9.3] the cursor of another list is refused, also where the caller sees only projects of its own", async () => {
+        const next = async (as: string, path: string): Promise<string> =>
+          (await world.send(as, "GET", `${A}${path}${path.includes("?") ? "&" : "?"}limit=1`)).body.next_cursor;
+        for (const name of ["first", "second"])
+          for (const [noun, more] of [
+            ["routes", { name, targets: ["sandbox:echo"] }],
+            ["limits", { name, metric: "requests", window: "minute", limit: 1 }],
+          ] as const)
+            expect((await world.send("acme.owner", "POST", `${A}/tenants/acme/${noun}`, more)).status).toBe(201);
+        const cursors = {
+          "/tenants/acme/routes": await next("acme.owner", "/tenants/acme/routes"),
+          "/tenants/acme/limits": await next("acme.owner", "/tenants/acme/limits"),
+          "/projects": await next("acme.owner", "/projects"),
+        };
+        for (const [as, path] of [
+          ["acme.owner", "/tenants/acme/routes"],
+          ["acme.owner", "/tenants/acme/limits"],
+          ["acme.owner", "/projects"],
+          ["acme.site.maintainer", "/projects"],
+        ] as const)
+          for (const [of, cursor] of Object.entries(cursors)) {
+            const { status, body } = await world.send(as, "GET", `${A}${path}?cursor=${encodeURIComponent(cursor)}`);
+            expect([as, path, of, status, body.error?.param ?? null]).toEqual([
+              as,
+              path,
+              of,
+              ...(of === path ? [200, null] : [400, "cursor"]),
+            ]);
+          }
+      });
+
       test("[d5.2] [d9.3] all mistakes are reported at once, each with its path, and nothing is stored", async () => {
         const cases: readonly (readonly [path: string, body: unknown, param: string | null])[] = [
           ["/projects/site/limits", { metric: "requests", window: "minute", limit: -1 }, "limit"],

@@ -131,11 +131,13 @@ interface Cursor {
   readonly store: string | null;
 }
 
-function readCursor(text: string | undefined): Cursor {
+/** Throws `invalid_request`, also for the cursor of a list of another kind. */
+function readCursor(text: string | undefined, kind: ConfiguredKind): Cursor {
   if (text === undefined) return { shown: 0, store: null };
-  const [, shown, rest] = /^(?:f(\d{1,6})|s(.*))$/.exec(text) ?? [];
+  const own = text.startsWith(`${kind}.`) ? text.slice(kind.length + 1) : "";
+  const [, shown, rest] = /^(?:f(\d{1,6})|s(.*))$/.exec(own) ?? [];
   if (shown !== undefined) return { shown: Number(shown), store: null };
-  if (rest === undefined) throw invalidRequest("cursor", "cursor: expected next_cursor of another page");
+  if (rest === undefined) throw invalidRequest("cursor", "cursor: expected next_cursor of another page of this list");
   return { shown: null, store: rest === "" ? null : rest };
 }
 
@@ -147,7 +149,8 @@ export async function listPage(
 ): Promise<{ readonly data: readonly JsonObject[]; readonly next_cursor: string | null }> {
   const { limit, cursor, origin, name, search: word } = call.query;
   const place = call.place!;
-  const at = readCursor(cursor);
+  const at = readCursor(cursor, kind);
+  const cursorAt = (next: string): string => `${kind}.${next}`;
   const shown: JsonObject[] = [];
   if (at.shown !== null && origin !== "store") {
     const low = word?.toLowerCase();
@@ -159,16 +162,19 @@ export async function listPage(
           (low === undefined || one.id.toLowerCase().includes(low) || (one.name ?? "").toLowerCase().includes(low)),
       );
     shown.push(...all.slice(at.shown, at.shown + limit).map(shownFromFile));
-    if (all.length > at.shown + limit) return { data: shown, next_cursor: `f${at.shown + limit}` };
+    if (all.length > at.shown + limit) return { data: shown, next_cursor: cursorAt(`f${at.shown + limit}`) };
   }
   if (origin === "file") return { data: shown, next_cursor: null };
-  if (shown.length === limit) return { data: shown, next_cursor: "s" };
+  if (shown.length === limit) return { data: shown, next_cursor: cursorAt("s") };
   const filter = { kind, ...place, ...(name !== undefined && { name }), ...(word !== undefined && { search: word }) };
   const { data, nextCursor }: Page<Resource> = await store.listResources(
     { limit: limit - shown.length, cursor: at.store },
     filter,
   );
-  return { data: [...shown, ...data.map(shownResource)], next_cursor: nextCursor === null ? null : `s${nextCursor}` };
+  return {
+    data: [...shown, ...data.map(shownResource)],
+    next_cursor: nextCursor === null ? null : cursorAt(`s${nextCursor}`),
+  };
 }
 
 export const listQuery = z.strictObject({

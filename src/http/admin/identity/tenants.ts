@@ -4,6 +4,7 @@ import { type AdminCaller, nothingThere, requireOperator, roleAt } from "../../.
 import type { Project } from "../../../core/identity.ts";
 import { conflict } from "../../../core/refusals.ts";
 import type { Kept, StoredTenant } from "../../../store/records.ts";
+import { byId, cursorAt, keyBefore } from "../../../store/database/pages.ts";
 import { type Page, type PageRequest, type Reader, everyRow } from "../../../store/reader.ts";
 import type { AdminOperation } from "../operation.ts";
 import { chosenId } from "../schemas.ts";
@@ -32,6 +33,9 @@ const tokenCapsChange = z
     description: "The longest lifetime of access tokens, in days; null for no maximum. One that is left out stays.",
   });
 
+/** As the store lists them, so that a caller whose role changes goes on from the same page. */
+const PROJECTS = byId("projects");
+
 /**
  * All projects of the tenant when the caller has a role in the whole tenant, else the projects in which the caller has
  * a role.
@@ -57,9 +61,10 @@ async function visibleProjects(
       ({ id, name, tenantId: of }) =>
         of === tenantId && (word === undefined || id.toLowerCase().includes(word) || name.toLowerCase().includes(word)),
     );
-  const after = page.cursor == null ? shown : shown.filter(({ id }) => id > page.cursor!);
+  const [before] = keyBefore(page, PROJECTS) ?? [];
+  const after = before === undefined ? shown : shown.filter(({ id }) => id > before);
   const data = after.slice(0, page.limit);
-  return { data, nextCursor: after.length > data.length ? data.at(-1)!.id : null };
+  return { data, nextCursor: after.length > data.length ? cursorAt(PROJECTS, [data.at(-1)!.id]) : null };
 }
 
 const TENANT: Thing<StoredTenant> = {
