@@ -19,8 +19,9 @@ export interface CallState {
   /** Arguments that came before the name. */
   held: string;
   hasArguments: boolean;
-  /** All arguments received, up to a bound. */
+  /** All arguments received, unless they had no room. */
   argumentText: string;
+  isTooLong: boolean;
   /** The vendor's own members of the call, and of its function, that have not been sent yet. */
   unsent: JsonObject | undefined;
   unsentOfCalled: JsonObject | undefined;
@@ -35,8 +36,24 @@ export const CALLED: ReadonlySet<string> = new Set(["name", "arguments", "input"
  * end of the stream.
  */
 const MAX_CALLS = 1024;
-/** The most characters of a call's arguments that are kept to check whether they are complete. */
-const MAX_KEPT_ARGUMENTS = 4 * 1024 * 1024;
+/**
+ * The most characters that are kept of all calls of a stream, whatever the number of its choices: of their ids and names,
+ * and of their arguments, to check whether they are complete.
+ */
+const MAX_KEPT = 16 * 1024 * 1024;
+
+/** What the calls of one stream keep together. */
+export class CallRoom {
+  #left = MAX_KEPT;
+
+  /** Returns false, and takes nothing, where there is no room for so many characters. */
+  takes(characters: number): boolean {
+    if (characters > this.#left) return false;
+    this.#left -= characters;
+    return true;
+  }
+}
+
 /** Nothing can run such a call, and no client could send it back. */
 export const NAMELESS_CALL = "The provider's answer has a tool call without a name.";
 /** The most characters of a call's name or id; some servers put a signature in the id. */
@@ -46,14 +63,14 @@ const MAX_NAME = 65_536;
  * Returns the call that a delta continues or begins; a new one is added to `calls`. It is found by its index, else by
  * its id, else it is the last one. Throws MalformedAnswer.
  */
-export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
+export function callOf(calls: CallState[], delta: ToolCallDelta, room: CallRoom): CallState {
   const id = typeof delta.id === "string" && delta.id !== "" ? delta.id : null;
   const number = typeof delta.index === "number" && Number.isInteger(delta.index) ? delta.index : null;
   const known = number === null ? unnumberedCall(calls, delta, id) : numberedCall(calls, delta, number, id);
   if (known !== undefined) return known;
   if (calls.length >= MAX_CALLS)
     throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
-  if (id !== null && id.length > MAX_NAME)
+  if (id !== null && (id.length > MAX_NAME || !room.takes(id.length)))
     throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
   const call: CallState = {
     index: -1,
@@ -64,6 +81,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta): CallState {
     held: "",
     hasArguments: false,
     argumentText: "",
+    isTooLong: false,
     unsent: undefined,
     unsentOfCalled: undefined,
   };
@@ -135,18 +153,19 @@ export function pieceOf(index: number, text: string, takesText: boolean): ToolCa
  * Records what a delta contains, except for the vendor's own members, and returns its piece of arguments. Throws
  * MalformedAnswer.
  */
-export function addDelta(call: CallState, delta: ToolCallDelta): string {
+export function addDelta(call: CallState, delta: ToolCallDelta, room: CallRoom): string {
   const called = calledIn(delta);
   const text = typeof called.text === "string" ? called.text : "";
   if (called.takesText) call.takesText = true;
   if (call.name === "" && typeof called.name === "string") {
-    if (called.name.length > MAX_NAME)
+    if (called.name.length > MAX_NAME || !room.takes(called.name.length))
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
     call.name = called.name;
   }
   if (text !== "") {
     call.hasArguments = true;
-    if (call.argumentText.length <= MAX_KEPT_ARGUMENTS) call.argumentText += text;
+    if (!call.isTooLong && room.takes(text.length)) call.argumentText += text;
+    else call.isTooLong = true;
   }
   return text;
 }
@@ -155,9 +174,9 @@ export function addDelta(call: CallState, delta: ToolCallDelta): string {
  * Whether the call can be run: it has a name, and its arguments are one JSON text. Arguments that are too long to be
  * kept count as incomplete.
  */
-export function isWholeCall({ name, argumentText, takesText }: CallState): boolean {
+export function isWholeCall({ name, argumentText, isTooLong, takesText }: CallState): boolean {
   if (takesText) return name !== "";
-  if (name === "" || argumentText.length > MAX_KEPT_ARGUMENTS) return false;
+  if (name === "" || isTooLong) return false;
   return jsonIn(argumentText) !== undefined;
 }
 

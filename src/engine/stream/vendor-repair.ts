@@ -25,6 +25,7 @@ import {
   addDelta,
   argumentsDelta,
   callOf,
+  CallRoom,
   type CallState,
   hasOwnMembers,
   hasUnsent,
@@ -60,6 +61,7 @@ export class VendorRepair implements StreamStage {
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
+  readonly #room = new CallRoom();
   #hasGenerated = false;
   #isFinishInferred = false;
   #model: string | null = null;
@@ -166,7 +168,7 @@ export class VendorRepair implements StreamStage {
     if (isSet(name) || !isText(text) || hasOwnMembers(delta)) return false;
     const call = choice.calls.findLast(({ sourceIndex: index }) => index === delta.index);
     if (call === undefined || call.index !== delta.index || hasUnsent(call)) return false;
-    tally(this.generated, addDelta(call, delta));
+    tally(this.generated, addDelta(call, delta, this.#room));
     return true;
   }
 
@@ -241,9 +243,9 @@ export class VendorRepair implements StreamStage {
   /** Returns `null` while the call has no name, and for a delta that has nothing. */
   #call(choice: ChoiceState, delta: ToolCallDelta): ToolCallDelta | null {
     choice.hasGenerated = true;
-    const call = callOf(choice.calls, delta);
+    const call = callOf(choice.calls, delta, this.#room);
     const hadName = call.name !== "";
-    const text = addDelta(call, delta);
+    const text = addDelta(call, delta, this.#room);
     keepOwnMembers(call, delta);
     tally(this.generated, text);
     if (!hadName) tally(this.generated, call.name);

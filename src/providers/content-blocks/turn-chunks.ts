@@ -17,6 +17,17 @@ export function requireKeptItems(characters: number): void {
   if (characters > MAX_KEPT)
     throw new MalformedAnswer(`The provider's stream holds items of more than ${MAX_KEPT} characters.`);
 }
+/**
+ * The most items and parts of items of one streamed answer: each takes memory although it may have no text. Answers of
+ * several rounds of tools have thousands.
+ */
+const MAX_PLACES = 65_536;
+
+/** Throws MalformedAnswer. */
+export function requireFewPlaces(count: number): void {
+  if (count > MAX_PLACES)
+    throw new MalformedAnswer(`The provider's stream holds more than ${MAX_PLACES} items and parts of items.`);
+}
 /** The most citations that one block may have. */
 const MAX_CITATIONS = 10_000;
 

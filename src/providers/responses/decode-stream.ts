@@ -3,7 +3,6 @@
 import type { ChatChunk } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { SseEvent } from "../../wire/sse.ts";
-import { requireKeptItems } from "../content-blocks/turn-chunks.ts";
 import { readErrorJson } from "../answers/error-body.ts";
 import { chunkOf, NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
@@ -12,6 +11,7 @@ import { carriedItems } from "./carried-items.ts";
 import { ContentPlaces, matchedItems, MAX_ITEMS, placeOf } from "./item-places.ts";
 import { besideChoices, finishOf, frameOf, requireEnded, toolUses } from "./outcome.ts";
 import { type ItemKind, kindOf } from "./output-items.ts";
+import { rememberedText } from "./piece-digest.ts";
 import type { ResponsesRules } from "./rules.ts";
 import { ANNOTATION_ADDED, formOfEvent, ITEM_ADDED, ITEM_DONE, type PartForm } from "./stream-grammar.ts";
 import { ItemChunks, isLate, newItem, requireMended, type StreamItem } from "./stream-items.ts";
@@ -43,7 +43,6 @@ class ResponseStream implements StreamDecoder {
   readonly #contents = new ContentPlaces();
   readonly #latest = new Map<number, string>();
   #isFramed = false;
-  #wholeCharacters = 0;
   isTerminated = false;
 
   constructor(rules: ResponsesRules) {
@@ -87,8 +86,9 @@ class ResponseStream implements StreamDecoder {
   #isRepeated(number: Json | undefined, data: string): boolean {
     // Servers that do not count send 0 with every event.
     if (typeof number !== "number" || number <= 0) return false;
-    if (this.#latest.get(number) === data) return true;
-    this.#latest.set(number, data);
+    const own = rememberedText(data);
+    if (this.#latest.get(number) === own) return true;
+    this.#latest.set(number, own);
     if (this.#latest.size > LATEST) this.#latest.delete(this.#latest.keys().next().value!);
     return false;
   }
@@ -112,8 +112,7 @@ class ResponseStream implements StreamDecoder {
       case ITEM_DONE: {
         const { item } = event;
         if (!isObject(item)) return NO_CHUNKS;
-        this.#wholeCharacters += size;
-        requireKeptItems(this.#wholeCharacters);
+        this.#chunks.keep(size);
         return this.#chunks.settle(this.#itemAt(event, kindOf(item), item["id"]), item);
       }
       case ANNOTATION_ADDED:
@@ -166,6 +165,7 @@ class ResponseStream implements StreamDecoder {
     const there = place === null ? this.#items.findLast((item) => item.kind === kind) : this.#places.get(place);
     if (there?.kind === kind) return there;
     const item = this.#begin(kind, event["type"] === ITEM_ADDED ? id : undefined);
+    if (typeof place === "string") this.#chunks.keep(place.length);
     if (place !== null) this.#places.set(place, item);
     return item;
   }
@@ -174,6 +174,7 @@ class ResponseStream implements StreamDecoder {
     if (this.#items.length >= MAX_ITEMS)
       throw new MalformedAnswer(`The provider's answer has more than ${MAX_ITEMS} items.`);
     const item = newItem(kind, id);
+    this.#chunks.keep(item.id?.length ?? 0);
     this.#items.push(item);
     return item;
   }

@@ -9,6 +9,8 @@ export function placeOf({ output_index: index }: JsonObject, id: Json | undefine
 
 /** The most items of one answer. */
 export const MAX_ITEMS = 4_096;
+/** The most characters of their ids that are remembered. */
+const MAX_ID_CHARACTERS = 1024 * 1024;
 
 /**
  * The places of parts within the content of their items. Some servers count on from one item to the next, so that an
@@ -16,6 +18,8 @@ export const MAX_ITEMS = 4_096;
  */
 export class ContentPlaces {
   readonly #first = new Map<number | string | null, number>();
+  /** Of the ids among the places. */
+  #characters = 0;
   #highest = -1;
 
   /** Returns the index of the part that an event speaks of, within its item. */
@@ -24,7 +28,10 @@ export class ContentPlaces {
     if (typeof at !== "number") return 0;
     const place = placeOf(event, event["item_id"]);
     const first = this.#first.get(place) ?? (at > 0 && at === this.#highest + 1 ? at : 0);
-    if (this.#first.size < MAX_ITEMS) this.#first.set(place, first);
+    if (this.#first.size < MAX_ITEMS && this.#characters < MAX_ID_CHARACTERS && !this.#first.has(place)) {
+      this.#first.set(place, first);
+      this.#characters += typeof place === "string" ? place.length : 0;
+    }
     this.#highest = Math.max(this.#highest, at);
     return Math.max(0, at - first);
   }

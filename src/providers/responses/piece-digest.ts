@@ -10,6 +10,11 @@ export class PieceDigest {
     return this.#length;
   }
 
+  /** What differs where the texts do. */
+  get name(): string {
+    return `${this.#one} ${this.#other}`;
+  }
+
   add(piece: string): void {
     this.#take(piece, piece.length);
   }
@@ -34,6 +39,19 @@ export class PieceDigest {
     this.#other = other;
     this.#length += length;
   }
+}
+
+/** Longer texts are not kept to be compared, and of one that is longer still only both ends are looked at. */
+const MOST_REMEMBERED = 1024;
+const MOST_LOOKED_AT = 32_768;
+
+/** Returns a text, or in place of a long one its length and a digest, by which it is known again. */
+export function rememberedText(text: string): string {
+  if (text.length <= MOST_REMEMBERED) return text;
+  const digest = new PieceDigest();
+  digest.add(text.slice(0, MOST_LOOKED_AT));
+  if (text.length > MOST_LOOKED_AT) digest.add(text.slice(Math.max(MOST_LOOKED_AT, text.length - MOST_LOOKED_AT)));
+  return `${text.length} ${digest.name}`;
 }
 
 const FIRST_ONE = 0x811c_9dc5 | 0;

@@ -5,7 +5,7 @@
 import { chunkOf, NO_CHUNKS } from "../interface/stream-decoder.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
 import { type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
-import { MAX_KEPT } from "../content-blocks/turn-chunks.ts";
+import { requireFewPlaces, requireKeptItems } from "../content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import { annotationsOf, callIdOf, inputOf, type ItemKind } from "./output-items.ts";
 import { PieceDigest } from "./piece-digest.ts";
@@ -87,6 +87,8 @@ export class ItemChunks {
   #textLength = 0;
   #calls = 0;
   #details = 0;
+  #places = 0;
+  #kept = 0;
   #hasReasoned = false;
   /** The part to which something was added last; `null` before the first. */
   #growing: Part | null = null;
@@ -99,6 +101,12 @@ export class ItemChunks {
 
   get hasCalls(): boolean {
     return this.#calls > 0;
+  }
+
+  /** Counts what is kept of all items together. Throws MalformedAnswer. */
+  keep(characters: number): void {
+    this.#kept += characters;
+    requireKeptItems(this.#kept);
   }
 
   /** Adds a piece to the part with this index. A piece that comes after the whole is left out. */
@@ -178,6 +186,7 @@ export class ItemChunks {
     item.call = this.#calls++;
     const { call: index, held } = item;
     item.held = "";
+    this.#kept -= held.length;
     const id = callIdOf(source);
     const delta: ToolCallDelta =
       item.called?.chat === "custom"
@@ -207,9 +216,8 @@ export class ItemChunks {
           ],
         }),
       ];
+    this.keep(piece.length);
     item.held += piece;
-    if (item.held.length > MAX_KEPT)
-      throw new MalformedAnswer("The provider's stream has too many arguments of a tool call before the call's name.");
     return NO_CHUNKS;
   }
 
@@ -297,6 +305,7 @@ export class ItemChunks {
     const key = `${form.type} ${index}`;
     let part = parts.get(key);
     if (part === undefined) {
+      requireFewPlaces(++this.#places);
       const start = this.#textLength;
       part = { form, at: index, said: new PieceDigest(), start, isWhole: false, annotations: 0, hasLogprobs: false };
       parts.set(key, part);

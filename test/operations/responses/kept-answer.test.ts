@@ -65,6 +65,7 @@ test("[d8.5, d12.5] a stream of annotations or of items that only begin ends the
 test.each<readonly [string, (items: AnswerItems) => void]>([
   ["citations", (items) => items.addCitations([{ type: "url_citation", url: PIECE }])],
   ["carriers", (items) => items.addCarrier(PIECE)],
+  ["log probabilities without text", (items) => items.addText("output_text", "", [{ token: PIECE }])],
 ])("[d8.5] a stream of %s that is translated ends there too", (_what, add) => {
   const items = new AnswerItems({ ...MEMO, showsCarriers: true }, new ItemEvents("0"));
   items.addText("output_text", "x", []);
@@ -72,4 +73,31 @@ test.each<readonly [string, (items: AnswerItems) => void]>([
   expect(() => {
     add(items);
   }).toThrow(`more than ${MAX_KEPT} characters`);
+});
+
+test("[d8.5, d12.5] a stream of log probabilities ends there too, where it passes", () => {
+  const items = new PassedItems({ own() {}, passed() {} });
+  const pass = (number: number): void => {
+    const place = { item_id: "msg_1", output_index: 0, content_index: 0 };
+    const event = { ...place, delta: "x", sequence_number: number, logprobs: [{ token: PIECE }] };
+    items.piece(PARTS.message.output_text, "response.output_text.delta", event, JSON.stringify(event));
+  };
+  for (let number = 1; number < 4; number++) pass(number);
+  expect(() => pass(4)).toThrow(`more than ${MAX_KEPT} characters`);
+});
+
+test("[d8.5] a stream of parts or items without text ends where it has more of them than are kept", () => {
+  const passed = new PassedItems({ own() {}, passed() {} });
+  const answered = new AnswerItems(MEMO, new ItemEvents("0"));
+  const ways: readonly ((number: number) => void)[] = [
+    (number) => {
+      const event = { item_id: "msg_1", output_index: 0, content_index: number, delta: "" };
+      passed.piece(PARTS.message.output_text, "response.output_text.delta", event, JSON.stringify(event));
+    },
+    (number) => answered.addText(number % 2 === 0 ? "output_text" : "refusal", "x", []),
+  ];
+  for (const add of ways)
+    expect(() => {
+      for (let number = 0; number < 70_000; number++) add(number);
+    }).toThrow("items and parts of items");
 });

@@ -6,7 +6,7 @@ import { JsonProgress } from "../../../engine/stream/json-progress.ts";
 import { BETWEEN_ROUNDS } from "../../../engine/tools/multi-round-answer.ts";
 import { newRandomId } from "../../../core/ids.ts";
 import { isObject, type Json, type JsonObject, leastJsonLength } from "../../../core/json.ts";
-import { MAX_KEPT, requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
+import { MAX_KEPT, requireFewPlaces, requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import {
   type CalledTool,
@@ -50,6 +50,8 @@ export class AnswerItems {
   #doneCharacters = 0;
   /** The characters that have come of a stream, all of which are kept for its last events. */
   #kept = 0;
+  /** The items, their parts and the hidden carriers that have begun. */
+  #begun = 0;
   /** The tools of tool servers, by the names of their functions. */
   #offered: ReadonlyMap<string, CalledTool>;
 
@@ -72,6 +74,7 @@ export class AnswerItems {
     this.#length = before.#length;
     this.#doneCharacters = before.#doneCharacters;
     this.#kept = before.#kept;
+    this.#begun = before.#begun;
     this.#hasReasoning = before.#hasReasoning;
     const [current] = this.#open;
     if (current !== undefined) events?.continueAt(current, this.#done.length);
@@ -130,6 +133,7 @@ export class AnswerItems {
     const own = last?.kind === "reasoning" && !this.#isSealed(last) ? last : null;
     if (!showsCarriers) {
       if (kept === null) return;
+      this.#begins();
       this.hidden.push({ at: this.#done.length + this.#open.length, item: own?.id ?? null, carrier });
     } else if (own !== null) own.carrier = carrier;
     else this.#begin({ kind: "reasoning", id: `rs_${newRandomId()}`, text: "", carrier });
@@ -137,7 +141,7 @@ export class AnswerItems {
 
   /** Throws MalformedAnswer for more than a stream may hold. */
   addText(type: TextPart["type"], piece: string, logprobs: readonly Json[]): void {
-    this.#keep(piece.length);
+    this.#keep(piece.length + (logprobs.length === 0 ? 0 : leastJsonLength(logprobs, MAX_KEPT)));
     const last = this.#open.at(-1);
     const text = type === "output_text" ? this.#counted(piece, last?.kind === "message") : piece;
     const part: TextPart = {
@@ -152,8 +156,9 @@ export class AnswerItems {
     const current = last.parts.at(-1)!;
     if (current.type === type) {
       current.text += text;
-      current.logprobs.push(...logprobs);
+      for (const entry of logprobs) current.logprobs.push(entry);
     } else {
+      this.#begins();
       last.parts.push(part);
       this.#place += 1;
       if (this.#isCurrent(last)) this.#events?.openPart(last, this.#done.length);
@@ -165,6 +170,12 @@ export class AnswerItems {
   #keep(characters: number): void {
     this.#kept += characters;
     if (this.#events !== null) requireKeptItems(this.#kept);
+  }
+
+  /** Counts what takes memory although it may have no text. */
+  #begins(): void {
+    this.#begun += 1;
+    if (this.#events !== null) requireFewPlaces(this.#begun);
   }
 
   #counted(piece: string, continues: boolean): string {
@@ -254,6 +265,7 @@ export class AnswerItems {
   }
 
   #begin(item: OpenItem): void {
+    this.#begins();
     this.#open.push(item);
     this.#place += 1;
     if (this.#open.length === 1) this.#events?.open(item, this.#done.length);

@@ -4,9 +4,9 @@
 // https://platform.openai.com/docs/api-reference/responses-streaming
 import type { Growing } from "../../../engine/answer-form.ts";
 import { newRandomId } from "../../../core/ids.ts";
-import { isObject, isText, type Json, type JsonObject, textOrEmpty } from "../../../core/json.ts";
+import { isObject, isText, type Json, type JsonObject, leastJsonLength, textOrEmpty } from "../../../core/json.ts";
 import { type JsonEdit, withEdits } from "../../../core/request/json-edit.ts";
-import { requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
+import { MAX_KEPT, requireFewPlaces, requireKeptItems } from "../../../providers/content-blocks/turn-chunks.ts";
 import { MalformedAnswer } from "../../../providers/interface/upstream-failure.ts";
 import { ContentPlaces, matchedItems, placeOf } from "../../../providers/responses/item-places.ts";
 import {
@@ -58,6 +58,9 @@ export class PassedItems {
   readonly #contents = new ContentPlaces();
   #opened = 0;
   #characters = 0;
+  /** The items and parts that have begun, and the characters of the items' ids. */
+  #places = 0;
+  #idCharacters = 0;
   /** The part that the last piece has lengthened. */
   #growing: PassedPart | null = null;
 
@@ -124,6 +127,7 @@ export class PassedItems {
     if (item.isDone || item.parts.has(keyOf(form, at))) return;
     this.#keep(data.length);
     this.#open(item, null);
+    this.#placed(0);
     item.parts.set(keyOf(form, at), newPart(form, at));
     const edits = [...placeEdits(event, item, form, at), ...partEdits(part, ["part"]), ...emptiedEdits(part, form)];
     this.#events.passed(type, data, edits);
@@ -159,7 +163,7 @@ export class PassedItems {
     const piece = textOrEmpty(event["delta"]);
     if (!isNewPiece(part, piece, event["sequence_number"])) return;
     this.#grow(part, piece);
-    if (Array.isArray(event["logprobs"])) part.logprobs.push(...(event["logprobs"] as readonly Json[]));
+    if (Array.isArray(event["logprobs"])) this.#addLogprobs(part, event["logprobs"] as readonly Json[]);
     if (item.index === null) return;
     this.#growing = part;
     this.#events.passed(type, data, pieceEdits(event, item, part));
@@ -248,6 +252,7 @@ export class PassedItems {
   #begin(type: string, id: Json | undefined): PassedItem {
     const own = isText(id) ? id : `${ID_PREFIXES.get(type) ?? "item_"}${newRandomId()}`;
     const item: PassedItem = { id: own, type, index: null, json: {}, isDone: false, parts: new Map() };
+    this.#placed(own.length);
     this.#items.push(item);
     return item;
   }
@@ -272,6 +277,7 @@ export class PassedItems {
   #begun(item: PassedItem, form: PartForm, at: number): PassedPart {
     const known = item.parts.get(keyOf(form, at));
     if (known !== undefined) return known;
+    this.#placed(0);
     const part = newPart(form, at);
     item.parts.set(keyOf(form, at), part);
     if (form.partAdded !== null)
@@ -285,10 +291,22 @@ export class PassedItems {
     part.lastPiece = piece;
   }
 
+  #addLogprobs(part: PassedPart, logprobs: readonly Json[]): void {
+    this.#keep(leastJsonLength(logprobs, MAX_KEPT));
+    for (const entry of logprobs) part.logprobs.push(entry);
+  }
+
   /** The decoder of the same stream bounds the whole items. */
   #keep(characters: number): void {
     this.#characters += characters;
     requireKeptItems(this.#characters);
+  }
+
+  /** Counts an item or a part that begins, which takes memory although it may have no text. */
+  #placed(idCharacters: number): void {
+    requireFewPlaces(++this.#places);
+    this.#idCharacters += idCharacters;
+    requireKeptItems(this.#idCharacters);
   }
 
   /** Passes the event that ends a text. */
