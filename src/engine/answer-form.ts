@@ -73,6 +73,8 @@ export interface NativeEvents {
   readonly opening: string;
   /** Whether an event has come that brings something of the answer. */
   readonly hasContent: boolean;
+  /** How many characters of the answer are kept for later events. Absent where none are. */
+  readonly kept?: number;
   /** What the last event has lengthened, so that pieces that pass without being read lengthen it too. */
   readonly growing?: Growing | null;
   /** Returns the text for the client: that of the event, with what had to come before it. */

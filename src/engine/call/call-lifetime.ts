@@ -14,7 +14,7 @@ import type { ServerLimits } from "../../core/snapshot.ts";
 import type { OpenEntry } from "../../store/journal/ledger.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
-import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";
+import { type BytesHolder, type HeldBytesBound, LEAST_HELD_BYTES } from "./held-bytes.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentRecorder } from "../content/content-recorder.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
@@ -41,6 +41,10 @@ export class CallLifetime implements BytesHolder {
   #tenantId = "";
   /** The call's place among the calls in flight; `null` when it has none. */
   #place: InFlightCall | null = null;
+  /** `null` while the call has not entered. */
+  #bounds: ServerLimits | null = null;
+  /** The bytes that are counted for what is kept of a stream. */
+  #collected = 0;
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
   /** Whether the call runs in the background. */
@@ -68,6 +72,7 @@ export class CallLifetime implements BytesHolder {
     this.#context.traffic.enter(place, bounds);
     this.#place = place;
     this.#tenantId = tenantId;
+    this.#bounds = bounds;
   }
 
   /**
@@ -80,6 +85,16 @@ export class CallLifetime implements BytesHolder {
 
   release(bytes: number): void {
     if (bytes > 0) this.#context.traffic.held.release(this.#tenantId, bytes);
+  }
+
+  /**
+   * Counts what is kept of a stream for its last events, which grows, until the call is over. Throws
+   * `gateway_overloaded`.
+   */
+  collects(bytes: number): void {
+    if (this.#isPublished || bytes - this.#collected < LEAST_HELD_BYTES) return;
+    this.hold(bytes - this.#collected, this.#bounds!);
+    this.#collected = bytes;
   }
 
   /**
@@ -178,6 +193,7 @@ export class CallLifetime implements BytesHolder {
   #conclude(): void {
     this.#clock.waitEnds();
     this.deadline.stop();
+    this.release(this.#collected);
     this.#recorder.close();
     const { record } = this.#recorder;
     this.#written = this.#context.ledger.close(this.#ledgerEntry, record);

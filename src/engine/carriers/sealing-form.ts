@@ -127,6 +127,10 @@ class SealingWriter implements StreamWriter {
     return this.#inner.place ?? 0;
   }
 
+  get kept(): number {
+    return this.#inner.kept ?? 0;
+  }
+
   write(chunk: ChatChunk): string {
     let out = "";
     for (const choice of chunk.choices) out += this.#choice(chunk, choice);

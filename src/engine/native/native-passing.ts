@@ -96,28 +96,31 @@ export class NativePassing {
 
   /** Returns the last stage of the stream normalizer, which writes nothing while events are passed on. */
   writer(translating: StreamWriter): StreamWriter {
-    return new PassingWriter(
-      translating,
-      () => this.#isTranslated,
-      () => this.#events.hasContent,
-    );
+    return new PassingWriter(translating, this.#events, () => this.#isTranslated);
   }
 }
 
 class PassingWriter implements StreamWriter {
   readonly #translating: StreamWriter;
+  readonly #passed: Pick<NativeEvents, "hasContent" | "kept">;
   readonly #isTranslated: () => boolean;
-  readonly #hasPassedContent: () => boolean;
   #hasContent = false;
 
-  constructor(translating: StreamWriter, isTranslated: () => boolean, hasPassedContent: () => boolean) {
+  constructor(
+    translating: StreamWriter,
+    passed: Pick<NativeEvents, "hasContent" | "kept">,
+    isTranslated: () => boolean,
+  ) {
     this.#translating = translating;
+    this.#passed = passed;
     this.#isTranslated = isTranslated;
-    this.#hasPassedContent = hasPassedContent;
   }
 
   get hasContent(): boolean {
-    return this.#isTranslated() ? this.#translating.hasContent : this.#hasContent || this.#hasPassedContent();
+    return this.#isTranslated() ? this.#translating.hasContent : this.#hasContent || this.#passed.hasContent;
+  }
+  get kept(): number {
+    return (this.#isTranslated() ? this.#translating.kept : this.#passed.kept) ?? 0;
   }
   get repeatsEvents(): boolean {
     return this.#isTranslated() ? this.#translating.repeatsEvents : true;

@@ -350,6 +350,9 @@ function sendingOf(
     get isFinished() {
       return normalizer.isFinished;
     },
+    get kept() {
+      return normalizer.kept;
+    },
     fail(thrown) {
       stream.cancel();
       return closeAttempt(thrown, attempt, call);

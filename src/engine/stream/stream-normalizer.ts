@@ -144,6 +144,10 @@ export class StreamNormalizer {
   get isEmpty(): boolean {
     return this.#repair.isEmpty;
   }
+  /** How many characters of the answer are kept for later events. */
+  get kept(): number {
+    return this.writer.kept ?? 0;
+  }
   /** Whether the last events have been written. */
   get isFinished(): boolean {
     return this.#written !== null;

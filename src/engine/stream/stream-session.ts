@@ -31,6 +31,8 @@ export interface Sending {
   readonly hasContent: boolean;
   /** Whether the last events have been returned. */
   readonly isFinished: boolean;
+  /** How many characters of the answer are kept for later events. */
+  readonly kept: number;
   /** Returns the next text; `null` when the stream is complete. */
   next(): Promise<string | null>;
   cancel(): void;
@@ -208,6 +210,7 @@ export class StreamSession {
         this.#take(sending);
       }
       const text = this.#takeHeld() || (await this.#sending!.next());
+      this.#call.lifetime.collects(2 * this.#sending!.kept);
       return this.#opening() + (text ?? this.#complete());
     } catch (thrown) {
       // the client disconnected during the read, so that the call is closed

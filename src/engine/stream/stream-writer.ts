@@ -18,6 +18,8 @@ export interface StreamWriter {
    * an earlier place are then not repeated. Absent where they stay the same.
    */
   readonly place?: number;
+  /** How many characters of the answer are kept for later events. Absent where none are. */
+  readonly kept?: number;
   /** Returns the events for a chunk; empty when it has nothing for a client. */
   write(chunk: ChatChunk): string;
   /** Returns what `write` would return, and keeps nothing. Absent where `write` keeps nothing of pieces of text. */

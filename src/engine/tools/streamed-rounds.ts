@@ -121,6 +121,9 @@ class StreamedRounds implements RoundSink {
       get isFinished() {
         return current().answer.normalizer.isFinished;
       },
+      get kept() {
+        return current().answer.normalizer.kept;
+      },
       async next() {
         const { done, value } = await texts.next();
         return done === true ? null : value;

@@ -81,6 +81,10 @@ export class MessageWriter implements StreamWriter {
     return this.#waiting.length === 0;
   }
 
+  get kept(): number {
+    return this.#kept;
+  }
+
   get place(): number {
     return this.#begun * 2 + (this.#open === null ? 0 : 1);
   }

@@ -1,11 +1,16 @@
 // Promise 8.5: what is kept of a stream for its last events is bounded, whatever a provider sends.
 import { expect, test } from "bun:test";
+import { handleCall } from "../../../src/engine/handle.ts";
+import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { AnswerItems } from "../../../src/operations/responses/answer/answer-items.ts";
 import { ItemEvents } from "../../../src/operations/responses/answer/item-events.ts";
 import type { RequestMemo } from "../../../src/operations/responses/request-memo.ts";
 import { PassedItems } from "../../../src/operations/responses/native/passed-items.ts";
 import { PARTS } from "../../../src/providers/responses/stream-grammar.ts";
 import { MAX_KEPT } from "../../../src/providers/content-blocks/turn-chunks.ts";
+import { cannedUpstream } from "../../harness/in-process.ts";
+import { eventStream, openaiChunk } from "../../harness/servers/upstream.ts";
+import { eventsOf, OPENAI, responsesGateway } from "./responses-calls.ts";
 
 const MEMO: RequestMemo = {
   model: "m",
@@ -100,4 +105,33 @@ test("[d8.5] a stream of parts or items without text ends where it has more of t
     expect(() => {
       for (let number = 0; number < 70_000; number++) add(number);
     }).toThrow("items and parts of items");
+});
+
+test("[d5.8] what is kept of a stream for its last events counts against the memory of bodies, and is released with the call", async () => {
+  const limits = { maxHeldBytes: 400_000 };
+  const pieces = Array.from({ length: 40 }, (_, number) => openaiChunk({ content: `${number} `.repeat(3000) }));
+  const stub = responsesGateway({
+    upstream: cannedUpstream({
+      headers: { "content-type": "text/event-stream" },
+      body: eventStream(...pieces, openaiChunk({}, "stop")),
+      chunk: "event",
+    }),
+    limits,
+  });
+  const response = await stub.respond({ ...OPENAI, input: "One.", stream: true });
+  const events = eventsOf(await response.text());
+  expect(events.at(-2)).toMatchObject({ type: "error", code: "gateway_overloaded" });
+  expect(events.at(-1)).toMatchObject({ type: "response.failed" });
+  stub.context.traffic.held.hold("default", limits.maxHeldBytes / 2, limits);
+  // chat completions keep nothing of a text
+  const chat = await handleCall(
+    CHAT_COMPLETIONS,
+    new Request("http://gateway.test/api/v1/chat/completions", {
+      method: "POST",
+      headers: { authorization: stub.authorization, "content-type": "application/json" },
+      body: JSON.stringify({ model: OPENAI.model, messages: [{ role: "user", content: "One." }], stream: true }),
+    }),
+    stub.context,
+  );
+  expect(await chat.text()).not.toContain("error");
 });

@@ -108,6 +108,11 @@ export class AnswerItems {
     return this.#open.reduce((sum, item) => sum + charactersIn(item), this.#doneCharacters);
   }
 
+  /** The characters of all that is kept. */
+  get kept(): number {
+    return this.#kept;
+  }
+
   /** The items so far. */
   get shown(): readonly JsonObject[] {
     return [...this.#done, ...this.#open.map((item) => itemJson(item, "incomplete"))];

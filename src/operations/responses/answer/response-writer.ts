@@ -43,6 +43,9 @@ export class ResponseWriter implements StreamWriter {
   get repeatsEvents(): boolean {
     return !this.#frame.memo.showsLogprobs && this.#items.isGrowing;
   }
+  get kept(): number {
+    return this.#items.kept;
+  }
   get place(): number {
     return this.#items.place;
   }

@@ -99,6 +99,9 @@ export class NativeResponseEvents implements NativeEvents {
   get hasContent(): boolean {
     return this.#hasContent;
   }
+  get kept(): number {
+    return this.#items.characters;
+  }
 
   pass(event: SseEvent): string {
     if (this.#hasEnded) return "";
