@@ -13,6 +13,7 @@ import {
   type OpenCall,
   refuseInputOfNoCall,
   requireFewCitations,
+  requireFewPlaces,
   requireKeepable,
   TurnChunks,
 } from "../content-blocks/turn-chunks.ts";
@@ -29,6 +30,8 @@ interface TextBlock {
   readonly kind: "text";
   readonly start: number;
   readonly citations: Json[];
+  /** Of the citations that came in pieces. */
+  citedCharacters: number;
 }
 interface ThinkingBlock {
   readonly kind: "thinking";
@@ -181,7 +184,9 @@ class MessageStream implements StreamDecoder {
 
   /** `size` is the number of characters that are kept of it. */
   #onBlockStart(start: JsonObject, number: Json | undefined, size: number): readonly ChatChunk[] {
-    if (this.#block !== NONE) this.#unended.add(this.#number);
+    requireFewPlaces(this.#blockIndex + 2);
+    const before = this.#number;
+    if (this.#block !== NONE && (before === undefined || typeof before === "number")) this.#unended.add(before);
     const ended = this.#endOpenBlock();
     this.#number = number;
     this.#turn.begin(++this.#blockIndex, start, size);
@@ -191,7 +196,12 @@ class MessageStream implements StreamDecoder {
   #openBlock(start: JsonObject): readonly ChatChunk[] {
     switch (start["type"]) {
       case "text": {
-        this.#block = { kind: "text", start: this.#chunks.textLength, citations: [...listIn(start["citations"])] };
+        this.#block = {
+          kind: "text",
+          start: this.#chunks.textLength,
+          citations: [...listIn(start["citations"])],
+          citedCharacters: 0,
+        };
         return this.#chunks.text(textOrEmpty(start["text"]));
       }
       case "thinking":
@@ -272,7 +282,7 @@ class MessageStream implements StreamDecoder {
         return NO_CHUNKS;
       case "citations_delta":
         if (block.kind === "text" && delta["citation"] !== undefined)
-          requireFewCitations(block.citations.push(delta["citation"]));
+          requireFewCitations(block.citations.push(delta["citation"]), (block.citedCharacters += size));
         return NO_CHUNKS;
       default:
         return NO_CHUNKS;

@@ -61,6 +61,7 @@ class ConverseStream implements StreamDecoder {
   #ofService: Json | undefined;
   #reasoning = { text: "", signature: "" };
   #citations: Json[] = [];
+  #citedCharacters = 0;
   #citedFrom = 0;
   /** The last delta, and the index of its block. */
   #delta: JsonObject = {};
@@ -184,7 +185,7 @@ class ConverseStream implements StreamDecoder {
       requireKeepable(this.#reasoning.text.length + this.#reasoning.signature.length, "reasoning");
       return chunks;
     }
-    if (isObject(citation)) requireFewCitations(this.#citations.push(citation));
+    if (isObject(citation)) requireFewCitations(this.#citations.push(citation), (this.#citedCharacters += size));
     return NO_CHUNKS;
   }
 
@@ -220,6 +221,7 @@ class ConverseStream implements StreamDecoder {
     const { textLength } = this.#chunks;
     const annotations = annotationsOf(this.#citations, this.#citedFrom, textLength);
     this.#citations = [];
+    this.#citedCharacters = 0;
     this.#citedFrom = textLength;
     return this.#chunks.annotations(annotations);
   }

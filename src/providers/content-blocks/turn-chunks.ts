@@ -193,8 +193,9 @@ export function refuseInputOfNoCall(piece: string): readonly ChatChunk[] {
   throw new MalformedAnswer("The provider's stream holds the input of a tool call that has not begun.");
 }
 
-/** Throws MalformedAnswer. */
-export function requireFewCitations(count: number): void {
+/** `characters` are those of the citations together. Throws MalformedAnswer. */
+export function requireFewCitations(count: number, characters: number): void {
   if (count > MAX_CITATIONS)
     throw new MalformedAnswer(`The provider's stream holds a text block with more than ${MAX_CITATIONS} citations.`);
+  requireKeptItems(characters);
 }

@@ -2,7 +2,7 @@
 // a path, and the first part without `willContinue` is the last.
 // https://docs.cloud.google.com/vertex-ai/generative-ai/docs/multimodal/function-calling (streaming function call
 // arguments)
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, leastJsonLength } from "../../core/json.ts";
 import { MalformedAnswer } from "../interface/upstream-failure.ts";
 
 /** A tool call in progress. */
@@ -78,7 +78,8 @@ function stepsOf(path: Json | undefined): readonly (string | number)[] | null {
 
 function put(open: OpenCall, steps: readonly (string | number)[], piece: JsonObject): void {
   const text = typeof piece["stringValue"] === "string" ? piece["stringValue"] : null;
-  open.size += steps.length + (text?.length ?? 0);
+  const value = piece["numberValue"] ?? piece["boolValue"] ?? null;
+  open.size += steps.length + (text?.length ?? leastJsonLength(value, MAX_SIZE));
   if (open.size > MAX_SIZE)
     throw new MalformedAnswer(`The provider's stream holds a call with more than ${MAX_SIZE} characters of arguments.`);
   let holder = open.args;
@@ -90,15 +91,7 @@ function put(open: OpenCall, steps: readonly (string | number)[], piece: JsonObj
   }
   const last = steps.at(-1)!;
   const there = read(holder, last);
-  write(
-    holder,
-    last,
-    text === null
-      ? (piece["numberValue"] ?? piece["boolValue"] ?? null)
-      : typeof there === "string"
-        ? there + text
-        : text,
-  );
+  write(holder, last, text === null ? value : typeof there === "string" ? there + text : text);
 }
 
 function isContainer(value: unknown): value is Container {

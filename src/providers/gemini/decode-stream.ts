@@ -5,6 +5,7 @@ import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../co
 import { type JsonObject } from "../../core/json.ts";
 import type { DecodeContext } from "../interface/encoded-request.ts";
 import { NO_CHUNKS, type StreamDecoder } from "../interface/stream-decoder.ts";
+import { MalformedAnswer } from "../interface/upstream-failure.ts";
 import { closeCall, joinCalls, type OpenCall } from "./call-pieces.ts";
 import { citationsOf, TextPositions } from "./citations.ts";
 import {
@@ -34,6 +35,7 @@ interface Candidate {
   readonly text: TextPositions;
   /** The citations that events told of, as JSON. */
   readonly cited: Set<string>;
+  citedCharacters: number;
   readonly call: { open: OpenCall | null };
   /** The most recent finish reason. Old servers send STOP on every event, and the true reason on the last one. */
   finish: string | null;
@@ -70,13 +72,20 @@ export function openStream(context: DecodeContext): StreamDecoder {
   return { push: (event) => pushEvent(stream, event), end: () => endOf(stream) };
 }
 
+/** As many choices as a request may ask for. */
+const MAX_CANDIDATES = 128;
+
+/** Throws MalformedAnswer. */
 function candidateAt(stream: Stream, index: number): Candidate {
   const known = stream.candidates.get(index);
   if (known !== undefined) return known;
+  if (stream.candidates.size >= MAX_CANDIDATES)
+    throw new MalformedAnswer(`The provider's answer has more than ${MAX_CANDIDATES} candidates.`);
   const fresh: Candidate = {
     callIds: new Set(),
     text: new TextPositions(),
     cited: new Set(),
+    citedCharacters: 0,
     call: { open: null },
     finish: null,
     finishMessage: {},
@@ -130,7 +139,7 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
   );
   if (parts.content !== undefined) known.text.append(parts.content);
   keepBeside(parts, candidate);
-  const annotations = newCitations(citationsOf(candidate, known.text, null), known.cited);
+  const annotations = newCitations(citationsOf(candidate, known.text, null), known);
   const delta = deltaOf(parts, firstCall, audioId(stream.identity.id, index), annotations);
   const logprobs = decodeLogprobs(candidate["logprobsResult"]);
   if (logprobs !== null) return { index, delta, logprobs };
@@ -139,16 +148,23 @@ function pushCandidate(stream: Stream, candidate: JsonObject, position: number):
 
 /** The most citations of a choice that are remembered. */
 const MAX_CITED = 10_000;
+const MAX_CITED_CHARACTERS = 4 * 1024 * 1024;
 
 /**
  * Returns those that no earlier event told of, because events repeat what was found so far:
  * https://github.com/vercel/ai/pull/7226, https://github.com/langchain-ai/langchainjs/pull/11456
  */
-function newCitations(citations: readonly JsonObject[], cited: Set<string>): readonly JsonObject[] {
+function newCitations(citations: readonly JsonObject[], known: Candidate): readonly JsonObject[] {
   if (citations.length === 0) return citations;
   const told = citations.map((citation) => JSON.stringify(citation));
+  const { cited } = known;
   const fresh = citations.filter((_, at) => !cited.has(told[at]!));
-  for (const one of told) if (cited.size < MAX_CITED) cited.add(one);
+  for (const one of told) {
+    if (cited.has(one) || cited.size >= MAX_CITED || known.citedCharacters + one.length > MAX_CITED_CHARACTERS)
+      continue;
+    cited.add(one);
+    known.citedCharacters += one.length;
+  }
   return fresh;
 }
 

@@ -388,3 +388,28 @@ describe("broken streams", () => {
     expect(() => anthropic.openStream({ model: "m", memo: null }).push({ event: "", data })).toThrow(MalformedAnswer);
   });
 });
+
+test("[d8.5] a stream of long citations in one text, and one of blocks without end, end where they hold too much", () => {
+  const cited = (): readonly object[] => {
+    const citation = {
+      type: "web_search_result_location",
+      url: "https://example.com",
+      cited_text: "x".repeat(4_194_304),
+    };
+    return [
+      start(),
+      open(0, { type: "text", text: "" }),
+      ...Array.from({ length: 5 }, () => delta(0, { type: "citations_delta", citation })),
+    ];
+  };
+  const blocks = (): readonly object[] => [
+    start(),
+    ...Array.from({ length: 70_000 }, (_, index) => open(index, { type: "text", text: "" })),
+  ];
+  for (const events of [cited(), blocks()]) {
+    const decoder = anthropic.openStream({ model: "claude", memo: null });
+    expect(() => {
+      for (const event of asEvents(events)) decoder.push(event);
+    }).toThrow(MalformedAnswer);
+  }
+});

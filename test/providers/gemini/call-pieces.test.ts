@@ -93,3 +93,9 @@ describe("a call in pieces", () => {
     ).toThrow(MalformedAnswer);
   });
 });
+
+test("[d8.5] what stands in place of a number counts in the size of a call", () => {
+  const long = { note: "x".repeat(1024 * 1024) } as unknown as number;
+  const pieces = Array.from({ length: 5 }, (_, at) => piece(`$.list[${at}]`, { numberValue: long }));
+  expect(() => callsOf([frameOf({ name: "cook", willContinue: true }), ...pieces])).toThrow(MalformedAnswer);
+});

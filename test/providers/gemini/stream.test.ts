@@ -253,3 +253,10 @@ describe("a turn that is sent back", () => {
     expect(sent.contents[1]).toEqual({ role: "model", parts });
   });
 });
+
+test("[d8.5] a stream with ever new candidates ends", () => {
+  const decoder = gemini.openStream(context);
+  expect(() => {
+    for (let index = 0; index < 200; index++) decoder.push(event(frame([{ text: "x" }], { index: index / 2 })));
+  }).toThrow("more than 128 candidates");
+});
