@@ -5,7 +5,7 @@
 
 // Decides (money and limits): How many values of a limit's scope have a count of their own? By: `MAX_VALUES`. Also:
 // `memory-accounts.ts` (`MemoryAccounts`), `valkey/accounts-of-rules.ts` (`AccountsOfRules`). Rule: 50,000 of each rule
-// in a process; further ones share one count.
+// in a process, and 500,000 of all rules of a tenant; further ones share one count.
 import type { Account } from "../core/configured/limit.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
 
@@ -16,6 +16,8 @@ export type { Account } from "../core/configured/limit.ts";
  * one.
  */
 export const MAX_VALUES = 50_000;
+/** How many times as many all rules of a tenant have together, so that no tenant takes the memory of the others. */
+export const FULL_RULES = 10;
 
 export interface Need {
   readonly account: Account;

@@ -3,8 +3,9 @@ import type { LimitRule } from "../core/configured/limit.ts";
 import type { KeptCount } from "../store/journal/limit-counts.ts";
 import type { JournalledAccounts } from "./journalled-accounts.ts";
 import { keyOf, ruleOfKey } from "./kept-state.ts";
-import type { Account } from "./limit-store.ts";
+import { type Account, FULL_RULES } from "./limit-store.ts";
 import {
+  addValue,
   dropIdle,
   dropIdleRules,
   type Entry,
@@ -14,6 +15,7 @@ import {
   restoreAll,
   type Restored,
   type RuleEntries,
+  type TenantValues,
 } from "./memory-entries.ts";
 import { advance, type Times } from "./windows.ts";
 
@@ -21,13 +23,14 @@ export class MemoryAccounts {
   readonly #maxValues: number;
   readonly #rules = new Map<string, RuleEntries>();
   readonly #known = new WeakMap<LimitRule, RuleEntries>();
+  readonly #tenants = new Map<string, TenantValues>();
   #stamp = 0;
   /** Rules and values that are new since idle ones were removed. */
   #added = 0;
 
   /**
-   * `maxValues` is the most values of one rule with a count of their own. Further values share one count until one of
-   * these is idle.
+   * `maxValues` is the most values of one rule with a count of their own; the rules of a tenant have FULL_RULES times as
+   * many together. Further values share one count until one of these is idle.
    */
   constructor(maxValues: number) {
     this.#maxValues = maxValues;
@@ -58,10 +61,10 @@ export class MemoryAccounts {
 
   /** Begins a count by the key of its rule. */
   begin(key: string, value: string): Entry {
-    const entries = this.#rules.getOrInsertComputed(key, newEntries);
+    const entries = this.#rules.getOrInsertComputed(key, this.#newEntries);
     const entry = newEntry(entries, ruleOfKey(key), value);
     if (value === "") entries.only = entry;
-    else entries.byValue.set(value, entry);
+    else addValue(entries, entry);
     return entry;
   }
 
@@ -74,7 +77,7 @@ export class MemoryAccounts {
 
   /** Restores what was kept and journalled before any call uses a count. */
   restore(rows: readonly KeptCount[], journalled: JournalledAccounts, times: Times): Restored {
-    return restoreAll(rows, journalled, this.#rules, times, (stamp) => this.seen(stamp));
+    return restoreAll(rows, journalled, this.#rules, this.#newEntries, times, (stamp) => this.seen(stamp));
   }
 
   /** Increases even when the wall clock is set back, and from one process to the next. */
@@ -87,12 +90,19 @@ export class MemoryAccounts {
     this.#stamp = Math.max(this.#stamp, stamp);
   }
 
+  /** The key of a rule begins with its tenant. */
+  readonly #newEntries = (key: string): RuleEntries =>
+    newEntries(
+      key,
+      this.#tenants.getOrInsertComputed(key.slice(0, key.indexOf("\n")), () => ({ values: 0 })),
+    );
+
   #entriesOf(rule: LimitRule): RuleEntries {
     const there = this.#known.get(rule);
     if (there?.isForgotten === false) return there;
     const entries = this.#rules.getOrInsertComputed(keyOf(rule), (key) => {
       this.#added += 1;
-      return newEntries(key);
+      return this.#newEntries(key);
     });
     this.#known.set(rule, entries);
     return entries;
@@ -106,10 +116,14 @@ export class MemoryAccounts {
       return there;
     }
     // Also here, because idle ones make room.
-    dropIdle(byValue, times);
-    if (byValue.size >= this.#maxValues) return (entries.only ??= newEntry(entries, rule, ""));
+    dropIdle(entries, times);
+    if (byValue.size >= this.#maxValues || entries.tenant.values >= FULL_RULES * this.#maxValues) {
+      // idle values of other rules make room too
+      this.#added += 1;
+      return (entries.only ??= newEntry(entries, rule, ""));
+    }
     const fresh = newEntry(entries, rule, value);
-    byValue.set(value, fresh);
+    addValue(entries, fresh);
     this.#added += 1;
     return fresh;
   }

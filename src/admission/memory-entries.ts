@@ -25,9 +25,10 @@ import {
 /** What a rule has counted so far. */
 export type RuleEntries = ReturnType<typeof newEntries>;
 
-export function newEntries(key: string) {
+export function newEntries(key: string, tenant: TenantValues) {
   return {
     key,
+    tenant,
     /** The count of a rule whose scope has no `*`, and of all values beyond the maximum. */
     only: null as Entry | null,
     /** Ordered from the least to the most recently used, once there are many. */
@@ -35,6 +36,17 @@ export function newEntries(key: string) {
     /** Whether the counts are no longer among those of all rules, because they counted nothing. */
     isForgotten: false,
   };
+}
+
+/** How many values the rules of one tenant have with a count of their own. */
+export interface TenantValues {
+  values: number;
+}
+
+/** Adds a value that the rule does not have yet. */
+export function addValue({ byValue, tenant }: RuleEntries, entry: Entry): void {
+  byValue.set(entry.value, entry);
+  tenant.values += 1;
 }
 
 /** One count with its name. */
@@ -91,6 +103,7 @@ export function restoreAll(
   rows: readonly KeptCount[],
   journalled: JournalledAccounts,
   rules: Map<string, RuleEntries>,
+  entriesOf: (key: string) => RuleEntries,
   times: Times,
   seen: (stamp: number) => void,
 ): Restored {
@@ -99,7 +112,7 @@ export function restoreAll(
   const known = new Map(journalled.accounts);
   const restoreOne = (key: string, value: string, kept: KeptState): void => {
     const { kind, window } = ruleOfKey(key);
-    const entries = rules.get(key) ?? newEntries(key);
+    const entries = rules.get(key) ?? entriesOf(key);
     const entry = newEntry(entries, { kind, window }, value);
     const { count } = entry;
     const corrected = laterState(kept, { kind, window }, journalled.of(nameOf({ rule: key, value })), times);
@@ -117,7 +130,7 @@ export function restoreAll(
     }
     rules.set(key, entries);
     if (value === "") entries.only = entry;
-    else entries.byValue.set(value, entry);
+    else addValue(entries, entry);
     if (isLater) later.push(entry);
   };
   for (const { rule, value, state } of rows) {
@@ -139,12 +152,12 @@ export function moveToEnd(byValue: Map<string, Entry>, value: string, entry: Ent
  * Removes those of the least recently used values that count nothing, and of which nothing was reported in this period;
  * the others move to the end and are checked again later.
  */
-export function dropIdle(byValue: Map<string, Entry>, times: Times): void {
+export function dropIdle({ byValue, tenant }: RuleEntries, times: Times): void {
   let left = LOOKED_AT;
   for (const [value, entry] of byValue) {
     if (left-- === 0) return;
-    if (isIdle(entry, times)) byValue.delete(value);
-    else moveToEnd(byValue, value, entry);
+    if (!isIdle(entry, times)) moveToEnd(byValue, value, entry);
+    else if (byValue.delete(value)) tenant.values -= 1;
   }
 }
 
@@ -153,7 +166,7 @@ export function dropIdleRules(rules: Map<string, RuleEntries>, times: Times): vo
   let left = LOOKED_AT;
   for (const [key, entries] of rules) {
     if (left-- === 0) return;
-    dropIdle(entries.byValue, times);
+    dropIdle(entries, times);
     if (entries.only !== null && isIdle(entries.only, times)) entries.only = null;
     rules.delete(key);
     entries.isForgotten = entries.only === null && entries.byValue.size === 0;

@@ -294,6 +294,24 @@ describe("unlimited numbers of values", () => {
     for (let index = 0; index < 1_000; index++) expect(take(store, userOf(`flood${index}`))).toBeNull();
     for (let index = 0; index < 100; index++) expect(take(store, userOf(`u${index}`))).toBeNull();
   });
+  test("all rules of a tenant have a bound together, which another tenant does not feel, and idle values of any rule make room", () => {
+    const clock = turnedClock();
+    const store = openMemoryLimits({ clock, maxValues: 10 });
+    const uses = (rule: number, value: string, tenantId = "acme"): boolean => {
+      const scope = { user: "*" };
+      const one = take(store, accountOf({ id: `rule-${rule}`, tenantId, limit: 1, scope }, value));
+      one?.settle([1]);
+      return one !== null;
+    };
+    for (let rule = 0; rule < 10; rule++)
+      for (let index = 0; index < 10; index++) expect(uses(rule, `u${index}`)).toBe(true);
+    // further ones share the count of their rule
+    expect([uses(10, "u0"), uses(10, "u1")]).toEqual([true, false]);
+    expect([uses(10, "u0", "other"), uses(10, "u1", "other")]).toEqual([true, true]);
+    clock.pass(2 * W.minute);
+    for (let index = 0; index < 100; index++) uses(10, "u0");
+    for (let index = 0; index < 10; index++) expect(uses(11, `v${index}`)).toBe(true);
+  });
   test("values that have become idle make room", () => {
     const clock = turnedClock();
     const store = openMemoryLimits({ clock, maxValues: 100 });

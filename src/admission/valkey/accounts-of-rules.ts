@@ -1,6 +1,6 @@
 // Finds the account, and the channel of its tenant, for a rule and a value, and decides when a replica may forget an
 // account.
-import { type Account, MAX_VALUES } from "../limit-store.ts";
+import { type Account, FULL_RULES, MAX_VALUES } from "../limit-store.ts";
 import { keyOf } from "../kept-state.ts";
 import type { LimitRule } from "../../core/configured/limit.ts";
 import { forgetReported, type Moment, newAccount, type ReplicaAccount } from "./replica-account.ts";
@@ -61,7 +61,7 @@ export class AccountsOfRules {
    */
   accountOf({ rule, value: ownValue, isWithoutLimit }: Account, units: number, now: Moment): ReplicaAccount {
     const { values, channel } = this.#foundOf(rule);
-    const isFull = values.size >= MAX_VALUES;
+    const isFull = values.size >= MAX_VALUES || channel.accounts.size >= FULL_RULES * MAX_VALUES;
     let account = values.get(ownValue) ?? (isFull ? values.get("") : undefined);
     if (account === undefined) {
       const value = isFull ? "" : ownValue;
