@@ -286,6 +286,18 @@ for (const kind of kinds)
         ).toHaveLength(1);
       });
 
+      test("[d5.2] a number in a query that has no value is refused, and does not count as 0", async () => {
+        for (const [path, name] of [
+          ["/projects/site/logs?max_tokens=", "max_tokens"],
+          ["/projects/site/logs?min_ms=%20", "min_ms"],
+          ["/tenants/acme/diff?to=1&from=", "from"],
+          ["/events?places=acme/-&seconds=", "seconds"],
+        ] as const) {
+          const { status, body } = await world.send("acme.owner", "GET", `${A}${path}`);
+          expect([path, status, body.error?.param]).toEqual([path, 400, name]);
+        }
+      });
+
       test("[d9.3] the cursor of another list is refused, also where the caller sees only projects of its own", async () => {
         const next = async (as: string, path: string): Promise<string> =>
           (await world.send(as, "GET", `${A}${path}${path.includes("?") ? "&" : "?"}limit=1`)).body.next_cursor;

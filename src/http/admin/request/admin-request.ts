@@ -383,11 +383,17 @@ function hasNoBody(c: AdminHttp): boolean {
 
 const NO_QUERY = z.strictObject({});
 
-/** Throws `invalid_request`; for a parameter that is not known, it names those that are. */
+/**
+ * Throws `invalid_request`; for a parameter that is not known, it names those that are. A blank value would count as the
+ * number 0.
+ */
 function queryFor({ query = NO_QUERY }: AdminOperation, url: string): Readonly<Record<string, unknown>> {
   const given = queryOf(url);
   const known = Object.keys(query.shape);
   const unknown = Object.keys(given).find((name) => !known.includes(name));
+  const blank = Object.keys(given).find((name) => given[name]!.trim() === "");
+  if (unknown === undefined && blank !== undefined)
+    throw invalidRequest(blank, `The query parameter ${blank} has no value. Give it one, or leave it out.`);
   if (unknown === undefined) return checked(query, given);
   const name = unknown.slice(0, 100);
   throw invalidRequest(
