@@ -1,6 +1,6 @@
 // The reads of the port over any database that Kysely supports, outside of a change and within one. Text from clients
 // is always a parameter, never SQL.
-import type { Kysely, Selectable } from "kysely";
+import { type Kysely, type Selectable, sql } from "kysely";
 import type { ConfiguredKind } from "../core/configured/configured.ts";
 import type { Kept, Resource, StoredToken } from "./records.ts";
 import type { Clock } from "../core/clock.ts";
@@ -22,6 +22,7 @@ import {
   pageOf,
   readFirst,
   readPage,
+  readPageOfLong,
 } from "./database/pages.ts";
 import type { Reader } from "./reader.ts";
 import { membershipOf, projectOf, tenantOf, tokenOf, userOf } from "./database/row-values.ts";
@@ -132,7 +133,7 @@ export function kyselyReader(db: Db, { clock, cipher }: ReaderContext): Reader {
       const at = { kind, tenant_id: tenantId, project_id: projectId, name, set_by: setBy };
       const of = having<Schema["resources"]>(at);
       const query = db.selectFrom("resources").selectAll().where(of).where(containing(NAMED, search));
-      return readPage(query, page, RESOURCES, maskedOf);
+      return readPageOfLong(query, page, RESOURCES, maskedOf, sql<bigint>`length(document)`);
     },
     async findAnswer(tokenId, key) {
       const query = db

@@ -18,7 +18,7 @@ export async function checkChain(
     const beyond = links.find(({ sequence }) => sequence > head.sequence);
     after = links.at(-1)?.sequence ?? after;
     if (beyond !== undefined && !(await isInChain(reader, chain, beyond))) check.add(beyond);
-    if (links.length < LINKS_AT_ONCE || beyond !== undefined) return check.end(head);
+    if (links.length === 0 || beyond !== undefined) return check.end(head);
     await Bun.sleep(0);
   }
 }

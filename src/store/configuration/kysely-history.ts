@@ -4,7 +4,7 @@
 import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type { Actor, AuditNote, ConfigurationScope, HistoryScope, VersionSummary } from "../records.ts";
 import { inParts } from "../database/in-parts.ts";
-import { type ListKey, onPage, pageOf, readFirst } from "../database/pages.ts";
+import { type ListKey, onPage, pageOf, readFirst, rowsWithRoom } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
 import type { Reader } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
@@ -58,14 +58,12 @@ export function versionReader(
       return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
     },
     async listObjectVersions(resourceId, scope, most) {
-      const query = db
-        .selectFrom("version_changes")
-        .selectAll()
+      const newest = inScope(db.selectFrom("version_changes"), { ...scope, resourceId })
         .orderBy("version", "desc")
-        .orderBy("ordinal", "desc")
-        .limit(sql.lit(most));
-      const rows = await inScope(query, { ...scope, resourceId }).execute();
-      if (rows.length === 0) return [];
+        .orderBy("ordinal", "desc");
+      const room = rowsWithRoom(await newest.select(LENGTH.as("characters")).limit(sql.lit(most)).execute());
+      if (room === 0) return [];
+      const rows = await newest.selectAll().limit(sql.lit(room)).execute();
       const numbers = rows.map(({ version }) => version);
       const heads = await db.selectFrom("versions").selectAll().where("number", "in", numbers).execute();
       const headOf = new Map(heads.map((row) => [row.number, versionOf(row)]));
@@ -73,7 +71,7 @@ export function versionReader(
     },
     async diffVersions(from, to, scope) {
       const [low, high] = from <= to ? [from, to] : [to, from];
-      const whole = [...joined(await stepsBetween(db, low, high, scope)).values()];
+      const whole = await netSteps(db, low, high, scope);
       return whole
         .map((step) => (from <= to ? step : { before: step.after, after: step.before }))
         .filter(({ before, after }) => content(before) !== content(after))
@@ -102,15 +100,59 @@ async function changesOf(
   return new Map(rows.map(({ version, changes }) => [version, Number(changes)]));
 }
 
-/** Joins the steps of each resource into one. */
-function joined(steps: readonly ResourceStep[]): ReadonlyMap<string, ResourceStep> {
-  const whole = new Map<string, ResourceStep>();
-  for (const { before, after } of steps) {
-    const { id } = (after ?? before)!;
-    const first = whole.get(id);
-    whole.set(id, { before: first === undefined ? before : first.before, after });
+const LENGTH = sql<bigint>`length(coalesce(value_before, '')) + length(coalesce(value_after, ''))`;
+/** Of changes, in their order. A version has fewer changes than this. */
+const CHANGES_OF_VERSION = 1_048_576n;
+const PLACE = sql<bigint>`version * ${sql.lit(Number(CHANGES_OF_VERSION))} + ordinal`;
+
+/**
+ * One step for each resource that is there after `low` or after `high`, in the order of their first changes. Only the first
+ * and the last state of a resource are read, because those between may have any number of characters together.
+ */
+async function netSteps(db: Db, low: number, high: number, scope?: HistoryScope): Promise<readonly ResourceStep[]> {
+  const between = changesBetween(db, low, high, scope);
+  const ends = await between
+    .select((row) => [row.fn.min<bigint>(PLACE).as("first"), row.fn.max<bigint>(PLACE).as("last")] as const)
+    .groupBy("resource_id")
+    .execute();
+  const steps: ResourceStep[] = [];
+  const inOrder = ends.toSorted((one, other) => (one.first < other.first ? -1 : 1));
+  for (const some of inParts(inOrder, ROWS_AT_ONCE)) {
+    const firsts = some.map(({ first }) => first);
+    const lasts = some.map(({ last }) => last);
+    const before = await statesAt(db, "value_before", firsts);
+    const after = await statesAt(db, "value_after", lasts);
+    for (const { first, last } of some) {
+      const step = { before: before.get(first) ?? null, after: after.get(last) ?? null };
+      if (step.before !== null || step.after !== null) steps.push(step);
+    }
   }
-  return whole;
+  return steps;
+}
+
+async function statesAt(
+  db: Db,
+  side: "value_before" | "value_after",
+  places: readonly bigint[],
+): Promise<ReadonlyMap<bigint, StoredResource>> {
+  const rows = await db
+    .selectFrom("version_changes")
+    .select(["version", "ordinal", side])
+    .where((row) =>
+      row.or(
+        places.map((place) =>
+          row.and({
+            version: place / CHANGES_OF_VERSION,
+            ordinal: place % CHANGES_OF_VERSION,
+          }),
+        ),
+      ),
+    )
+    .where(side, "is not", null)
+    .execute();
+  return new Map(
+    rows.map((row) => [row.version * CHANGES_OF_VERSION + row.ordinal, JSON.parse(row[side]!) as StoredResource]),
+  );
 }
 
 /**
@@ -123,16 +165,18 @@ function content(resource: StoredResource | null): string {
 
 /** The steps after `low`, up to and including `high`, in order. */
 async function stepsBetween(db: Db, low: number, high: number, scope?: HistoryScope): Promise<readonly ResourceStep[]> {
+  const between = changesBetween(db, low, high, scope).selectAll().orderBy("version").orderBy("ordinal");
+  return (await between.execute()).map(stepOf);
+}
+
+function changesBetween(db: Db, low: number, high: number, scope?: HistoryScope) {
   if (!Number.isSafeInteger(low) || !Number.isSafeInteger(high))
     throw new StoreError("invalid", "A version must be a whole number.");
   const query = db
     .selectFrom("version_changes")
-    .selectAll()
     .where("version", ">", toInteger(low))
-    .where("version", "<=", toInteger(high))
-    .orderBy("version")
-    .orderBy("ordinal");
-  return (await (scope === undefined ? query : inScope(query, scope)).execute()).map(stepOf);
+    .where("version", "<=", toInteger(high));
+  return scope === undefined ? query : inScope(query, scope);
 }
 
 function inScope<Output>(
@@ -153,14 +197,15 @@ export async function planRollBack(tx: Db, scope: HistoryScope, to: number): Pro
       undefined
   )
     throw new StoreError("unknown", `There is no version ${to}.`);
-  const later = joined(await stepsBetween(tx, to, Number.MAX_SAFE_INTEGER, scope));
+  const later = await netSteps(tx, to, Number.MAX_SAFE_INTEGER, scope);
   const projects = new Set(
     (await tx.selectFrom("projects").select("id").where("tenant_id", "=", scope.tenantId).execute()).map(
       ({ id }) => id,
     ),
   );
   const steps: ResourceStep[] = [];
-  for (const [id, { before: was }] of later) {
+  for (const { before: was, after: becomes } of later) {
+    const { id } = (was ?? becomes)!;
     const is = await readFirst(tx.selectFrom("resources").selectAll().where("id", "=", id), resourceOf);
     const gone = was !== null && was.projectId !== null && !projects.has(was.projectId);
     if (!gone && content(is) !== content(was)) steps.push({ before: is, after: was });

@@ -104,6 +104,29 @@ export async function readPage<DB, TB extends keyof DB, Row extends object, T>(
   return pageOf<Row, T>(await query.$call(onPage(page, key)).execute(), page, key, valueOf);
 }
 
+/** The most characters of rows that are read at once, where one of them may have millions. */
+const MOST_CHARACTERS = 8 * 1024 * 1024;
+
+/** How many of the rows with these numbers of characters are read at once: the first of them, and at least one. */
+export function rowsWithRoom(sizes: readonly { readonly characters: number | bigint }[]): number {
+  let left = MOST_CHARACTERS;
+  const beyond = sizes.findIndex(({ characters }) => (left -= Number(characters)) < 0);
+  return beyond === -1 ? sizes.length : Math.max(1, beyond);
+}
+
+/** As `readPage`, for rows that may be long: the page ends earlier where they are. `length` is that of a row. */
+export async function readPageOfLong<DB, TB extends keyof DB, Row extends object, T>(
+  query: SelectQueryBuilder<DB, TB, Row>,
+  page: PageRequest,
+  key: ListKey,
+  valueOf: (row: Row) => T,
+  length: RawBuilder<bigint>,
+): Promise<Page<T>> {
+  const sizes = await query.clearSelect().select(length.as("characters")).$call(onPage(page, key)).execute();
+  const limit = Math.min(page.limit, Math.max(1, rowsWithRoom(sizes)));
+  return await readPage(query, { ...page, limit }, key, valueOf);
+}
+
 /** The value of the first row of a query; `null` where it has none. */
 export async function readFirst<Row, T>(
   query: { executeTakeFirst(): Promise<Row | undefined> },

@@ -185,6 +185,49 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         ]);
       });
 
+      test("a page of long objects or of long audit rows ends early, and versions between two are not read", async () => {
+        const long = (index: number) => ({ description: String(index).repeat(1_000_000) });
+        const created: { readonly id: string }[] = [];
+        for (let index = 0; index < 6; index++)
+          created.push(
+            await writes(store).createResource({
+              kind: "route",
+              tenantId: "acme",
+              projectId: null,
+              name: `long-${index}`,
+              document: long(index),
+            }),
+          );
+        const before = (await store.listVersions({ limit: 1 })).data[0]!.number;
+        const { id } = created[0]!;
+        for (let index = 6; index < 10; index++)
+          await writes(store).changeResource("route", id, (now) => ({ ...now, document: long(index) }));
+        const after = (await store.listVersions({ limit: 1 })).data[0]!.number;
+        const pages = async (read: (cursor: string | null) => Promise<Page<unknown>>): Promise<readonly number[]> => {
+          const counts: number[] = [];
+          for (let cursor: string | null = null; ;) {
+            const page: Page<unknown> = await read(cursor);
+            counts.push(page.data.length);
+            cursor = page.nextCursor;
+            if (cursor === null) return counts;
+          }
+        };
+        const place = { tenantId: "acme", projectId: null };
+        const routes = await pages((cursor) =>
+          store.listResources({ limit: 1000, cursor }, { kind: "route", tenantId: "acme" }),
+        );
+        expect([routes.length, routes.reduce((sum, count) => sum + count, 0)]).toEqual([1, 6]);
+        const rows = await pages((cursor) => store.listAudit({ limit: 1000, cursor }, { targetId: id }));
+        expect(rows.length).toBeGreaterThan(1);
+        expect(rows.reduce((sum, count) => sum + count, 0)).toBe(5);
+        expect((await store.listObjectVersions(id, place, 100)).length).toBeLessThan(5);
+        const [change, ...others] = await store.diffVersions(before, after, place);
+        expect([change!.id, others]).toEqual([id, []]);
+        expect([change!.before, change!.after]).toMatchObject([long(0), long(9)]);
+        const back = await store.diffVersions(after, before, place);
+        expect([back[0]!.before, back[0]!.after]).toMatchObject([long(9), long(0)]);
+      });
+
       test("a cursor of another list, a broken one and a size beyond the bounds are refused", async () => {
         await writes(store).createTenant({ id: "gamma", name: "g" });
         const { nextCursor } = await store.listTenants({ limit: 1 });

@@ -43,7 +43,7 @@ const versions = z
     data: z.array(z.strictObject({ ...versionHead, change, calls }).meta({ id: "ObjectVersion" })),
     as_of: z.string(),
   })
-  .meta({ id: "ObjectVersions", description: "The newest first, at most 100." });
+  .meta({ id: "ObjectVersions", description: "The newest first, at most 100; fewer where they are long." });
 const goBack = z.strictObject({ to: z.int().min(1) }).meta({ id: "ObjectRollback" });
 
 export function objectVersionOperations(
