@@ -1,7 +1,7 @@
 // Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, drafts, stored
 // answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
 // reading and writing.
-import type { Transaction } from "kysely";
+import { type Selectable, sql, type Transaction } from "kysely";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { type ConfiguredKind, isConfiguredKind } from "../../core/configured/configured.ts";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
@@ -42,7 +42,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
       return null;
     }
   };
-  for (const { id, kind, name, document } of await tx.selectFrom("resources").selectAll().execute()) {
+  for await (const { id, kind, name, document } of resourcesIn(tx)) {
     const made = again(`${kind} ${name ?? id}`, document, () =>
       JSON.stringify(reencryptedDocument(knownKind(kind), id, objectIn(document), cipher)),
     );
@@ -50,7 +50,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
     await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
     rows++;
   }
-  for (const row of await tx.selectFrom("version_changes").selectAll().execute()) {
+  for await (const row of changesIn(tx)) {
     const state = (text: string | null): string | null =>
       text === null
         ? null
@@ -104,6 +104,42 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
     rows++;
   }
   return { rows, unopened: [...unopened] };
+}
+
+/** Rows that are read at once: the documents of all tenants, and of all versions, may be more than the memory holds. */
+const ROWS_AT_ONCE = 20;
+
+async function* resourcesIn(tx: Tx): AsyncGenerator<Selectable<Schema["resources"]>, void> {
+  for (let after = ""; ;) {
+    const rows = await tx
+      .selectFrom("resources")
+      .selectAll()
+      .where("id", ">", after)
+      .orderBy("id")
+      .limit(sql.lit(ROWS_AT_ONCE))
+      .execute();
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    after = last.id;
+  }
+}
+
+async function* changesIn(tx: Tx): AsyncGenerator<Selectable<Schema["version_changes"]>, void> {
+  for (let [version, ordinal] = [-1n, 0n]; ;) {
+    const rows = await tx
+      .selectFrom("version_changes")
+      .selectAll()
+      .where(sql<boolean>`(version, ordinal) > (${version}, ${ordinal})`)
+      .orderBy("version")
+      .orderBy("ordinal")
+      .limit(sql.lit(ROWS_AT_ONCE))
+      .execute();
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined) return;
+    ({ version, ordinal } = last);
+  }
 }
 
 function reencryptedState(resource: StoredResource, cipher: SecretCipher): StoredResource {

@@ -672,6 +672,19 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await writes(rotated).rollBack({ tenantId: "acme", projectId: null }, first)).toEqual([]);
       });
 
+      test("are all under the new key after a rotation, however many objects and versions there are", async () => {
+        const { id } = await provider();
+        for (let number = 0; number < 45; number++)
+          await writes(store).changeResource("provider", id, (one) => ({
+            ...one,
+            document: { ...one.document, api_key: `secret-${number}` },
+          }));
+        const NEW = new Uint8Array(32).fill(8);
+        // the object, and each of its versions
+        expect(await (await open([NEW, KEY])).reencrypt()).toEqual({ rows: 47, unopened: [] });
+        expect(await (await open([NEW, KEY])).reencrypt()).toEqual({ rows: 0, unopened: [] });
+      });
+
       test("that this version cannot read are named at a rotation, which goes on with the others", async () => {
         await provider();
         const [damaged, newer] = await Promise.all(
