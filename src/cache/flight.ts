@@ -15,15 +15,21 @@ import { decodeUtf8, readBytes, readOn } from "../wire/body-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
 import { ArrivedPieces } from "./arrived-pieces.ts";
 import type { CacheAddress } from "./answer-cache.ts";
+import type { FlightMemory } from "./flight-memory.ts";
 
 export interface FlightOptions extends CacheAddress {
   readonly route: string;
   readonly askedAtMs: number;
   /** A longer response is not kept, and joined by no further call. */
   readonly maxBytes: number;
+  /** Where what has arrived counts while the response may be kept. */
+  readonly memory: FlightMemory;
   /** Called when no further call may join. */
   readonly onClosed: (flight: Flight) => void;
 }
+
+/** In bytes. Shorter responses are bounded by the number of calls in flight. */
+const LEAST_COUNTED = 65_536;
 
 type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
 
@@ -39,6 +45,7 @@ export class Flight {
   readonly route: string;
   readonly askedAtMs: number;
   readonly #maxBytes: number;
+  readonly #memory: FlightMemory;
   readonly #onClosed: (flight: Flight) => void;
   readonly #cancellation = new Cancellation();
   readonly #readers = new Set<FlightReader>();
@@ -51,6 +58,8 @@ export class Flight {
   #request: FlightRequest | null = null;
   #response: Promise<UpstreamResponse> | null = null;
   #body: UpstreamBody | null = null;
+  /** The bytes that count in the memory. */
+  #held = 0;
   #isAccepted = false;
   #isReading = false;
   #isDraining = false;
@@ -62,12 +71,13 @@ export class Flight {
   /** The response is not kept: it was purged, replaced, too long, or not a good answer. */
   #isSpoiled = false;
 
-  constructor({ tenantId, key, route, askedAtMs, maxBytes, onClosed }: FlightOptions) {
+  constructor({ tenantId, key, route, askedAtMs, maxBytes, memory, onClosed }: FlightOptions) {
     this.tenantId = tenantId;
     this.key = key;
     this.route = route;
     this.askedAtMs = askedAtMs;
     this.#maxBytes = maxBytes;
+    this.#memory = memory;
     this.#onClosed = onClosed;
   }
 
@@ -144,6 +154,7 @@ export class Flight {
   /** No further call may join, and the answer is not kept. */
   spoil(): void {
     this.#isSpoiled = true;
+    this.#release();
     this.close();
   }
 
@@ -233,9 +244,22 @@ export class Flight {
 
   #add(piece: Uint8Array): void {
     this.#arrived.add(piece);
-    if (this.#arrived.bytes <= this.#maxBytes) return;
-    this.spoil();
+    if (this.#arrived.bytes > this.#maxBytes || !this.#isCounted()) this.spoil();
     this.#forget();
+  }
+
+  /** Returns false where there is no room for what has arrived. */
+  #isCounted(): boolean {
+    const more = this.#arrived.bytes - this.#held;
+    if (this.#isSpoiled || more < LEAST_COUNTED) return true;
+    if (!this.#memory.hold(this.tenantId, more)) return false;
+    this.#held += more;
+    return true;
+  }
+
+  #release(): void {
+    if (this.#held > 0) this.#memory.release(this.tenantId, this.#held);
+    this.#held = 0;
   }
 
   /** Forgets what all readers have read, or what the slowest has not, once the response is not kept any more. */
@@ -267,6 +291,7 @@ export class Flight {
       );
       this.spoil();
     }
+    this.#release();
     // what follows an answer that a reader has accepted is read on
     if (!this.#isAccepted) this.#body?.cancel();
     this.#over();

@@ -11,6 +11,7 @@ import type { CacheCounts } from "../observe/metrics/cache-meters.ts";
 import { type AnswerCache, type CacheAddress, type CachePlace, isAskedBefore, isAt } from "./answer-cache.ts";
 import type { CacheSecrets } from "./cache-secrets.ts";
 import { Flight, type FlightReader } from "./flight.ts";
+import { FlightMemory } from "./flight-memory.ts";
 import { keptBody, readKeptBody, type KeptResponse } from "./kept-body.ts";
 
 /** What the store did wrong. `full`: it refused to keep an answer. */
@@ -50,10 +51,13 @@ const LOOK_UP_MS = 200;
 const MOST_AHEAD_MS = 10_000;
 /** After a fault the store is left alone for this long, so that calls do not wait for it one after the other. */
 const REST_MS = 1000;
+/** How many of the longest answers may arrive at the same time and be kept. */
+const LONGEST_TOGETHER = 64;
 
 export class ResponseCache {
   readonly #options: ResponseCacheOptions;
   readonly #flights = new Map<string, Flight>();
+  readonly #memory: FlightMemory;
   #restsUntilMs = 0;
   #fault: StoreFault | null = null;
   #faults = 0;
@@ -61,6 +65,7 @@ export class ResponseCache {
 
   constructor(options: ResponseCacheOptions) {
     this.#options = options;
+    this.#memory = new FlightMemory(LONGEST_TOGETHER * options.maxAnswerBytes);
   }
 
   addressOf(circumstances: string, body: string | Uint8Array): string {
@@ -161,6 +166,7 @@ export class ResponseCache {
       route,
       askedAtMs: this.#options.clock.now(),
       maxBytes: this.#options.maxAnswerBytes,
+      memory: this.#memory,
       onClosed: (closed) => {
         if (this.#flights.get(key) === closed) this.#flights.delete(key);
       },
