@@ -90,6 +90,8 @@ export const MOST_STORED = {
   users: 50_000,
   /** Roles of users, in the tenant and in its projects. */
   memberships: 200_000,
+  /** Links that give a token and can still be opened: all are gone through where a user is removed. */
+  claims: 10_000,
   /** Drains that have not ended, which each call goes through. */
   drains: 1_000,
   ofKind: 5_000,

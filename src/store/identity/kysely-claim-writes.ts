@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { CLAIM, type StoredClaim } from "./claims.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import { exactly, readFirst } from "../database/pages.ts";
-import { requireTexts, type Work } from "../kysely-work.ts";
+import { MOST_STORED, requireRoom, requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import type { StoredUser } from "../records.ts";
 import type { Writer } from "../writer.ts";
@@ -19,6 +19,12 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "redeemedC
   return {
     async createClaim(claim) {
       requireTexts(JSON.stringify(claim.request));
+      if (work.actor.isOperator !== true) {
+        const { count } = await openOf(work, claim.tenantId)
+          .select((row) => row.fn.countAll<bigint>().as("count"))
+          .executeTakeFirstOrThrow();
+        requireRoom(Number(count) + 1, MOST_STORED.claims, "open links that give a token");
+      }
       await tx.insertInto("token_claims").values(rowOf(CLAIM, claim)).execute();
       noted(work, "create", claim, { after: claim.request });
     },
@@ -46,14 +52,17 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "redeemedC
   };
 }
 
-/** Revokes the open links that the user has made, and those that give a token of the user. */
-export async function revokeClaimsOf(work: Work, { id, tenantId }: Pick<StoredUser, "id" | "tenantId">): Promise<void> {
-  const rows = await work.tx
+/** Those that can still be opened. */
+const openOf = ({ tx, nowMs }: Work, tenantId: string) =>
+  tx
     .selectFrom("token_claims")
-    .selectAll()
     .where(exactly<Row>({ tenant_id: tenantId }))
     .where(OPEN)
-    .execute();
+    .where("expires_at_ms", ">", toInteger(nowMs));
+
+/** Revokes the open links that the user has made, and those that give a token of the user. */
+export async function revokeClaimsOf(work: Work, { id, tenantId }: Pick<StoredUser, "id" | "tenantId">): Promise<void> {
+  const rows = await openOf(work, tenantId).selectAll().execute();
   for (const claim of rows.map((row) => keptIn(CLAIM, row)))
     if (claim.createdBy === id || claim.request["user_id"] === id) await revoke(work, claim);
 }

@@ -145,6 +145,19 @@ for (const kind of kinds)
       expect((await give("default.owner")).status).toBe(201);
     }, 120_000);
 
+    test("[d9.3] a tenant's people may have only so many links that can still be opened", async () => {
+      const filler = (id: string, expiresMs: number) => (index: number) =>
+        `'clm_${id}${index}', '${id}${index}', 'acme', '{"name":"n"}', '{}', 'ann', 0, ${expiresMs}`;
+      const columns = "id, code_hash, tenant_id, request, giver, created_by, created_at_ms, expires_at_ms";
+      await fill("token_claims", columns, 100, filler("old", 1));
+      await fill("token_claims", columns, MOST_STORED.claims - 1, filler("open", Date.now() + 86_400_000));
+      const make = () => world.send("acme.owner", "POST", `${BASE}/projects/site/claims`, { name: "beyond" });
+      expect((await make()).status).toBe(201);
+      const refused = await make();
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("10,000 open links");
+    }, 60_000);
+
     test("[d9.3] a tenant's people may have only so many drains at a time, and may make those longer", async () => {
       const until = Date.now() + 86_400_000;
       await fill(
