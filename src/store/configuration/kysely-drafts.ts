@@ -16,6 +16,8 @@ type Owned = Omit<DraftPlace, "kind" | "name">;
 
 /** Of one owner in one place. */
 const MOST_DRAFTS = 100;
+/** Of a tenant: a backup reads all of them at once. */
+const MOST_OF_TENANT = 2_000;
 
 export type DraftTable = ReturnType<typeof draftTable>;
 
@@ -48,6 +50,16 @@ export function draftTable(db: Db, cipher: SecretCipher | null) {
           .execute();
         const kept = await of(tx, draft).offset(sql.lit(MOST_DRAFTS)).limit(sql.lit(MOST_DRAFTS)).execute();
         for (const { kind, name } of kept) await removed(tx, { ...draft, kind: kind as ConfiguredKind, name });
+        const { count } = await tx
+          .selectFrom("drafts")
+          .select((row) => row.fn.countAll<bigint>().as("count"))
+          .where("tenant_id", "=", draft.tenantId)
+          .executeTakeFirstOrThrow();
+        if (count > MOST_OF_TENANT)
+          throw new StoreError(
+            "conflict",
+            `The tenant has ${MOST_OF_TENANT.toLocaleString("en-US")} drafts, the most that it may have. Discard those that are no longer needed.`,
+          );
       });
     },
     /** Returns `null` when there is no draft, and when its text cannot be decrypted, because it cannot be edited any more. */

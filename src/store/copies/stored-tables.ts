@@ -25,6 +25,9 @@ export interface PartedTable extends StoredTable {
   readonly isByDay: boolean;
 }
 
+/** Rows of tables whose documents may have a million characters that are read at once. */
+const LONG_ROWS = 50;
+
 const whole = (name: string, ...key: readonly string[]): StoredTable => ({ name, key });
 
 export const WHOLE_TABLES: readonly StoredTable[] = [
@@ -35,9 +38,9 @@ export const WHOLE_TABLES: readonly StoredTable[] = [
   whole("memberships"),
   whole("access_tokens", "id"),
   whole("token_secrets", "token_id", "sha256"),
-  whole("resources", "id"),
+  { ...whole("resources", "id"), page: LONG_ROWS },
   whole("versions", "number"),
-  whole("version_changes", "version", "ordinal"),
+  { ...whole("version_changes", "version", "ordinal"), page: LONG_ROWS },
   whole("audit_chains", "chain"),
   whole("kept_answers", "token_id", "answer_key"),
   whole("event", "id"),
@@ -63,7 +66,7 @@ const parted = (name: string, column: string, size: number, ...key: readonly str
 });
 
 export const PARTED_TABLES: readonly PartedTable[] = [
-  parted("audit_log", "at_ms", DAY_MS, "id"),
+  { ...parted("audit_log", "at_ms", DAY_MS, "id"), page: LONG_ROWS },
   parted("audit_removed", "sequence", 10_000, "chain", "sequence"),
   parted("call", "id", KEYS_IN_HOUR, "id"),
   parted("call_block", "id", KEYS_IN_HOUR, "id"),

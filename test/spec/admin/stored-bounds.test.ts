@@ -145,6 +145,21 @@ for (const kind of kinds)
       expect((await give("default.owner")).status).toBe(201);
     }, 120_000);
 
+    test("[d9.3] a tenant's people may have only so many drafts, and may go on with those", async () => {
+      const save = (name: string) => world.send("acme.owner", "PUT", `${A}/routes/${name}/draft`, { text: "typed" });
+      expect((await save("own")).status).toBe(200);
+      await fill(
+        "drafts",
+        "tenant_id, owner, kind, name, text, saved_at_ms",
+        2_000 - 1,
+        (index) => `'acme', 'somebody-${index}', 'route', 'filler', 'x', 0`,
+      );
+      const refused = await save("beyond");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("2,000 drafts");
+      expect((await save("own")).status).toBe(200);
+    }, 60_000);
+
     test("[d9.3] a tenant's people may have only so many links that can still be opened", async () => {
       const filler = (id: string, expiresMs: number) => (index: number) =>
         `'clm_${id}${index}', '${id}${index}', 'acme', '{"name":"n"}', '{}', 'ann', 0, ${expiresMs}`;
