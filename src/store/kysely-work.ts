@@ -88,6 +88,8 @@ export async function refuseUsedId(tx: Db, table: keyof typeof SINGULAR, id: str
 export const MOST_STORED = {
   projects: 5_000,
   users: 50_000,
+  /** Of all projects and users together; each of them has a bound of its own (`server.max_live_tokens`). */
+  liveTokens: 200_000,
   /** Roles of users, in the tenant and in its projects. */
   memberships: 200_000,
   /** Links that give a token and can still be opened: all are gone through where a user is removed. */

@@ -2,7 +2,9 @@
 import { findToken, type Db } from "../kysely-reader.ts";
 import {
   changed,
+  MOST_STORED,
   requireInTenant,
+  requireRoom,
   requireTexts,
   record,
   refuseUsedId,
@@ -46,6 +48,16 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
       if (token.projectId !== null) await requireInTenant(tx, "projects", token.projectId, token.tenantId);
       if (token.userId !== null) await requireInTenant(tx, "users", token.userId, token.tenantId);
       await refuseUsedId(tx, "access_tokens", token.id);
+      if (work.actor.isOperator !== true) {
+        const { count } = await tx
+          .selectFrom("access_tokens")
+          .select((row) => row.fn.countAll<bigint>().as("count"))
+          .where("tenant_id", "=", token.tenantId)
+          .where("revoked_at_ms", "is", null)
+          .where("expires_at_ms", ">", toInteger(nowMs))
+          .executeTakeFirstOrThrow();
+        requireRoom(Number(count) + 1, MOST_STORED.liveTokens, "live access tokens");
+      }
       await tx
         .insertInto("access_tokens")
         .values({ ...rowOf(TOKEN, token), created_by: token.createdBy ?? null, updated_at_ms: toInteger(nowMs) })

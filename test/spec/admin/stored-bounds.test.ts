@@ -145,6 +145,25 @@ for (const kind of kinds)
       expect((await give("default.owner")).status).toBe(201);
     }, 120_000);
 
+    test("[d9.3] all projects and users of a tenant may have only so many live tokens together, and an operator adds more", async () => {
+      const { count } = (
+        await world.read(
+          "select count(*) as count from access_tokens where tenant_id = 'acme' and revoked_at_ms is null",
+        )
+      )[0]!;
+      await fill(
+        "access_tokens",
+        "id, kind, name, tenant_id, project_id, permissions, created_at_ms, lifetime_ms, expires_at_ms",
+        MOST_STORED.liveTokens - Number(count),
+        (index) => `'t${index}', 'project', 'n', 'acme', 'app', '[]', 0, 1, ${Date.now() + 86_400_000}`,
+      );
+      const make = (as: string) => world.send(as, "POST", `${BASE}/projects/site/tokens`, { name: "beyond" });
+      const refused = await make("acme.owner");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("200,000 live access tokens");
+      expect((await make("default.owner")).status).toBe(201);
+    }, 120_000);
+
     test("[d9.3] a tenant's people may have only so many drafts, and may go on with those", async () => {
       const save = (name: string) => world.send("acme.owner", "PUT", `${A}/routes/${name}/draft`, { text: "typed" });
       expect((await save("own")).status).toBe(200);
