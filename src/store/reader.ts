@@ -129,15 +129,18 @@ export interface Reader extends ChainReader {
   versionAt(ms: number): Promise<number>;
   /** Versions that changed something in the scope, the newest first. */
   listVersions(page: PageRequest, scope?: ConfigurationScope): Promise<Page<VersionSummary>>;
-  /** Only what the version changed in the scope; `null` also when it changed nothing there. */
+  /**
+   * Only what the version changed in the scope; `null` also when it changed nothing there. Throws StoreError `invalid` for
+   * one that has changed too much to be read as a whole.
+   */
   findVersion(number: number, scope?: ConfigurationScope): Promise<Version | null>;
   /** Versions that changed one resource, the newest first, each with that change alone. */
   listObjectVersions(resourceId: string, scope: ConfigurationScope, most: number): Promise<readonly Version[]>;
   /**
    * The changes that lead from one version to the other, one for each resource; 0 is the state before the first
-   * version.
+   * version. Throws StoreError `invalid` where they have more characters than the most.
    */
-  diffVersions(from: number, to: number, scope?: HistoryScope): Promise<readonly Change[]>;
+  diffVersions(from: number, to: number, scope?: HistoryScope, mostCharacters?: number): Promise<readonly Change[]>;
 
   /** Deliveries of events to webhooks, the newest first. */
   listDeliveries(page: PageRequest, filter?: DeliveryFilter): Promise<Page<Delivery>>;

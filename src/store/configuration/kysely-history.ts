@@ -18,6 +18,8 @@ type Db = Kysely<Schema>;
 
 /** Rows of one insert, because databases limit the values of a statement. */
 const ROWS_AT_ONCE = 200;
+/** States that are read at once, each of which may have a million characters. */
+const STATES_AT_ONCE = 20;
 
 const VERSIONS: ListKey = { list: "versions", columns: [["number", "integer"]], newestFirst: true };
 
@@ -54,6 +56,7 @@ export function versionReader(
         .where("number", "=", toInteger(number))
         .executeTakeFirst();
       if (row === undefined) return null;
+      await requireFewCharacters(changesBetween(db, number - 1, number, scope), MOST_OF_VERSION);
       const steps = await stepsBetween(db, number - 1, number, scope);
       return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
     },
@@ -69,9 +72,9 @@ export function versionReader(
       const headOf = new Map(heads.map((row) => [row.number, versionOf(row)]));
       return rows.map((row) => ({ ...headOf.get(row.version)!, changes: [changeOf(stepOf(row))] }));
     },
-    async diffVersions(from, to, scope) {
+    async diffVersions(from, to, scope, mostCharacters) {
       const [low, high] = from <= to ? [from, to] : [to, from];
-      const whole = await netSteps(db, low, high, scope);
+      const whole = await netSteps(db, low, high, scope, mostCharacters);
       return whole
         .map((step) => (from <= to ? step : { before: step.after, after: step.before }))
         .filter(({ before, after }) => content(before) !== content(after))
@@ -109,19 +112,30 @@ const PLACE = sql<bigint>`version * ${sql.lit(Number(CHANGES_OF_VERSION))} + ord
  * One step for each resource that is there after `low` or after `high`, in the order of their first changes. Only the first
  * and the last state of a resource are read, because those between may have any number of characters together.
  */
-async function netSteps(db: Db, low: number, high: number, scope?: HistoryScope): Promise<readonly ResourceStep[]> {
+async function netSteps(
+  db: Db,
+  low: number,
+  high: number,
+  scope?: HistoryScope,
+  mostCharacters = Number.POSITIVE_INFINITY,
+): Promise<readonly ResourceStep[]> {
   const between = changesBetween(db, low, high, scope);
   const ends = await between
     .select((row) => [row.fn.min<bigint>(PLACE).as("first"), row.fn.max<bigint>(PLACE).as("last")] as const)
     .groupBy("resource_id")
     .execute();
   const steps: ResourceStep[] = [];
+  let left = mostCharacters;
+  const take = (characters: number): void => {
+    left -= characters;
+    if (left < 0) throw tooLong(mostCharacters);
+  };
   const inOrder = ends.toSorted((one, other) => (one.first < other.first ? -1 : 1));
-  for (const some of inParts(inOrder, ROWS_AT_ONCE)) {
+  for (const some of inParts(inOrder, STATES_AT_ONCE)) {
     const firsts = some.map(({ first }) => first);
     const lasts = some.map(({ last }) => last);
-    const before = await statesAt(db, "value_before", firsts);
-    const after = await statesAt(db, "value_after", lasts);
+    const before = await statesAt(db, "value_before", firsts, take);
+    const after = await statesAt(db, "value_after", lasts, take);
     for (const { first, last } of some) {
       const step = { before: before.get(first) ?? null, after: after.get(last) ?? null };
       if (step.before !== null || step.after !== null) steps.push(step);
@@ -130,10 +144,26 @@ async function netSteps(db: Db, low: number, high: number, scope?: HistoryScope)
   return steps;
 }
 
+/** A version that is shown as a whole is held as such. */
+const MOST_OF_VERSION = 16 * 1024 * 1024;
+
+/** Throws StoreError `invalid`. */
+async function requireFewCharacters(changes: ReturnType<typeof changesBetween>, most: number): Promise<void> {
+  const row = await changes.select((one) => one.fn.sum<bigint>(LENGTH).as("characters")).executeTakeFirst();
+  if (Number(row?.characters ?? 0n) > most) throw tooLong(most);
+}
+
+const tooLong = (most: number): StoreError =>
+  new StoreError(
+    "invalid",
+    `These changes have more than ${most.toLocaleString("en-US")} characters. Compare versions that are nearer to each other, or read the versions of single objects.`,
+  );
+
 async function statesAt(
   db: Db,
   side: "value_before" | "value_after",
   places: readonly bigint[],
+  take: (characters: number) => void,
 ): Promise<ReadonlyMap<bigint, StoredResource>> {
   const rows = await db
     .selectFrom("version_changes")
@@ -150,6 +180,7 @@ async function statesAt(
     )
     .where(side, "is not", null)
     .execute();
+  take(rows.reduce((sum, row) => sum + row[side]!.length, 0));
   return new Map(
     rows.map((row) => [row.version * CHANGES_OF_VERSION + row.ordinal, JSON.parse(row[side]!) as StoredResource]),
   );

@@ -224,6 +224,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const [change, ...others] = await store.diffVersions(before, after, place);
         expect([change!.id, others]).toEqual([id, []]);
         expect([change!.before, change!.after]).toMatchObject([long(0), long(9)]);
+        expect(await failure(store.diffVersions(before, after, place, 1_500_000))).toMatchObject({ kind: "invalid" });
         const back = await store.diffVersions(after, before, place);
         expect([back[0]!.before, back[0]!.after]).toMatchObject([long(9), long(0)]);
       });

@@ -1,6 +1,7 @@
 // The versions of the configuration with their differences, and the rollback to one of them.
 import { z } from "zod";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
+import { openGate } from "../../../core/concurrency/gate.ts";
 import { type AdminOperation, PLACES, reading, writing } from "../operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { actor, auditedValue } from "../audit/audit-shapes.ts";
@@ -33,7 +34,17 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-function versionOperations(reach: "tenant" | "project", context: RollBackContext): readonly AdminOperation[] {
+/** Comparisons and whole versions that are read at once, each with at most so many characters. */
+const MOST_AT_ONCE = 2;
+const MOST_CHARACTERS = 16 * 1024 * 1024;
+
+type Gate = ReturnType<typeof openGate>;
+
+function versionOperations(
+  reach: "tenant" | "project",
+  context: RollBackContext,
+  turn: Gate,
+): readonly AdminOperation[] {
   const { name: place, base } = PLACES[reach];
   const within = reach === "tenant" ? "the tenant and its projects" : "the project";
   const list = reading({
@@ -55,7 +66,7 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     answer: version,
     run: async ({ place: at, params }, store) => {
       const parsed = wholeNumber.safeParse(params["id"]);
-      const found = parsed.success ? await store.findVersion(parsed.data, at!) : null;
+      const found = parsed.success ? await turn(() => store.findVersion(parsed.data, at!), at!.tenantId) : null;
       if (found === null) throw nothingThere(`version ${params["id"]!} of the ${placeText(at!)}`);
       return { body: shownAs(version, found) };
     },
@@ -67,9 +78,10 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
     summary: "Compare two versions; 0 stands for the state before the first",
     query: z.strictObject({ from: wholeNumber, to: wholeNumber }),
     answer: difference,
-    run: async ({ place: at, query: { from, to } }, store) => ({
-      body: shownAs(difference, { from, to, changes: await store.diffVersions(from, to, at!) }),
-    }),
+    run: async ({ place: at, query: { from, to } }, store) => {
+      const changes = await turn(() => store.diffVersions(from, to, at!, MOST_CHARACTERS), at!.tenantId);
+      return { body: shownAs(difference, { from, to, changes }) };
+    },
   });
   const rollBack = writing({
     method: "post",
@@ -91,5 +103,6 @@ function versionOperations(reach: "tenant" | "project", context: RollBackContext
 }
 
 export function historyOperations(context: RollBackContext): readonly AdminOperation[] {
-  return [...versionOperations("tenant", context), ...versionOperations("project", context)];
+  const turn = openGate(MOST_AT_ONCE, "Too many versions are being read");
+  return [...versionOperations("tenant", context, turn), ...versionOperations("project", context, turn)];
 }
