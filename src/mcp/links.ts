@@ -14,11 +14,13 @@ export interface LinkBounds {
   readonly maxLinks: number;
   /** Bytes of all lists of tools of servers that requests name. Half of them may be those of one tenant. */
   readonly maxRequestListBytes: number;
+  /** The same of configured servers. */
+  readonly maxListBytes: number;
 }
 
 const SWEEP_MS = 30_000;
 
-export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds) {
+export function openLinks({ idleMs, maxLinks, maxRequestListBytes, maxListBytes }: LinkBounds) {
   const links = new Map<string, ServerLink>();
   let known: ReadonlySet<string> = new Set();
   let sweeping: ReturnType<typeof setInterval> | null = null;
@@ -56,11 +58,11 @@ export function openLinks({ idleMs, maxLinks, maxRequestListBytes }: LinkBounds)
     },
     /** Called after this server has been listed: lists of other servers are dropped to make room. */
     forgetLists(server: ToolServer): void {
-      if (known.has(server.key)) return;
+      const most = known.has(server.key) ? maxListBytes : maxRequestListBytes;
       for (const [others, boundOf] of boundsOf(server)) {
         let bytes = others.reduce((sum, link) => sum + link.listBytes, 0);
         for (const link of longestIdle(others)) {
-          if (bytes <= boundOf(maxRequestListBytes)) break;
+          if (bytes <= boundOf(most)) break;
           bytes -= link.listBytes;
           end(link);
         }

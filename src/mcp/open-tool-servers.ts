@@ -28,7 +28,13 @@ export interface OpenToolServers extends ToolServers {
   figures(): ToolServerFigures;
 }
 
-const BOUNDS: LinkBounds = { idleMs: 5 * 60_000, maxLinks: 1000, maxRequestListBytes: 128 * 1024 * 1024 };
+const MIB = 1024 * 1024;
+const BOUNDS: LinkBounds = {
+  idleMs: 5 * 60_000,
+  maxLinks: 1000,
+  maxRequestListBytes: 128 * MIB,
+  maxListBytes: 512 * MIB,
+};
 /** Maximum number of log lines of a server in a minute. */
 const MAX_LINES = 60;
 const MINUTE_MS = 60_000;

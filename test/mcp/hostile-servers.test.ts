@@ -473,6 +473,22 @@ describe("servers that requests name", () => {
     expect(end.sent.length).toBe(asked);
   });
 
+  test("[d10.1] the lists of configured servers have a bound too, of which one tenant has half", async () => {
+    const { servers, server } = openFaultyTools(
+      { tools: [{ name: "wide", description: "x".repeat(40_000) }] },
+      {},
+      {},
+      { maxListBytes: 180_000 },
+    );
+    const greedy = Array.from({ length: 5 }, (_, count) => askedBy(server, "greedy", count));
+    servers.configured(new Set(greedy.map(({ key }) => key)));
+    for (const one of greedy) {
+      await servers.list(one, new Cancellation());
+      await Bun.sleep(5);
+    }
+    expect(servers.figures().connections).toBe(2);
+  });
+
   test("have their lists kept up to a common bound, and the one that was idle longest is dropped first", async () => {
     const { servers, server } = openFaultyTools(
       { tools: [{ name: "wide", description: "x".repeat(40_000) }] },
