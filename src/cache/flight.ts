@@ -12,18 +12,20 @@ import { Cancellation, type CancelSignal } from "../core/concurrency/cancellatio
 import { GatewayError } from "../core/errors.ts";
 import { untilOver } from "../core/concurrency/timeout.ts";
 import { decodeUtf8, readBytes, readOn } from "../wire/body-bytes.ts";
+import type { SharedBytes } from "../core/concurrency/shared-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
 import { ArrivedPieces } from "./arrived-pieces.ts";
 import type { CacheAddress } from "./answer-cache.ts";
-import type { FlightMemory } from "./flight-memory.ts";
 
 export interface FlightOptions extends CacheAddress {
   readonly route: string;
   readonly askedAtMs: number;
   /** A longer response is not kept, and joined by no further call. */
   readonly maxBytes: number;
-  /** Where what has arrived counts while the response may be kept. */
-  readonly memory: FlightMemory;
+  /** Counts what has arrived while the response may be kept, so that all of them together have a bound (promise 5.8). */
+  readonly memory: SharedBytes;
+  /** That bound. A response without room is passed on as any other, and not kept. */
+  readonly maxBytesTogether: number;
   /** Called when no further call may join. */
   readonly onClosed: (flight: Flight) => void;
 }
@@ -45,7 +47,8 @@ export class Flight {
   readonly route: string;
   readonly askedAtMs: number;
   readonly #maxBytes: number;
-  readonly #memory: FlightMemory;
+  readonly #memory: SharedBytes;
+  readonly #maxBytesTogether: number;
   readonly #onClosed: (flight: Flight) => void;
   readonly #cancellation = new Cancellation();
   readonly #readers = new Set<FlightReader>();
@@ -71,13 +74,14 @@ export class Flight {
   /** The response is not kept: it was purged, replaced, too long, or not a good answer. */
   #isSpoiled = false;
 
-  constructor({ tenantId, key, route, askedAtMs, maxBytes, memory, onClosed }: FlightOptions) {
+  constructor({ tenantId, key, route, askedAtMs, maxBytes, memory, maxBytesTogether, onClosed }: FlightOptions) {
     this.tenantId = tenantId;
     this.key = key;
     this.route = route;
     this.askedAtMs = askedAtMs;
     this.#maxBytes = maxBytes;
     this.#memory = memory;
+    this.#maxBytesTogether = maxBytesTogether;
     this.#onClosed = onClosed;
   }
 
@@ -252,7 +256,7 @@ export class Flight {
   #isCounted(): boolean {
     const more = this.#arrived.bytes - this.#held;
     if (this.#isSpoiled || more < LEAST_COUNTED) return true;
-    if (!this.#memory.hold(this.tenantId, more)) return false;
+    if (!this.#memory.hold(this.tenantId, more, this.#maxBytesTogether)) return false;
     this.#held += more;
     return true;
   }

@@ -11,7 +11,7 @@ import type { CacheCounts } from "../observe/metrics/cache-meters.ts";
 import { type AnswerCache, type CacheAddress, type CachePlace, isAskedBefore, isAt } from "./answer-cache.ts";
 import type { CacheSecrets } from "./cache-secrets.ts";
 import { Flight, type FlightReader } from "./flight.ts";
-import { FlightMemory } from "./flight-memory.ts";
+import { SharedBytes } from "../core/concurrency/shared-bytes.ts";
 import { keptBody, readKeptBody, type KeptResponse } from "./kept-body.ts";
 
 /** What the store did wrong. `full`: it refused to keep an answer. */
@@ -57,7 +57,8 @@ const LONGEST_TOGETHER = 64;
 export class ResponseCache {
   readonly #options: ResponseCacheOptions;
   readonly #flights = new Map<string, Flight>();
-  readonly #memory: FlightMemory;
+  /** What arrives of responses that may be kept. */
+  readonly #memory = new SharedBytes();
   #restsUntilMs = 0;
   #fault: StoreFault | null = null;
   #faults = 0;
@@ -65,7 +66,6 @@ export class ResponseCache {
 
   constructor(options: ResponseCacheOptions) {
     this.#options = options;
-    this.#memory = new FlightMemory(LONGEST_TOGETHER * options.maxAnswerBytes);
   }
 
   addressOf(circumstances: string, body: string | Uint8Array): string {
@@ -167,6 +167,7 @@ export class ResponseCache {
       askedAtMs: this.#options.clock.now(),
       maxBytes: this.#options.maxAnswerBytes,
       memory: this.#memory,
+      maxBytesTogether: LONGEST_TOGETHER * this.#options.maxAnswerBytes,
       onClosed: (closed) => {
         if (this.#flights.get(key) === closed) this.#flights.delete(key);
       },

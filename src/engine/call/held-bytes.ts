@@ -8,7 +8,7 @@
 // `engine/attempt/encode-attempt.ts` (fetched content), `engine/stream/stream-session.ts` (what is kept of streams) and
 // `operations/responses/background/background-reply.ts` (events) count. Rule: 503 `gateway_overloaded` beyond
 // `server.max_held_bytes`, or half of it for one tenant.
-import { changeCount, mostOfTenant } from "../../core/concurrency/open-count.ts";
+import { SharedBytes } from "../../core/concurrency/shared-bytes.ts";
 import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 
@@ -26,8 +26,7 @@ export interface BytesHolder {
 
 export class HeldBytes {
   readonly #refusal: (maxHeldBytes: number) => string;
-  #all = 0;
-  readonly #ofTenant = new Map<string, number>();
+  readonly #bytes = new SharedBytes();
 
   /** `refusal` is the message for a caller whose bytes have no room. */
   constructor(refusal: (maxHeldBytes: number) => string) {
@@ -36,15 +35,11 @@ export class HeldBytes {
 
   /** Throws `gateway_overloaded`, and then holds none of them. */
   hold(tenantId: string, bytes: number, { maxHeldBytes }: HeldBytesBound): void {
-    const own = (this.#ofTenant.get(tenantId) ?? 0) + bytes;
-    if (this.#all + bytes > maxHeldBytes || own > mostOfTenant(maxHeldBytes))
+    if (!this.#bytes.hold(tenantId, bytes, maxHeldBytes))
       throw retryLater("gateway_overloaded", this.#refusal(maxHeldBytes), 1);
-    this.#all += bytes;
-    changeCount(this.#ofTenant, tenantId, bytes);
   }
 
   release(tenantId: string, bytes: number): void {
-    this.#all -= bytes;
-    changeCount(this.#ofTenant, tenantId, -bytes);
+    this.#bytes.release(tenantId, bytes);
   }
 }

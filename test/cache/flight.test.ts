@@ -1,14 +1,14 @@
 // Promise 5.8: what arrives of responses that may be kept is bounded together, and no call fails for it.
 import { expect, test } from "bun:test";
 import { Flight } from "../../src/cache/flight.ts";
-import { FlightMemory } from "../../src/cache/flight-memory.ts";
+import { SharedBytes } from "../../src/core/concurrency/shared-bytes.ts";
 import { Cancellation } from "../../src/core/concurrency/cancellation.ts";
 import { arrivedBody } from "../../src/wire/body-bytes.ts";
 
 const LONG = new Uint8Array(150_000).fill(120);
 
 test("[d5.8, d13.5] a response without room is read to its end and not kept; another one is once there is room again", async () => {
-  const memory = new FlightMemory(400_000);
+  const memory = new SharedBytes();
   const open = async (tenantId: string) => {
     const flight = new Flight({
       tenantId,
@@ -17,6 +17,7 @@ test("[d5.8, d13.5] a response without room is read to its end and not kept; ano
       askedAtMs: 0,
       maxBytes: 1_000_000,
       memory,
+      maxBytesTogether: 400_000,
       onClosed: () => {},
     });
     const reader = flight.join(new Cancellation());
