@@ -92,7 +92,11 @@ export const integrationFields = {
   only: z
     .enum(["all", "errors"])
     .default("all")
-    .meta({ title: "Only", description: "Which calls are sent; `errors` means only failed calls." }),
+    .meta({
+      title: "Only",
+      description:
+        "Which calls are sent; `errors` means only those with an error code, which refused calls have too, and those whose client left.",
+    }),
   content: z.boolean().default(false).meta({
     title: "Content",
     description:

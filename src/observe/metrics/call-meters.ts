@@ -299,7 +299,7 @@ function metersOf(registry: Registry) {
     }),
     errors: counter({
       name: "dragoman_errors_total",
-      help: "Calls that failed, by code.",
+      help: "Calls that ended with an error code, by code; refused calls and those whose client left are among them.",
       labels: [...target, "code"],
       of: "errors",
     }),
