@@ -20,7 +20,7 @@ import type { BreakerNews, CollectedNews, CountNews, HealthNews, TargetNews } fr
 import { openKeyedState, type Kept } from "./keyed-state.ts";
 import { latencyAt, measure, newLatency, p95Of, type Latency } from "./latency.ts";
 import { openRetryBudget } from "./retry-budget.ts";
-import { isShownBreaker } from "./target-key.ts";
+import { isShownBreaker, tenantOfKey } from "./target-key.ts";
 
 export type { Outcome } from "./breaker.ts";
 export type BlockedReason = "open" | "probing" | "rate_limited";
@@ -163,6 +163,7 @@ class KnownHealth implements OpenHealth {
     }),
     isBusy: ({ inFlight, limitedUntilMs, breakers }, nowMs) =>
       inFlight > 0 || nowMs < limitedUntilMs || breakers.some((each) => each.isTripped && nowMs < each.openUntilMs),
+    ownerOf: tenantOfKey,
   });
 
   constructor(onChange: (change: BreakerChange) => void, toTell: CollectedNews | null) {

@@ -46,3 +46,14 @@ export function targetOfKey(key: string): TargetOfKey | null {
   if (providerId === undefined || model === undefined) return null;
   return { providerId, model, owner, brought: brought as Brought | null };
 }
+
+/**
+ * Whose key it is, where room is shared: the tenant's of the provider, or `by` for what callers bring, of whom anybody may
+ * bring much. `null` for an account of the operator.
+ */
+export function tenantOfKey(key: string): string | null {
+  const target = targetOfKey(key);
+  if (target === null) return null;
+  if (target.owner !== null) return `of ${target.owner.split("/", 1)[0]!}`;
+  return target.brought === null ? null : "by";
+}

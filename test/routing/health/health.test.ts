@@ -354,6 +354,26 @@ describe("the state", () => {
     for (let at = 0; at < 1_000; at++) state.of(String(at), at);
     expect([...state.entries()].length).toBe(100);
   });
+  test("[d7.5] is not forgotten for the keys of others, however many they have", () => {
+    const state = openKeyedState<Kept>({
+      create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs }),
+      isBusy: () => true,
+      ownerOf: (key) => key.split(" ").at(1) ?? null,
+      max: 100,
+    });
+    const few = ["shared", "one beta", "two beta"];
+    for (const key of few) state.of(key, 0);
+    for (const owner of ["acme", "gamma"]) for (let at = 0; at < 500; at++) state.of(`${at} ${owner}`, 0);
+    const keys = [...state.entries()].map(([key]) => key);
+    expect(keys).toHaveLength(100);
+    expect(keys).toEqual(expect.arrayContaining(few));
+    expect(keys.filter((key) => key.endsWith(" acme")).length).toBeGreaterThan(30);
+    // what all share has half of the room, and takes nothing from those who have little
+    for (let at = 0; at < 500; at++) state.of(`shared${at}`, 0);
+    const after = [...state.entries()].map(([key]) => key);
+    expect(after.filter((key) => key.startsWith("shared")).length).toBeWithin(49, 68);
+    expect(after).toEqual(expect.arrayContaining(few.slice(1)));
+  });
   test("is available to metrics and listings", () => {
     const health = openHealth();
     health.begin("fine", DEFAULT_BREAKER, 0);

@@ -1,7 +1,7 @@
 // Keys of targets, as health, events, metrics and the admin API read them.
 import { expect, test } from "bun:test";
 import { openRouting, targetStandings } from "../../../src/engine/plan/open-routing.ts";
-import { accountInKey, type CallersAccount, targetOfKey } from "../../../src/routing/health/target-key.ts";
+import { accountInKey, type CallersAccount, targetOfKey, tenantOfKey } from "../../../src/routing/health/target-key.ts";
 import { routeOf } from "../../harness/routed.ts";
 
 const CALLERS: readonly (CallersAccount | null)[] = [
@@ -23,6 +23,13 @@ test("[d7.5] the key of a target says which target it is, whose, and what a call
         });
   for (const text of ["", "mine", "mine:", ":m", "mine:m of", "mine:m by T1", "mine:m by T1 anything 0a"])
     expect(targetOfKey(text)).toBeNull();
+});
+
+test("[d7.5] the room for keys is shared by tenants, and by all callers who bring something to the operator's targets", () => {
+  for (const callers of CALLERS) {
+    const owners = [undefined, "acme", "acme/site"].map((owner) => tenantOfKey(`m:m${accountInKey(owner, callers)}`));
+    expect(owners).toEqual([callers === null ? null : "by", "of acme", "of acme"]);
+  }
 });
 
 test("[d9.9] targets of a tenant's own provider are known with their owner, and what callers bring is not shown", () => {
