@@ -90,6 +90,11 @@ const describedTool = memoizePerObject(
   },
 );
 
+/** What the tool takes of a request, in characters. */
+export const offeredCharacters = memoizePerObject(
+  (tool: ToolDefinition): number => JSON.stringify(describedTool(tool)).length,
+);
+
 /** Providers require a schema of an object with properties, and some refuse `$schema`. */
 function fittedSchema(schema: JsonObject): JsonObject | null {
   const { $schema: _dialect, type = "object", properties = {}, ...rest } = schema;

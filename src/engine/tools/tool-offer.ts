@@ -6,10 +6,12 @@ import type { ToolApproval, ToolDefinition, ToolServer } from "../../core/config
 import { asGatewayError, GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { ToolServers } from "../../mcp/tool-servers.ts";
-import { offeredFunction, offeredNames, toolPlace } from "./offered-tools.ts";
+import { offeredCharacters, offeredFunction, offeredNames, toolPlace } from "./offered-tools.ts";
 import type { OfferedTool } from "./run-tool.ts";
 
 const MAX_TOOLS = 1000;
+/** Of all tools that are offered, which each round writes: about what the list of one server may have. */
+const MAX_CHARACTERS = 8 * 1_048_576;
 
 /** What lists tools. */
 export interface ToolLister {
@@ -97,10 +99,13 @@ export function offer(listings: readonly Listing[]): Offer {
   const tools = new Map<string, OfferedTool>();
   const functions: FunctionTool[] = [];
   const leftOut: string[] = [];
+  let left = MAX_CHARACTERS;
   for (const { requested, server, tool } of all) {
     const name = names.get(toolPlace(server.label, tool.name))!;
-    const offered = offeredFunction(tool, name);
-    if (offered === null || functions.length === MAX_TOOLS) {
+    const offered = left < 0 || functions.length === MAX_TOOLS ? null : offeredFunction(tool, name);
+    if (offered !== null) left -= offeredCharacters(tool);
+    // after the first tool without room, none is measured
+    if (offered === null || left < 0) {
       leftOut.push(name);
       continue;
     }

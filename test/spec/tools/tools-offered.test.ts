@@ -154,6 +154,16 @@ describe("[d10.2] what a model receives of a tool", () => {
     expect(offered!.function.description.isWellFormed()).toBe(true);
   });
 
+  test("[d5.8] all tools of a call together have a bound, and those without room are left out", async () => {
+    const tools = Array.from({ length: 60 }, (_, at) => toolOf(`t${at}`, { description: "a".repeat(100_000) }));
+    const world = sessionWorld({ docs: { tools }, wiki: { tools } });
+    const { request } = await world.open({ tools: [DOCS, WIKI] });
+    const names = namesIn(request.params);
+    expect(names).toHaveLength(83);
+    expect(names.at(-1)).toBe("wiki__t22");
+    expect(request.warnings.slice(0, 2)).toEqual(["tool_left_out", "tool_left_out:wiki__t23"]);
+  });
+
   test("[d10.5] a tool whose schema is contradictory, too deep or too long, or has an invalid x-mcp-header, is left out with a report that names it, and the others are offered", async () => {
     const deep = Array.from({ length: 10_000 }).reduce<JsonObject>((inner) => ({ items: inner }), {});
     for (const schema of [
