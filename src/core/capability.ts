@@ -92,11 +92,14 @@ export function capabilityRows(
 
 export const NATIVE: Capability = { support: "native" };
 export const UNSUPPORTED: Capability = { support: "unsupported" };
-/** A parameter of which the model accepts only its default (promise 6.3). */
+/**
+ * A parameter of which the model accepts only its default (promise 6.3), also as clients write it that keep numbers in
+ * single precision: 0.949999988079071 for 0.95.
+ */
 export const defaultOnly = (value: number, note = `only the default, ${value}`): Capability => ({
   support: "unsupported",
   note,
-  neutral: (given) => given === value,
+  neutral: (given) => typeof given === "number" && Math.fround(given) === Math.fround(value),
 });
 export const native = (note: string, values?: readonly string[]): Capability => cellOf("native", note, values);
 export const unsupported = (note: string): Capability => ({ ...UNSUPPORTED, note });

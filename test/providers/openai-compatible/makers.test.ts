@@ -457,6 +457,11 @@ describe("single exceptions on the wire", () => {
     ]);
     expect(capabilityOf(provider("moonshot").capabilities, "temperature", "kimi-k2.6").support).toBe("unsupported");
   });
+  test("[d6.3] Kimi's fixed values are accepted, also in single precision", () => {
+    for (const top_p of [0.95, 0.949999988079071, 1])
+      expect(() => fitted("moonshot", { top_p }, "kimi-k2.5")).not.toThrow();
+    expect(refusalOf("moonshot", { top_p: 0.9 }, "kimi-k2.5").code).toBe("unsupported_parameter");
+  });
   test("Z.ai's user_id takes 6 to 128 characters", () => {
     expect(wireBody(provider("zai"), { user: "user-1" })).toMatchObject({ user_id: "user-1" });
     expect(wireBody(provider("zai"), { user: "u" })).toEqual({ model: "m-1", messages: [...HELLO] });

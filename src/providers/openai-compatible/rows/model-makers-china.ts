@@ -1,6 +1,6 @@
 // Companies in China that serve their own models with OpenAI's API. When a vendor has two sites, the row has the
 // address outside China, and each site has keys of its own.
-import { type Capability, mapped, NATIVE, native, same } from "../../../core/capability.ts";
+import { type Capability, defaultOnly, mapped, NATIVE, native, same } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
 import { isObject, type JsonObject, objectsIn } from "../../../core/json.ts";
 import type { Joins } from "../../conversation/join-texts.ts";
@@ -92,11 +92,12 @@ const moonshot: OpenAICompatibleRow = {
     "seed",
     "user",
     "input_audio",
-    "top_p",
     "n",
   ],
   cells: {
     temperature: MOONSHOT_TEMPERATURE,
+    // https://platform.kimi.ai/docs/guide/kimi-k2-5-quickstart
+    top_p: defaultOnly(0.95, "only the fixed value, 0.95"),
     reasoning_effort: native("low, high, max; cannot be combined with thinking", ["low", "high", "max"]),
     parallel_tool_calls: native("not in the vendor's schema"),
     text: native("empty parts beside others are not sent"),
