@@ -1,7 +1,8 @@
 // Parses server-sent events from bytes that may be split anywhere. Follows
-// https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with three differences: end() returns an
-// event that no blank line has ended, because providers omit that line; an event without data is dropped; and a field
-// `error`, which llama.cpp's server sends, becomes an event of that name.
+// https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with four differences: end() returns an
+// event that no blank line has ended, because providers omit that line; a JSON object after another, without a blank
+// line between them, begins a new event; an event without data is dropped; and a field `error`, which llama.cpp's
+// server sends, becomes an event of that name.
 import type { Json } from "../core/json.ts";
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
@@ -131,6 +132,16 @@ function createEventReader(maxEventBytes: number) {
     else if (line.startsWith("event:")) name = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
   }
 
+  /**
+   * Whether this line begins an event of its own, because it and the lines before it can be no JSON together. Servers
+   * omit the blank line: https://github.com/rexxars/eventsource-parser/pull/31. Events with a name may be plain text.
+   */
+  function beginsAnother(data: string): boolean {
+    if (name !== "" || dataLines.length === 0) return false;
+    const isWhole = dataLines[0]!.startsWith("{") && dataLines.at(-1)!.endsWith("}");
+    return isWhole && (data.startsWith("{") || data === "[DONE]");
+  }
+
   function dispatch(data: string, receiver: EventReceiver): void {
     const event = name;
     name = "";
@@ -173,6 +184,7 @@ function createEventReader(maxEventBytes: number) {
           start = end + 2;
           continue;
         }
+        if (beginsAnother(data)) dispatchLines(receiver);
         addData(data);
       } else {
         readField(text.slice(start, end));

@@ -73,6 +73,22 @@ describe("an event stream", () => {
     expect(dataOf('data: {\ndata:  "a": 1\ndata\ndata: }\n\n')).toEqual(['{\n "a": 1\n\n}']);
   });
 
+  test("begins a new event at a JSON object after another, where servers omit the blank line", () => {
+    const stream = 'data: {"a":1}\ndata: {"b":\ndata: {}}\ndata: {"c":3}\n\ndata: {"d":4}\ndata: [DONE]\n\n';
+    for (const size of [stream.length, 7, 1])
+      expect(dataOf(...cut(encoder.encode(stream), size))).toEqual([
+        '{"a":1}',
+        '{"b":\n{}}',
+        '{"c":3}',
+        '{"d":4}',
+        "[DONE]",
+      ]);
+    expect(dataOf("data: {\ndata: }\ndata: 1\n\n", 'event: output\ndata: {"a":1}\ndata: {"b":2}\n\n')).toEqual([
+      "{\n}\n1",
+      '{"a":1}\n{"b":2}',
+    ]);
+  });
+
   test("drops events without data, and keeps one whose data is a line feed", () => {
     expect(dataOf("data:\n\ndata\n\nevent: ping\n\n\n\ndata:\ndata\n\n")).toEqual(["\n"]);
   });
