@@ -564,7 +564,7 @@ const siliconflow: OpenAICompatibleRow = {
   baseUrl: "https://api.siliconflow.com/v1",
   // https://docs.siliconflow.cn/cn/api-reference/chat-completions/chat-completions
   otherOrigins: /^https:\/\/api\.siliconflow\.cn$/,
-  keyVariables: ["SILICONFLOW_API_KEY", "SILICONFLOW_CN_API_KEY"],
+  keyVariables: ["SILICONFLOW_API_KEY"],
   verified: { date: "2026-11-20" },
   rerank: { docs: "https://docs.siliconflow.com/en/api-reference/rerank/create-rerank" },
   embeddings: {
