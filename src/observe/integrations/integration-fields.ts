@@ -89,14 +89,11 @@ export const integrationFields = {
     description:
       "The share of calls to send, from 0 to 1. Calls are chosen by trace id, so that integrations with the same share get the same calls.",
   }),
-  only: z
-    .enum(["all", "errors"])
-    .default("all")
-    .meta({
-      title: "Only",
-      description:
-        "Which calls are sent; `errors` means only those with an error code, which refused calls have too, and those whose client left.",
-    }),
+  only: z.enum(["all", "errors"]).default("all").meta({
+    title: "Only",
+    description:
+      "Which calls are sent; `errors` means only those with an error code, which refused calls have too, and those whose client left.",
+  }),
   content: z.boolean().default(false).meta({
     title: "Content",
     description:

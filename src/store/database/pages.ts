@@ -122,7 +122,12 @@ export async function readPageOfLong<DB, TB extends keyof DB, Row extends object
   valueOf: (row: Row) => T,
   length: RawBuilder<bigint>,
 ): Promise<Page<T>> {
-  const sizes = await query.clearSelect().select(length.as("characters")).$call(onPage(page, key)).execute();
+  const sizes = await query
+    .clearSelect()
+    .select(length.as("characters"))
+    .$call(onPage(page, key))
+    .$castTo<{ readonly characters: bigint }>()
+    .execute();
   const limit = Math.min(page.limit, Math.max(1, rowsWithRoom(sizes)));
   return await readPage(query, { ...page, limit }, key, valueOf);
 }

@@ -212,7 +212,7 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
             if (cursor === null) return counts;
           }
         };
-        const place = { tenantId: "acme", projectId: null };
+        const whole = { tenantId: "acme", projectId: null };
         const routes = await pages((cursor) =>
           store.listResources({ limit: 1000, cursor }, { kind: "route", tenantId: "acme" }),
         );
@@ -220,12 +220,12 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         const rows = await pages((cursor) => store.listAudit({ limit: 1000, cursor }, { targetId: id }));
         expect(rows.length).toBeGreaterThan(1);
         expect(rows.reduce((sum, count) => sum + count, 0)).toBe(5);
-        expect((await store.listObjectVersions(id, place, 100)).length).toBeLessThan(5);
-        const [change, ...others] = await store.diffVersions(before, after, place);
+        expect((await store.listObjectVersions(id, whole, 100)).length).toBeLessThan(5);
+        const [change, ...others] = await store.diffVersions(before, after, whole);
         expect([change!.id, others]).toEqual([id, []]);
         expect([change!.before, change!.after]).toMatchObject([long(0), long(9)]);
-        expect(await failure(store.diffVersions(before, after, place, 1_500_000))).toMatchObject({ kind: "invalid" });
-        const back = await store.diffVersions(after, before, place);
+        expect(await failure(store.diffVersions(before, after, whole, 1_500_000))).toMatchObject({ kind: "invalid" });
+        const back = await store.diffVersions(after, before, whole);
         expect([back[0]!.before, back[0]!.after]).toMatchObject([long(9), long(0)]);
       });
 

@@ -83,7 +83,7 @@ describe("quirks", () => {
   });
   test("what only the details tell is told in the text as well", () => {
     const reasoning_details = [{ type: "reasoning.text", text: "r", index: 0 }];
-    expect(deltaOf({ content: "", reasoning_details } as never)).toEqual({
+    expect(deltaOf({ content: "", reasoning_details })).toEqual({
       content: "",
       reasoning_content: "r",
       reasoning_details,

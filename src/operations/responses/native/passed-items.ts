@@ -59,7 +59,7 @@ export class PassedItems {
   #opened = 0;
   #characters = 0;
   /** The items and parts that have begun, and the characters of the items' ids. */
-  #places = 0;
+  #begunPlaces = 0;
   #idCharacters = 0;
   /** The part that the last piece has lengthened. */
   #growing: PassedPart | null = null;
@@ -304,7 +304,7 @@ export class PassedItems {
 
   /** Counts an item or a part that begins, which takes memory although it may have no text. */
   #placed(idCharacters: number): void {
-    requireFewPlaces(++this.#places);
+    requireFewPlaces(++this.#begunPlaces);
     this.#idCharacters += idCharacters;
     requireKeptItems(this.#idCharacters);
   }
