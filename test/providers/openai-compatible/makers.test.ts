@@ -462,6 +462,12 @@ describe("single exceptions on the wire", () => {
       expect(() => fitted("moonshot", { top_p }, "kimi-k2.5")).not.toThrow();
     expect(refusalOf("moonshot", { top_p: 0.9 }, "kimi-k2.5").code).toBe("unsupported_parameter");
   });
+  test("xAI and Groq are sent the name of a tool's result", () => {
+    const call = { id: "c1", type: "function", function: { name: "f", arguments: "{}" } };
+    const result = { role: "tool", tool_call_id: "c1", name: "f", content: "5" };
+    const turns = [...HELLO, { role: "assistant", content: null, tool_calls: [call] }, result];
+    for (const id of ["xai", "groq"]) expect(messagesOf(id, turns).at(-1)).toEqual(result);
+  });
   test("Z.ai's user_id takes 6 to 128 characters", () => {
     expect(wireBody(provider("zai"), { user: "user-1" })).toMatchObject({ user_id: "user-1" });
     expect(wireBody(provider("zai"), { user: "u" })).toEqual({ model: "m-1", messages: [...HELLO] });
