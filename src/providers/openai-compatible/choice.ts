@@ -1,7 +1,7 @@
 // Corrects in place what OpenAI-compatible servers write differently inside a choice. Non-streaming answers and chunks
 // share all of it. The nulls, ids, indexes and roles that the schema of an answer requires are not added here, but when
 // the client's answer is written.
-import { isFilled, isObject, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../core/json.ts";
+import { isObject, type Json, type JsonObject, listIn, objectsIn, textOrEmpty } from "../../core/json.ts";
 import { StreamError } from "../interface/upstream-failure.ts";
 import type { ErrorClassifier } from "./errors.ts";
 import { finishReasonOf, type FinishReasonTable } from "./finish-reasons.ts";
@@ -106,18 +106,11 @@ function nestedCitation(annotation: Json): Json {
   return { type, url_citation: { start_index: 0, end_index: 0, ...rest, url, title: named } };
 }
 
-/**
- * Moves the reasoning text to one name, whichever names the server uses, also when it uses several. Some servers, as
- * MiniMax's and Snowflake's, have it only in the details.
- */
+/** Moves the reasoning text to one name, whichever names the server uses, also when it uses several. */
 function patchReasoning(message: OwnObject, reasoningField: string | undefined): void {
   if (reasoningField !== undefined) moveReasoning(message, reasoningField);
   if (message["reasoning"] !== undefined) moveReasoning(message, "reasoning");
   if (message["reasoning_content"] === null) delete message["reasoning_content"];
-  const { reasoning_details: details } = message;
-  if (!Array.isArray(details) || isFilled(message["reasoning_content"])) return;
-  const told = objectsIn(details).map(({ text, summary }) => textOrEmpty(text ?? summary));
-  if (told.some((text) => text !== "")) message["reasoning_content"] = told.join("");
 }
 
 function moveReasoning(message: OwnObject, field: string): void {

@@ -80,7 +80,6 @@ function isTextChoice(choice: OwnObject, reasoningField: string | undefined): bo
 function isTextDelta(delta: OwnObject, reasoningField: string | undefined): boolean {
   if (typeof delta["content"] !== "string" || delta["reasoning"] !== undefined) return false;
   if (isSet(delta["tool_calls"]) || isSet(delta["function_call"]) || isSet(delta["annotations"])) return false;
-  if (delta["reasoning_details"] !== undefined) return false;
   return reasoningField === undefined || delta[reasoningField] === undefined;
 }
 

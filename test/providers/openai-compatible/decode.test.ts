@@ -96,14 +96,6 @@ describe("reasoning has one name", () => {
       reasoning_content: "r",
     } as never);
   });
-  test("what only the details tell is told in the text as well", () => {
-    const told = (...details: readonly object[]) =>
-      messageOf({ content: "x", reasoning: null, reasoning_details: details as never })["reasoning_content"];
-    expect(told({ type: "reasoning.text", text: "Think " }, { type: "reasoning.summary", summary: "first." })).toBe(
-      "Think first.",
-    );
-    expect(told({ type: "reasoning.encrypted", data: "…" })).toBeUndefined();
-  });
   test("details stay, with the members that are needed to send them back", () => {
     const details = [{ type: "reasoning.encrypted", data: "…", id: "rs_1", format: "x", index: 0 }];
     expect(messageOf({ content: "x", reasoning: "r", reasoning_details: details }, provider("openrouter"))).toEqual({

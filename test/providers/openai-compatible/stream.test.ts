@@ -81,14 +81,6 @@ describe("quirks", () => {
       reasoning_details,
     } as never);
   });
-  test("what only the details tell is told in the text as well", () => {
-    const reasoning_details = [{ type: "reasoning.text", text: "r", index: 0 }];
-    expect(deltaOf({ content: "", reasoning_details })).toEqual({
-      content: "",
-      reasoning_content: "r",
-      reasoning_details,
-    } as never);
-  });
   test("content as a list becomes text and reasoning", () => {
     expect(deltaOf({ content: [{ type: "thinking", thinking: [{ type: "text", text: "t" }] }] })).toEqual({
       content: "",
