@@ -61,7 +61,7 @@ export class VendorRepair implements StreamStage {
   readonly #choices: ChoiceState[] = [];
   readonly #bySource = new Map<number, ChoiceState>();
   readonly #callIds = new Set<string>();
-  readonly #room = new CallRoom();
+  #madeRoom: CallRoom | null = null;
   #hasGenerated = false;
   #isFinishInferred = false;
   #model: string | null = null;
@@ -70,6 +70,11 @@ export class VendorRepair implements StreamStage {
   constructor(frame: AnswerFrame, isRound: boolean) {
     this.#frame = frame;
     this.#isRound = isRound;
+  }
+
+  /** Made with the first call: most answers have none. */
+  get #room(): CallRoom {
+    return (this.#madeRoom ??= new CallRoom());
   }
 
   /** Whether something other than finish reasons has come. */
