@@ -449,8 +449,8 @@ forShortAndLongRequests(() => {
   });
 
   test("[d5.8] the events of a call in the background count against the memory of bodies, and a call without room ends", async () => {
-    const limits = { maxHeldBytes: 400_000 };
-    const words = Array.from({ length: 3000 }, () => openaiChunk({ content: "word " }));
+    const limits = { maxHeldBytes: 2_000_000 };
+    const words = Array.from({ length: 6000 }, () => openaiChunk({ content: "word " }));
     const stub = keeping({
       upstream: cannedUpstream({
         headers: { "content-type": "text/event-stream" },
