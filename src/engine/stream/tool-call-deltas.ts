@@ -36,20 +36,20 @@ export const CALLED: ReadonlySet<string> = new Set(["name", "arguments", "input"
  * end of the stream.
  */
 const MAX_CALLS = 1024;
-/**
- * The most characters that are kept of all calls of a stream, whatever the number of its choices: of their ids and names,
- * and of their arguments, to check whether they are complete.
- */
+/** The most characters that are kept of all calls of a stream, whatever the number of its choices. */
 const MAX_KEPT = 16 * 1024 * 1024;
 
 /** What the calls of one stream keep together. */
 export class CallRoom {
-  #left = MAX_KEPT;
+  readonly #left = { names: MAX_KEPT, arguments: MAX_KEPT };
 
-  /** Returns false, and takes nothing, where there is no room for so many characters. */
-  takes(characters: number): boolean {
-    if (characters > this.#left) return false;
-    this.#left -= characters;
+  /**
+   * Returns false, and takes nothing, where there is no room for so many characters of ids and names, or of arguments,
+   * which are kept to check whether they are complete.
+   */
+  takes(characters: number, of: "names" | "arguments"): boolean {
+    if (characters > this.#left[of]) return false;
+    this.#left[of] -= characters;
     return true;
   }
 }
@@ -70,7 +70,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta, room: CallRoom)
   if (known !== undefined) return known;
   if (calls.length >= MAX_CALLS)
     throw new MalformedAnswer(`The provider's answer has more than ${MAX_CALLS} tool calls.`);
-  if (id !== null && (id.length > MAX_NAME || !room.takes(id.length)))
+  if (id !== null && (id.length > MAX_NAME || !room.takes(id.length, "names")))
     throw new MalformedAnswer("The provider's answer has a tool call whose id is too long.");
   const call: CallState = {
     index: -1,
@@ -158,13 +158,13 @@ export function addDelta(call: CallState, delta: ToolCallDelta, room: CallRoom):
   const text = typeof called.text === "string" ? called.text : "";
   if (called.takesText) call.takesText = true;
   if (call.name === "" && typeof called.name === "string") {
-    if (called.name.length > MAX_NAME || !room.takes(called.name.length))
+    if (called.name.length > MAX_NAME || !room.takes(called.name.length, "names"))
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");
     call.name = called.name;
   }
   if (text !== "") {
     call.hasArguments = true;
-    if (!call.isTooLong && room.takes(text.length)) call.argumentText += text;
+    if (!call.isTooLong && room.takes(text.length, "arguments")) call.argumentText += text;
     else call.isTooLong = true;
   }
   return text;
