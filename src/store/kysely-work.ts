@@ -1,5 +1,6 @@
 // What the writes of one change share: its transaction, what was done in it so far, and the checks that are made under
 // its lock.
+import type { SelectQueryBuilder } from "kysely";
 import type { SecretCipher } from "../config/secret-cipher.ts";
 import type { AuditEntry } from "./configuration/kysely-history.ts";
 import type { Db } from "./kysely-reader.ts";
@@ -111,19 +112,17 @@ export function requireRoom(found: number, most: number, what: string): void {
   );
 }
 
-/** The same for the rows of a table, with the one that is about to be added. */
-export async function requireRoomFor(
-  { tx, actor }: Work,
-  table: "projects" | "users" | "memberships" | "provider_drains",
-  tenantId: string,
+/** The same for the rows that a query finds, with the one that is about to be added. */
+export async function requireRoomFor<Of, Tables extends keyof Of>(
+  { actor }: Work,
+  rows: SelectQueryBuilder<Of, Tables, object>,
   most: number,
   what: string,
 ): Promise<void> {
   if (actor.isOperator === true) return;
-  const { count } = await tx
-    .selectFrom(table)
+  const { count } = await rows
     .select((row) => row.fn.countAll<bigint>().as("count"))
-    .where("tenant_id", "=", tenantId)
+    .$castTo<{ readonly count: bigint }>()
     .executeTakeFirstOrThrow();
   requireRoom(Number(count) + 1, most, what);
 }

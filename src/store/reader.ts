@@ -85,6 +85,9 @@ export interface ChainReader {
   isAuditRemovedSince(chain: string, ms: number): Promise<boolean>;
 }
 
+/** The most characters of changes that are read for one request, because they are held as a whole. */
+export const MOST_OF_CHANGES = 16 * 1024 * 1024;
+
 /** The find methods resolve to `null` when there is no such entry. */
 export interface Reader extends ChainReader {
   findTenant(id: string): Promise<Kept<StoredTenant> | null>;

@@ -13,7 +13,7 @@ import {
   linkHash,
 } from "./audit-chain.ts";
 import { inParts } from "../database/in-parts.ts";
-import { byNewest, during, having, readFirst, readPageOfLong, rowsWithRoom } from "../database/pages.ts";
+import { CHANGE_LENGTH, byNewest, during, having, readFirst, readPageOfLong, rowsWithRoom } from "../database/pages.ts";
 import type { AuditFilter, ChainReader, Page, PageRequest, Reader } from "../reader.ts";
 import { AUDIT_WAYS, type AuditRow } from "../records.ts";
 import { actorOf } from "../database/row-values.ts";
@@ -26,7 +26,6 @@ type Db = Kysely<Schema>;
 type Row = Selectable<Schema["audit_log"]>;
 
 const AUDIT = byNewest("audit", "at_ms");
-const LENGTH = sql<bigint>`length(coalesce(value_before, '')) + length(coalesce(value_after, ''))`;
 
 async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promise<Page<AuditRow>> {
   const equal = {
@@ -43,7 +42,7 @@ async function listAudit(db: Db, page: PageRequest, filter: AuditFilter): Promis
     version: filter.version === undefined ? undefined : toInteger(filter.version),
   } as const;
   const query = db.selectFrom("audit_log").selectAll().where(having<Row>(equal)).where(during("at_ms", filter));
-  return await readPageOfLong(query, page, AUDIT, auditRowOf, LENGTH);
+  return await readPageOfLong(query, page, AUDIT, auditRowOf, CHANGE_LENGTH);
 }
 
 const parsed = (text: string | null) => (text === null ? null : (JSON.parse(text) as JsonObject));
@@ -133,7 +132,7 @@ async function auditLinks(db: Db, chain: string, after: number, limit: number): 
   const next = sql<boolean>`chain = ${chain} and sequence > ${toInteger(after)}`;
   const most = sql.lit(limit);
   const own = db.selectFrom("audit_log").where(next).orderBy("sequence");
-  const room = rowsWithRoom(await own.select(LENGTH.as("characters")).limit(most).execute());
+  const room = rowsWithRoom(await own.select(CHANGE_LENGTH.as("characters")).limit(most).execute());
   const rows = await own.selectAll().limit(sql.lit(room)).execute();
   const end = room < limit ? rows.at(-1)?.sequence : undefined;
   // After the rows: what is removed in between is then read twice, and not missed.

@@ -54,7 +54,13 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
       requireTexts(drain.provider, drain.model, drain.note);
       await requireTenant(tx, drain.tenantId);
       const before = await take(drain);
-      if (before === null) await requireRoomFor(work, "provider_drains", drain.tenantId, MOST_STORED.drains, "drains");
+      if (before === null)
+        await requireRoomFor(
+          work,
+          tx.selectFrom("provider_drains").where("tenant_id", "=", drain.tenantId),
+          MOST_STORED.drains,
+          "drains",
+        );
       await tx.insertInto("provider_drains").values(rowOf(DRAIN, drain)).execute();
       noted(before === null ? "create" : "change", drain, before, drain);
     },

@@ -4,9 +4,9 @@
 import { type Kysely, type Selectable, type SelectQueryBuilder, sql } from "kysely";
 import type { Actor, AuditNote, ConfigurationScope, HistoryScope, VersionSummary } from "../records.ts";
 import { inParts } from "../database/in-parts.ts";
-import { type ListKey, onPage, pageOf, readFirst, rowsWithRoom } from "../database/pages.ts";
+import { CHANGE_LENGTH, type ListKey, onPage, pageOf, readFirst, rowsWithRoom } from "../database/pages.ts";
 import { addToChains } from "../audit/kysely-audit.ts";
-import type { Reader } from "../reader.ts";
+import { MOST_OF_CHANGES, type Reader } from "../reader.ts";
 import { actorColumns, actorOf } from "../database/row-values.ts";
 import { actionOf, changeOf, type ResourceStep, resourceOf, stepOf, type StoredResource } from "./resource-rows.ts";
 import { maskedDocument } from "./secret-fields.ts";
@@ -56,7 +56,7 @@ export function versionReader(
         .where("number", "=", toInteger(number))
         .executeTakeFirst();
       if (row === undefined) return null;
-      await requireFewCharacters(changesBetween(db, number - 1, number, scope), MOST_OF_VERSION);
+      await requireFewCharacters(changesBetween(db, number - 1, number, scope), MOST_OF_CHANGES);
       const steps = await stepsBetween(db, number - 1, number, scope);
       return steps.length === 0 && scope !== undefined ? null : { ...versionOf(row), changes: steps.map(changeOf) };
     },
@@ -64,7 +64,7 @@ export function versionReader(
       const newest = inScope(db.selectFrom("version_changes"), { ...scope, resourceId })
         .orderBy("version", "desc")
         .orderBy("ordinal", "desc");
-      const room = rowsWithRoom(await newest.select(LENGTH.as("characters")).limit(sql.lit(most)).execute());
+      const room = rowsWithRoom(await newest.select(CHANGE_LENGTH.as("characters")).limit(sql.lit(most)).execute());
       if (room === 0) return [];
       const rows = await newest.selectAll().limit(sql.lit(room)).execute();
       const numbers = rows.map(({ version }) => version);
@@ -103,7 +103,6 @@ async function changesOf(
   return new Map(rows.map(({ version, changes }) => [version, Number(changes)]));
 }
 
-const LENGTH = sql<bigint>`length(coalesce(value_before, '')) + length(coalesce(value_after, ''))`;
 /** Of changes, in their order. A version has fewer changes than this. */
 const CHANGES_OF_VERSION = 1_048_576n;
 const PLACE = sql<bigint>`version * ${sql.lit(Number(CHANGES_OF_VERSION))} + ordinal`;
@@ -144,12 +143,9 @@ async function netSteps(
   return steps;
 }
 
-/** A version that is shown as a whole is held as such. */
-const MOST_OF_VERSION = 16 * 1024 * 1024;
-
 /** Throws StoreError `invalid`. */
 async function requireFewCharacters(changes: ReturnType<typeof changesBetween>, most: number): Promise<void> {
-  const row = await changes.select((one) => one.fn.sum<bigint>(LENGTH).as("characters")).executeTakeFirst();
+  const row = await changes.select((one) => one.fn.sum<bigint>(CHANGE_LENGTH).as("characters")).executeTakeFirst();
   if (Number(row?.characters ?? 0n) > most) throw tooLong(most);
 }
 

@@ -1,7 +1,7 @@
 // Re-encrypts everything that is encrypted under the newest master key: resources, their earlier versions, drafts, stored
 // answers, and the keys of call contents. One transaction under the lock of changes, so that no change is lost between
 // reading and writing.
-import { type Selectable, sql, type Transaction } from "kysely";
+import type { Selectable, Transaction } from "kysely";
 import { DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import { type ConfiguredKind, isConfiguredKind } from "../../core/configured/configured.ts";
 import { isJsonObject, type JsonObject } from "../../core/json.ts";
@@ -9,7 +9,7 @@ import { contentKeyPlace } from "../calls/content-store.ts";
 import { draftTextPlace } from "./drafts.ts";
 import { answerPlace } from "./kept-answers.ts";
 import type { StoredResource } from "./resource-rows.ts";
-import { exactly } from "../database/pages.ts";
+import { exactly, pagesOf } from "../database/pages.ts";
 import type { Schema } from "../schema.ts";
 import { reencryptedDocument } from "./secret-fields.ts";
 import type { Reencryption } from "../store.ts";
@@ -42,7 +42,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
       return null;
     }
   };
-  for await (const { id, kind, name, document } of resourcesIn(tx)) {
+  for await (const { id, kind, name, document } of rowsOf(tx, "resources", "id")) {
     const made = again(`${kind} ${name ?? id}`, document, () =>
       JSON.stringify(reencryptedDocument(knownKind(kind), id, objectIn(document), cipher)),
     );
@@ -50,7 +50,7 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
     await tx.updateTable("resources").set({ document: made }).where("id", "=", id).execute();
     rows++;
   }
-  for await (const row of changesIn(tx)) {
+  for await (const row of rowsOf(tx, "version_changes", "version", "ordinal")) {
     const state = (text: string | null): string | null =>
       text === null
         ? null
@@ -109,37 +109,13 @@ export async function reencryptAll(tx: Tx, cipher: SecretCipher): Promise<Reencr
 /** Rows that are read at once: the documents of all tenants, and of all versions, may be more than the memory holds. */
 const ROWS_AT_ONCE = 20;
 
-async function* resourcesIn(tx: Tx): AsyncGenerator<Selectable<Schema["resources"]>, void> {
-  for (let after = ""; ;) {
-    const rows = await tx
-      .selectFrom("resources")
-      .selectAll()
-      .where("id", ">", after)
-      .orderBy("id")
-      .limit(sql.lit(ROWS_AT_ONCE))
-      .execute();
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    after = last.id;
-  }
-}
-
-async function* changesIn(tx: Tx): AsyncGenerator<Selectable<Schema["version_changes"]>, void> {
-  for (let [version, ordinal] = [-1n, 0n]; ;) {
-    const rows = await tx
-      .selectFrom("version_changes")
-      .selectAll()
-      .where(sql<boolean>`(version, ordinal) > (${version}, ${ordinal})`)
-      .orderBy("version")
-      .orderBy("ordinal")
-      .limit(sql.lit(ROWS_AT_ONCE))
-      .execute();
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined) return;
-    ({ version, ordinal } = last);
-  }
+async function* rowsOf<Name extends "resources" | "version_changes">(
+  tx: Tx,
+  name: Name,
+  ...key: readonly (keyof Schema[Name] & string)[]
+): AsyncGenerator<Selectable<Schema[Name]>, void> {
+  for await (const page of pagesOf(tx, { name, key, page: ROWS_AT_ONCE }))
+    yield* page as readonly unknown[] as readonly Selectable<Schema[Name]>[];
 }
 
 function reencryptedState(resource: StoredResource, cipher: SecretCipher): StoredResource {

@@ -20,7 +20,8 @@ import { migrationsRun } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
-import { type Column, type Columns, columnsOf, pagesOf, type Row } from "./table-copies.ts";
+import { pagesOf, type TableRow } from "../database/pages.ts";
+import { type Column, type Columns, columnsOf } from "./table-copies.ts";
 
 /** The last time that a date can name. */
 const MOST_MS = 8_640_000_000_000_000;
@@ -70,7 +71,7 @@ export type BackupPart =
   | {
       readonly kind: "row";
       readonly table: string;
-      readonly row: Row;
+      readonly row: TableRow;
       readonly line: number;
       readonly length: number;
     }
@@ -237,7 +238,7 @@ const unreadable = (file: string, number: number, what: string): StoreError =>
 function readLine(
   line: string,
   { file, number, table, isOver }: LinePlace,
-): z.infer<typeof LINE> | { readonly kind: "row"; readonly row: Row } {
+): z.infer<typeof LINE> | { readonly kind: "row"; readonly row: TableRow } {
   const value = jsonIn(line);
   if (value === undefined) throw unreadable(file, number, "it is not JSON");
   if (isOver) throw unreadable(file, number, "it stands behind the line that ends the backup");
@@ -254,7 +255,7 @@ function readLine(
 }
 
 /** What is wrong with it, where it is no row of the table. */
-function rowOfLine(values: readonly unknown[], { name: table, columns }: Table): Row | string {
+function rowOfLine(values: readonly unknown[], { name: table, columns }: Table): TableRow | string {
   if (values.length !== columns.length)
     return `it has ${counted(values.length, "value")}, and the table ${table} has ${counted(columns.length, "column")}`;
   const row: Record<string, unknown> = {};
@@ -270,7 +271,7 @@ export function verifyBackup(file: string, passphrase: string | null): BackupSum
   let about: BackupAbout | null = null;
   let rows: BackupSummary["rows"] = {};
   const columns = new Map<string, readonly Column[]>();
-  let last: Row | null = null;
+  let last: TableRow | null = null;
   for (const part of backupParts(file, passphrase)) {
     if (part.kind === "about") ({ about } = part);
     else if (part.kind === "table") columns.set(part.name, part.columns);
@@ -280,5 +281,5 @@ export function verifyBackup(file: string, passphrase: string | null): BackupSum
   return { ...about!, rows, columns, lastChange: last === null ? null : (last["hash"] as string) };
 }
 
-const isLater = ({ revision }: Row, last: Row | null): boolean =>
+const isLater = ({ revision }: TableRow, last: TableRow | null): boolean =>
   typeof revision === "bigint" && (last === null || revision > (last["revision"] as bigint));

@@ -2,6 +2,7 @@
 // parts by a number in each row; the others are copied whole, in one transaction and in this order, because of their
 // references.
 import { PARTITIONED, type Partitioned } from "../calls/call-partitions.ts";
+import type { StoredTable } from "../database/pages.ts";
 import { DIMENSION_COLUMNS } from "../calls/call-schema.ts";
 import { ROLL_UPS } from "../sums/roll-up-triggers.ts";
 
@@ -9,14 +10,6 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** Keys of calls have 20 bits below the time (call-keys.ts). */
 const KEYS_IN_HOUR = HOUR_MS * 2 ** 20;
-
-export interface StoredTable {
-  readonly name: string;
-  /** The columns by which it is read in pages, of which none is null; empty for tables that are read at once. */
-  readonly key: readonly string[];
-  /** How many rows are read at once; 500 by default. */
-  readonly page?: number;
-}
 
 export interface PartedTable extends StoredTable {
   /** A part has the rows with the same whole number of `column / size`. */

@@ -4,20 +4,17 @@
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import { usesPostgres } from "../database/dialect.ts";
 import { inParts } from "../database/in-parts.ts";
-import { ANY } from "../database/pages.ts";
+import { ANY, pagesOf, type TableRow, type StoredTable } from "../database/pages.ts";
 import { CallPartitions } from "../calls/call-partitions.ts";
 import type { Schema } from "../schema.ts";
-import type { PartedTable, StoredTable } from "./stored-tables.ts";
+import type { PartedTable } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
 import { codeOf } from "../../core/thrown.ts";
 
 type Db = Kysely<Schema>;
 /** Any table by its name, with any columns. */
-type AnyDb = Kysely<Record<string, Row>>;
-export type Row = Readonly<Record<string, unknown>>;
+type AnyDb = Kysely<Record<string, TableRow>>;
 
-/** Rows that are read at once, unless the table says otherwise. A block of calls has some kilobytes. */
-const PAGE = 500;
 /** Rows of parts that are copied in one transaction. */
 const ROWS_TOGETHER = 20_000;
 /** A part with more rows than this that differs is compared in so many smaller ones, so that few rows are copied again. */
@@ -96,7 +93,7 @@ async function digestsBy(
   });
   const selected = sql.raw(`${part} as part_number, count(*) as part_rows, ${sums.join(", ")}`);
   const { rows } =
-    await sql<Row>`select ${selected} from ${sql.table(table.name)} where ${condition} group by 1`.execute(db);
+    await sql<TableRow>`select ${selected} from ${sql.table(table.name)} where ${condition} group by 1`.execute(db);
   return new Map(
     rows.map(({ part_number: number, part_rows: count, ...rest }) => [
       Number(number),
@@ -218,31 +215,13 @@ export async function hasRows(db: Db, table: string): Promise<boolean> {
   return (await sql`select 1 from ${sql.table(table)} limit 1`.execute(db)).rows.length > 0;
 }
 
-/** All rows, or those within bounds, in pages. */
-export async function* pagesOf(
-  db: Db,
-  { name, key, page = PAGE }: StoredTable,
-  bounds = ANY,
-): AsyncIterable<readonly Row[]> {
-  const order = key.map((column) => sql.ref(column));
-  let after = bounds;
-  for (;;) {
-    const paged = key.length === 0 ? sql`` : sql` order by ${sql.join(order)} limit ${sql.lit(page)}`;
-    const { rows } = await sql<Row>`select * from ${sql.table(name)} where ${after}${paged}`.execute(db);
-    if (rows.length > 0) yield rows;
-    const last = rows.at(-1);
-    if (key.length === 0 || last === undefined || rows.length < page) return;
-    after = sql<boolean>`${bounds} and (${sql.join(order)}) > (${sql.join(key.map((column) => sql.val(last[column])))})`;
-  }
-}
-
-export async function insertRows(db: Db, { name }: StoredTable, rows: readonly Row[]): Promise<void> {
+export async function insertRows(db: Db, { name }: StoredTable, rows: readonly TableRow[]): Promise<void> {
   if (rows.length === 0) return;
   const atOnce = Math.max(1, Math.floor(VALUES_AT_ONCE / Object.keys(rows[0]!).length));
   for (const some of inParts(rows, atOnce)) await (db as unknown as AnyDb).insertInto(name).values(some).execute();
 }
 
-async function insertCopied(db: Db, table: StoredTable, rows: readonly Row[]): Promise<void> {
+async function insertCopied(db: Db, table: StoredTable, rows: readonly TableRow[]): Promise<void> {
   try {
     await insertRows(db, table, rows);
   } catch (error) {

@@ -1,6 +1,6 @@
 // Pages by a stable key: the cursor is the key of the last returned row, so rows that are added or removed meanwhile do
 // not shift the pages.
-import { sql, type RawBuilder, type SelectQueryBuilder } from "kysely";
+import { type Kysely, type RawBuilder, type SelectQueryBuilder, sql } from "kysely";
 import { jsonIn } from "../../core/json.ts";
 import type { Page, PageRequest } from "../reader.ts";
 import { toInteger } from "./columns.ts";
@@ -104,6 +104,9 @@ export async function readPage<DB, TB extends keyof DB, Row extends object, T>(
   return pageOf<Row, T>(await query.$call(onPage(page, key)).execute(), page, key, valueOf);
 }
 
+/** The characters of both states of a change, of a row of the audit log or of a version. */
+export const CHANGE_LENGTH = sql<bigint>`length(coalesce(value_before, '')) + length(coalesce(value_after, ''))`;
+
 /** The most characters of rows that are read at once, where one of them may have millions. */
 const MOST_CHARACTERS = 8 * 1024 * 1024;
 
@@ -199,4 +202,36 @@ export function containing(columns: readonly string[], search: string | undefine
     columns.map((column) => sql`lower(coalesce(${sql.ref(column)}, '')) like lower(${pattern}) escape '\\'`),
     sql` or `,
   )})`;
+}
+
+/** Any row, by the names of its columns. */
+export type TableRow = Readonly<Record<string, unknown>>;
+
+export interface StoredTable {
+  readonly name: string;
+  /** The columns by which it is read in pages, of which none is null; empty for tables that are read at once. */
+  readonly key: readonly string[];
+  /** How many rows are read at once; 500 by default. */
+  readonly page?: number;
+}
+
+/** Rows of a whole table that are read at once, unless the table says otherwise. A block of calls has some kilobytes. */
+const PAGE = 500;
+
+/** All rows of a table, or those within bounds, in pages: together they may be more than the memory holds. */
+export async function* pagesOf<Of>(
+  db: Kysely<Of>,
+  { name, key, page = PAGE }: StoredTable,
+  bounds = ANY,
+): AsyncIterable<readonly TableRow[]> {
+  const order = key.map((column) => sql.ref(column));
+  let after = bounds;
+  for (;;) {
+    const paged = key.length === 0 ? sql`` : sql` order by ${sql.join(order)} limit ${sql.lit(page)}`;
+    const { rows } = await sql<TableRow>`select * from ${sql.table(name)} where ${after}${paged}`.execute(db);
+    if (rows.length > 0) yield rows;
+    const last = rows.at(-1);
+    if (key.length === 0 || last === undefined || rows.length < page) return;
+    after = sql<boolean>`${bounds} and (${sql.join(order)}) > (${sql.join(key.map((column) => sql.val(last[column])))})`;
+  }
 }

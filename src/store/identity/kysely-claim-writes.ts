@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/json.ts";
 import { CLAIM, type StoredClaim } from "./claims.ts";
 import type { ClaimSchema } from "./claim-schema.ts";
 import { exactly, readFirst } from "../database/pages.ts";
-import { MOST_STORED, requireRoom, requireTexts, type Work } from "../kysely-work.ts";
+import { MOST_STORED, requireRoomFor, requireTexts, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import type { StoredUser } from "../records.ts";
 import type { Writer } from "../writer.ts";
@@ -19,12 +19,7 @@ export function claimWrites(work: Work): Pick<Writer, "createClaim" | "redeemedC
   return {
     async createClaim(claim) {
       requireTexts(JSON.stringify(claim.request));
-      if (work.actor.isOperator !== true) {
-        const { count } = await openOf(work, claim.tenantId)
-          .select((row) => row.fn.countAll<bigint>().as("count"))
-          .executeTakeFirstOrThrow();
-        requireRoom(Number(count) + 1, MOST_STORED.claims, "open links that give a token");
-      }
+      await requireRoomFor(work, openOf(work, claim.tenantId), MOST_STORED.claims, "open links that give a token");
       await tx.insertInto("token_claims").values(rowOf(CLAIM, claim)).execute();
       noted(work, "create", claim, { after: claim.request });
     },

@@ -4,7 +4,7 @@ import {
   changed,
   MOST_STORED,
   requireInTenant,
-  requireRoom,
+  requireRoomFor,
   requireTexts,
   record,
   refuseUsedId,
@@ -48,16 +48,12 @@ export function tokenWrites(work: Work): Pick<Writer, "createToken" | "changeTok
       if (token.projectId !== null) await requireInTenant(tx, "projects", token.projectId, token.tenantId);
       if (token.userId !== null) await requireInTenant(tx, "users", token.userId, token.tenantId);
       await refuseUsedId(tx, "access_tokens", token.id);
-      if (work.actor.isOperator !== true) {
-        const { count } = await tx
-          .selectFrom("access_tokens")
-          .select((row) => row.fn.countAll<bigint>().as("count"))
-          .where("tenant_id", "=", token.tenantId)
-          .where("revoked_at_ms", "is", null)
-          .where("expires_at_ms", ">", toInteger(nowMs))
-          .executeTakeFirstOrThrow();
-        requireRoom(Number(count) + 1, MOST_STORED.liveTokens, "live access tokens");
-      }
+      const live = tx
+        .selectFrom("access_tokens")
+        .where("tenant_id", "=", token.tenantId)
+        .where("revoked_at_ms", "is", null)
+        .where("expires_at_ms", ">", toInteger(nowMs));
+      await requireRoomFor(work, live, MOST_STORED.liveTokens, "live access tokens");
       await tx
         .insertInto("access_tokens")
         .values({ ...rowOf(TOKEN, token), created_by: token.createdBy ?? null, updated_at_ms: toInteger(nowMs) })

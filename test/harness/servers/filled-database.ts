@@ -3,8 +3,9 @@ import { type Kysely, sql } from "kysely";
 import { firstKeyAt } from "../../../src/store/calls/call-keys.ts";
 import { WATCHED } from "../../../src/store/migrations.ts";
 import type { Schema } from "../../../src/store/schema.ts";
-import { COPIED_TABLES, type PartedTable, type StoredTable } from "../../../src/store/copies/stored-tables.ts";
-import { columnsOf, followNumbers, insertRows, provideDays, type Row } from "../../../src/store/copies/table-copies.ts";
+import { COPIED_TABLES, type PartedTable } from "../../../src/store/copies/stored-tables.ts";
+import { columnsOf, followNumbers, insertRows, provideDays } from "../../../src/store/copies/table-copies.ts";
+import type { TableRow, StoredTable } from "../../../src/store/database/pages.ts";
 import { usesPostgres } from "../../../src/store/database/dialect.ts";
 import { ROLL_UPS } from "../../../src/store/sums/roll-up-triggers.ts";
 
@@ -74,7 +75,7 @@ function partNumber(column: string, row: number): bigint {
 /** The rows of a table with these columns alone, in an order that does not depend on the database. */
 export async function rowsOf(db: Db, table: string, columns: readonly string[]): Promise<readonly string[]> {
   const { rows } =
-    await sql<Row>`select ${sql.join(columns.map((name) => sql.ref(name)))} from ${sql.table(table)}`.execute(db);
+    await sql<TableRow>`select ${sql.join(columns.map((name) => sql.ref(name)))} from ${sql.table(table)}`.execute(db);
   return rows.map(textOf).toSorted();
 }
 
@@ -82,13 +83,13 @@ export async function rowsOf(db: Db, table: string, columns: readonly string[]):
 export async function allRows(db: Db): Promise<Readonly<Record<string, readonly string[]>>> {
   const all: Record<string, readonly string[]> = {};
   for (const name of [...COPIED_TABLES.map((copied) => copied.name), ...ROLL_UPS.map(({ table }) => table)]) {
-    const { rows } = await sql<Row>`select * from ${sql.table(name)}`.execute(db);
+    const { rows } = await sql<TableRow>`select * from ${sql.table(name)}`.execute(db);
     all[name] = rows.map(textOf).toSorted();
   }
   return all;
 }
 
-const textOf = (row: Row): string =>
+const textOf = (row: TableRow): string =>
   JSON.stringify(
     Object.keys(row)
       .toSorted()

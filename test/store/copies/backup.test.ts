@@ -25,7 +25,7 @@ import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";
 import { PARTED_TABLES } from "../../../src/store/copies/stored-tables.ts";
-import { pagesOf } from "../../../src/store/copies/table-copies.ts";
+import { pagesOf } from "../../../src/store/database/pages.ts";
 import { ROLL_UPS } from "../../../src/store/sums/roll-up-triggers.ts";
 import { knownAccess } from "../../../src/store/copies/restored-access.ts";
 import { chanceOf, printedSeed } from "../../harness/time/chance.ts";

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { nothingThere, placeText } from "../../../auth/grants.ts";
 import { openGate } from "../../../core/concurrency/gate.ts";
+import { MOST_OF_CHANGES } from "../../../store/reader.ts";
 import { type AdminOperation, PLACES, reading, writing } from "../operation.ts";
 import { rollBackTo, type RollBackContext } from "./rollback.ts";
 import { actor, auditedValue } from "../audit/audit-shapes.ts";
@@ -34,9 +35,8 @@ const rolledBack = z.strictObject({ rolled_back_to: z.int(), changes: z.array(ch
 
 const versionNumber = z.int().min(0).max(Number.MAX_SAFE_INTEGER);
 
-/** Comparisons and whole versions that are read at once, each with at most so many characters. */
+/** Comparisons and whole versions that are read at once. */
 const MOST_AT_ONCE = 2;
-const MOST_CHARACTERS = 16 * 1024 * 1024;
 
 type Gate = ReturnType<typeof openGate>;
 
@@ -79,7 +79,7 @@ function versionOperations(
     query: z.strictObject({ from: wholeNumber, to: wholeNumber }),
     answer: difference,
     run: async ({ place: at, query: { from, to } }, store) => {
-      const changes = await turn(() => store.diffVersions(from, to, at!, MOST_CHARACTERS), at!.tenantId);
+      const changes = await turn(() => store.diffVersions(from, to, at!, MOST_OF_CHANGES), at!.tenantId);
       return { body: shownAs(difference, { from, to, changes }) };
     },
   });
