@@ -12,7 +12,7 @@ import { Cancellation, type CancelSignal } from "../core/concurrency/cancellatio
 import { GatewayError } from "../core/errors.ts";
 import { untilOver } from "../core/concurrency/timeout.ts";
 import { decodeUtf8, readBytes, readOn } from "../wire/body-bytes.ts";
-import type { SharedBytes } from "../core/concurrency/shared-bytes.ts";
+import { LEAST_HELD_BYTES, type SharedBytes } from "../core/concurrency/shared-bytes.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
 import { ArrivedPieces } from "./arrived-pieces.ts";
 import type { CacheAddress } from "./answer-cache.ts";
@@ -29,9 +29,6 @@ export interface FlightOptions extends CacheAddress {
   /** Called when no further call may join. */
   readonly onClosed: (flight: Flight) => void;
 }
-
-/** In bytes. Shorter responses are bounded by the number of calls in flight. */
-const LEAST_COUNTED = 65_536;
 
 type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
 
@@ -210,7 +207,7 @@ export class Flight {
     reader.notify();
   }
 
-  /** Makes another reader the one that pays; where there is none, this one remains it. */
+  /** Makes another reader pay for the request. If there is no other reader, this one continues to pay. */
   #passOnPayment(reader: FlightReader): void {
     for (const other of this.#readers)
       if (other !== reader) {
@@ -255,7 +252,7 @@ export class Flight {
   /** Returns false where there is no room for what has arrived. */
   #isCounted(): boolean {
     const more = this.#arrived.bytes - this.#held;
-    if (this.#isSpoiled || more < LEAST_COUNTED) return true;
+    if (this.#isSpoiled || more < LEAST_HELD_BYTES) return true;
     if (!this.#memory.hold(this.tenantId, more, this.#maxBytesTogether)) return false;
     this.#held += more;
     return true;

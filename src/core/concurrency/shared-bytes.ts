@@ -20,3 +20,29 @@ export class SharedBytes {
     changeCount(this.#ofTenant, tenantId, -bytes);
   }
 }
+
+/** In bytes. What is shorter is not counted, because the number of calls in flight bounds it. */
+export const LEAST_HELD_BYTES = 65_536;
+
+/** Counts the bytes of one thing that grows. */
+export class GrowingBytes {
+  readonly #hold: (bytes: number) => void;
+  #held = 0;
+
+  /** `hold` may throw, and then holds none of the bytes. */
+  constructor(hold: (bytes: number) => void) {
+    this.#hold = hold;
+  }
+
+  /** The bytes that are counted, which have to be released in the end. */
+  get held(): number {
+    return this.#held;
+  }
+
+  /** Called with all bytes so far. Throws what `hold` throws. */
+  grownTo(bytes: number): void {
+    if (bytes < LEAST_HELD_BYTES || bytes <= this.#held) return;
+    this.#hold(bytes - this.#held);
+    this.#held = bytes;
+  }
+}

@@ -20,7 +20,7 @@ import type { TraceHeaders } from "../../core/record/trace.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
-import { LEAST_HELD_BYTES } from "../call/held-bytes.ts";
+import { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
 import type { EncodedForTarget } from "../long-bodies/long-body-worker.ts";
 import { encodedFor, withLeftThere } from "./encode-attempt.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
@@ -384,15 +384,12 @@ export function collectedBytes(
   { lifetime, snapshot, clock }: Call,
   readsOn: (bytes: number) => boolean = () => true,
 ): MaybePromise<Uint8Array> {
-  let held = 0;
+  const counted = new GrowingBytes((bytes) => lifetime.hold(bytes, snapshot.limits));
   const reading = body.bytes(snapshot.limits.maxAnswerBytes, (bytes) => {
-    if (bytes >= LEAST_HELD_BYTES) {
-      lifetime.hold(bytes - held, snapshot.limits);
-      held = bytes;
-    }
+    counted.grownTo(bytes);
     return readsOn(bytes);
   });
-  if (isPending(reading)) return clock.waiting(reading).finally(() => lifetime.release(held));
-  lifetime.release(held);
+  if (isPending(reading)) return clock.waiting(reading).finally(() => lifetime.release(counted.held));
+  lifetime.release(counted.held);
   return reading;
 }

@@ -14,7 +14,8 @@ import type { ServerLimits } from "../../core/snapshot.ts";
 import type { OpenEntry } from "../../store/journal/ledger.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
-import { type BytesHolder, type HeldBytesBound, LEAST_HELD_BYTES } from "./held-bytes.ts";
+import { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
+import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentRecorder } from "../content/content-recorder.ts";
 import type { CallMeter } from "../metering/call-meter.ts";
@@ -43,8 +44,8 @@ export class CallLifetime implements BytesHolder {
   #place: InFlightCall | null = null;
   /** `null` while the call has not entered. */
   #bounds: ServerLimits | null = null;
-  /** The bytes that are counted for what is kept of a stream. */
-  #collected = 0;
+  /** What is kept of a stream; `null` for any other call. */
+  #collected: GrowingBytes | null = null;
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
   /** Whether the call runs in the background. */
@@ -92,9 +93,9 @@ export class CallLifetime implements BytesHolder {
    * `gateway_overloaded`.
    */
   collects(bytes: number): void {
-    if (this.#isPublished || bytes - this.#collected < LEAST_HELD_BYTES) return;
-    this.hold(bytes - this.#collected, this.#bounds!);
-    this.#collected = bytes;
+    if (this.#isPublished || bytes === 0) return;
+    this.#collected ??= new GrowingBytes((more) => this.hold(more, this.#bounds!));
+    this.#collected.grownTo(bytes);
   }
 
   /**
@@ -193,7 +194,7 @@ export class CallLifetime implements BytesHolder {
   #conclude(): void {
     this.#clock.waitEnds();
     this.deadline.stop();
-    this.release(this.#collected);
+    this.release(this.#collected?.held ?? 0);
     this.#recorder.close();
     const { record } = this.#recorder;
     this.#written = this.#context.ledger.close(this.#ledgerEntry, record);

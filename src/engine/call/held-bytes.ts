@@ -12,9 +12,6 @@ import { SharedBytes } from "../../core/concurrency/shared-bytes.ts";
 import { retryLater } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 
-/** In bytes. Shorter bodies are bounded by the number of calls in flight. */
-export const LEAST_HELD_BYTES = 65_536;
-
 export type HeldBytesBound = Pick<ServerLimits, "maxHeldBytes">;
 
 /** A call, as the code that holds bytes for it sees it. That code releases what it has held, however its work ends. */

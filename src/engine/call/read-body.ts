@@ -11,7 +11,8 @@ import { withTimeout } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
-import { type BytesHolder, type HeldBytes, LEAST_HELD_BYTES } from "./held-bytes.ts";
+import { GrowingBytes, LEAST_HELD_BYTES } from "../../core/concurrency/shared-bytes.ts";
+import type { BytesHolder, HeldBytes } from "./held-bytes.ts";
 
 export const JSON_TYPE = /^application\/(?:[\w.+-]+\+)?json\s*(?:;|$)/i;
 
@@ -98,20 +99,17 @@ async function readCounted(request: Request, limits: ServerLimits, holder: Bytes
   if (request.body === null) return new Uint8Array(0);
   const parts: Uint8Array[] = [];
   let size = 0;
-  let held = 0;
+  const counted = new GrowingBytes((bytes) => holder?.hold(bytes, limits));
   try {
     for await (const part of request.body as AsyncIterable<Uint8Array>) {
       size += part.length;
       if (size > limits.maxBodyBytes) throw tooLarge(limits);
-      if (holder !== null && size >= LEAST_HELD_BYTES) {
-        holder.hold(size - held, limits);
-        held = size;
-      }
+      counted.grownTo(size);
       parts.push(part);
     }
     return await joinedBytes(parts, size);
   } finally {
-    if (held > 0) holder!.release(held);
+    holder?.release(counted.held);
   }
 }
 

@@ -2,7 +2,7 @@
 import type { z } from "zod";
 import { invalidRequest } from "../../core/refusals.ts";
 import { unreadableBody } from "../../engine/request/bounded-body.ts";
-import { LEAST_HELD_BYTES } from "../../engine/call/held-bytes.ts";
+import { LEAST_HELD_BYTES } from "../../core/concurrency/shared-bytes.ts";
 import { bodyText, type LongBodyCaller, readBody } from "../../engine/call/read-body.ts";
 import { issueFindings } from "../../config/issues.ts";
 import { formatPath, type Finding } from "../../config/problem.ts";

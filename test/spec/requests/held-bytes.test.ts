@@ -3,7 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { chanceOf, printedSeed } from "../../harness/time/chance.ts";
-import { HeldBytes, LEAST_HELD_BYTES } from "../../../src/engine/call/held-bytes.ts";
+import { LEAST_HELD_BYTES } from "../../../src/core/concurrency/shared-bytes.ts";
+import { HeldBytes } from "../../../src/engine/call/held-bytes.ts";
 import { type GatewayProcess, startGateway } from "../../harness/processes/gateway-process.ts";
 import { until, untilFound } from "../../harness/time/until.ts";
 import { readError } from "../chat-calls.ts";

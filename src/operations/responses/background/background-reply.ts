@@ -4,7 +4,7 @@
 import { invalidRequest, unsupportedParameter } from "../../../core/refusals.ts";
 import { streamOf } from "../../../auth/judged-reading.ts";
 import { answerHeaders } from "../../../engine/answer/answer-frame.ts";
-import { LEAST_HELD_BYTES } from "../../../engine/call/held-bytes.ts";
+import { GrowingBytes } from "../../../core/concurrency/shared-bytes.ts";
 import { STREAM_HEADERS } from "../../../engine/call/reply-headers.ts";
 import type { RunReports } from "../../../engine/keeping/background-runs.ts";
 import type { ReadyCall } from "../../../engine/operation.ts";
@@ -76,9 +76,12 @@ class BackgroundWork {
   readonly #isStreamed: boolean;
   readonly #end: () => void;
   #isCancelled = false;
-  /** What the events take in memory, and how much of it is counted. */
+  /** What the events take in memory. */
   #bytes = 0;
-  #held = 0;
+  readonly #counted = new GrowingBytes((bytes) => {
+    const { lifetime, snapshot } = this.#ready.call;
+    lifetime.hold(bytes, snapshot.limits);
+  });
   /** What the client is not shown of the reasoning. */
   #hidden: readonly HiddenCarrier[] = [];
 
@@ -123,7 +126,7 @@ class BackgroundWork {
         : response;
     await this.#keepAtLast(ended, reports);
     stop();
-    this.#ready.call.lifetime.release(this.#held);
+    this.#ready.call.lifetime.release(this.#counted.held);
   }
 
   async #answered({ brought }: RunReports): Promise<JsonObject> {
@@ -148,14 +151,11 @@ class BackgroundWork {
    * (promise 5.8). A call whose events have no room ends; those that say so are its last.
    */
   #hold(event: string): void {
-    const { lifetime, snapshot } = this.#ready.call;
     this.#bytes += 2 * event.length;
-    if (this.#bytes - this.#held < LEAST_HELD_BYTES) return;
     try {
-      lifetime.hold(this.#bytes - this.#held, snapshot.limits);
-      this.#held = this.#bytes;
+      this.#counted.grownTo(this.#bytes);
     } catch (thrown) {
-      lifetime.abandon(thrown);
+      this.#ready.call.lifetime.abandon(thrown);
     }
   }
 
