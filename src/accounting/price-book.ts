@@ -2,10 +2,10 @@
 // operator's, that of the provider's entry in the file, that of the bundled catalogue.
 
 // Decides (money and limits): What does a call cost, and what if no price is known? By: `priceAt`. Also:
-// `engine/metering/call-prices.ts` (`CallPrices`); refused without a price: `admission/wanted-attempt.ts` (`wantedAttempt`). Rule: The
-// first of project, tenant, operator, provider's entry, bundled catalogue; the caller's own price with the permission
-// `custom_price`. Without a price the cost is `null`, and a budget of money refuses the call, unless it says
-// `unpriced: allow`.
+// `engine/metering/call-prices.ts` (`CallPrices`); refused without a price: `admission/wanted-attempt.ts`
+// (`wantedAttempt`). Rule: The first of project, tenant, operator, provider's entry, bundled catalogue; the caller's own
+// price with the permission `custom_price`. Without a price the cost is `null`, and a budget of money refuses the call,
+// unless it says `unpriced: allow`.
 import { compileGlob } from "../core/text/glob.ts";
 import { memoizeBounded, memoizePerObject } from "../core/memoization.ts";
 import type { ConfiguredPrice, PriceBook, PriceList, Rates } from "../core/configured/price.ts";

@@ -101,8 +101,8 @@ export function newAccount(
     /** Places in the journal, by bucket. */
     places: new Map<number, number>(),
     /**
-     * The place that says that nothing is charged in later buckets, while a message in flight may charge something; -1
-     * when there is none.
+     * The place in the journal with the statement that nothing is charged in later buckets. It is needed while a message in
+     * flight may charge something; otherwise the value is -1.
      */
     lastPlace: -1,
     /** The message in flight names this account. */

@@ -136,7 +136,7 @@ export interface Route {
   /** Whether an attempt that ended by a time limit is repeated at the same target while another one is left. */
   readonly retryTimeouts: boolean;
   readonly timeouts: RouteTimeouts;
-  /** Some of its time limits are those of somebody other than an operator, whoever has the targets; absent when none is. */
+  /** Whether a person other than an operator has set one of its time limits, for targets of any owner. Absent for no. */
   readonly hasTimeoutsOfTenant?: true;
   readonly fallbacks: readonly RouteFallback[];
   /** Maps a model, with or without its provider, to the model to use when the conversation is too long for it. */

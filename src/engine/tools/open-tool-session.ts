@@ -3,7 +3,8 @@
 
 // Decides (the answer): How does a tool call get its approval? By: `approvedCalls`. Also: at `/mcp`:
 // `http/mcp/approval.ts`. Rule: The conversation comes back with the call and its name in `require_approval.never`,
-// whoever sends it, and nothing is kept. At `/mcp`, the token that has asked answers a question that is kept.
+// and nothing is stored. It does not matter who sends it. At `/mcp`, the question is stored, and only the token that
+// asked it can answer.
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { ChatRequest, Message, ToolCall, UnansweredCall } from "../../core/chat.ts";
