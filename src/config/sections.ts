@@ -161,7 +161,7 @@ const LIMITS = {
   max_held_bytes: z.int().min(MIB).max(MAX_HELD_BYTES).optional().meta({
     title: "Bytes of arriving bodies",
     description:
-      "Maximum number of bytes that bodies of requests of 64 KiB and more hold together in one process while they arrive, content that the gateway fetches for a request until the provider answers, answers while they are collected, what is kept of streams for their last events, and the events of calls in the background until what they make is kept; one tenant may hold half of it. A call beyond it is answered with 503. The default is a quarter of the memory of the machine or container, shared by `workers`.",
+      "Maximum number of bytes that bodies of requests of 64 KiB and more hold together in one process while they arrive, content that the gateway fetches for a request until the provider answers, answers while they are collected, what is kept of streams for their last events, what rounds of tools add to a conversation, and the events of calls in the background until what they make is kept; one tenant may hold half of it. A call beyond it is answered with 503. The default is a quarter of the memory of the machine or container, shared by `workers`.",
   }),
   max_answer_bytes: bytes(
     64 * MIB,

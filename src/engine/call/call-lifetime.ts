@@ -44,8 +44,8 @@ export class CallLifetime implements BytesHolder {
   #place: InFlightCall | null = null;
   /** `null` while the call has not entered. */
   #bounds: ServerLimits | null = null;
-  /** What is kept of a stream; `null` for any other call. */
-  #collected: GrowingBytes | null = null;
+  /** What `growing` has counted. */
+  #grownBytes = 0;
   #ledgerEntry: OpenEntry | null = null;
   #isPublished = false;
   /** Whether the call runs in the background. */
@@ -88,14 +88,13 @@ export class CallLifetime implements BytesHolder {
     if (bytes > 0) this.#context.traffic.held.release(this.#tenantId, bytes);
   }
 
-  /**
-   * Counts what is kept of a stream for its last events, which grows, until the call is over. Throws
-   * `gateway_overloaded`.
-   */
-  collects(bytes: number): void {
-    if (this.#isPublished || bytes === 0) return;
-    this.#collected ??= new GrowingBytes((more) => this.hold(more, this.#bounds!));
-    this.#collected.grownTo(bytes);
+  /** Counts one thing that grows with the call, until the call is over. Its `grownTo` throws `gateway_overloaded`. */
+  growing(): GrowingBytes {
+    return new GrowingBytes((bytes) => {
+      if (this.#isPublished) return;
+      this.hold(bytes, this.#bounds!);
+      this.#grownBytes += bytes;
+    });
   }
 
   /**
@@ -194,7 +193,7 @@ export class CallLifetime implements BytesHolder {
   #conclude(): void {
     this.#clock.waitEnds();
     this.deadline.stop();
-    this.release(this.#collected?.held ?? 0);
+    this.release(this.#grownBytes);
     this.#recorder.close();
     const { record } = this.#recorder;
     this.#written = this.#context.ledger.close(this.#ledgerEntry, record);

@@ -9,6 +9,7 @@
 // read.
 // Decides (the answer): What happens to a client that reads slowly? By: `highWaterMark`. Rule: The gateway stops
 // reading from the provider, until the call's deadline.
+import type { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
 import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, type GatewayError } from "../../core/errors.ts";
 import type { Outcome } from "../../routing/health/health.ts";
@@ -86,6 +87,8 @@ export class StreamSession {
   #lastSentMs = 0;
   /** Resolves when the ids that the answer has handed out are on disk; `null` where it has handed out none. */
   #bound: Promise<unknown> | null = null;
+  /** Counts what the stream keeps; `null` while it keeps nothing. */
+  #kept: GrowingBytes | null = null;
   /** `null` when no integration is notified of the pieces. */
   readonly #onPiece: ((characters: number, atMs: number) => void) | null;
 
@@ -210,13 +213,20 @@ export class StreamSession {
         this.#take(sending);
       }
       const text = this.#takeHeld() || (await this.#sending!.next());
-      this.#call.lifetime.collects(2 * this.#sending!.kept);
+      this.#countKept(this.#sending!.kept);
       return this.#opening() + (text ?? this.#complete());
     } catch (thrown) {
       // the client disconnected during the read, so that the call is closed
       if (this.#isOver) return null;
       return this.#opening() + this.#failed(thrown);
     }
+  }
+
+  /** `kept` is the number of characters that the stream keeps for its last events. Throws `gateway_overloaded`. */
+  #countKept(kept: number): void {
+    if (kept === 0) return;
+    this.#kept ??= this.#call.lifetime.growing();
+    this.#kept.grownTo(2 * kept);
   }
 
   #takeHeld(): string {

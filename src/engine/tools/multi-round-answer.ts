@@ -109,6 +109,11 @@ export class RoundAccumulator {
     this.#nextDetail = before.nextDetail;
   }
 
+  /** The number of characters of the round. */
+  get kept(): number {
+    return this.#kept;
+  }
+
   /** True from the second round on. */
   get continues(): boolean {
     return this.round > 1;
@@ -211,6 +216,8 @@ export class RoundAccumulator {
         "upstream_invalid_response",
         `The provider's answer has more than ${MAX_CALLS} tool calls.`,
       );
+    // arguments that come with the call are refused by `turn`, because more may follow them
+    this.#kept += text.length;
     const call: AccumulatedCall = { id, name, arguments: text, extra, isShown, takesText };
     this.calls.push(call);
     this.#noteOrder();

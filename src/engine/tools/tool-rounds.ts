@@ -6,6 +6,7 @@
 // has no call for the gateway, or one for the client; `max_tool_rounds` (10, at most 50) and `max_tool_calls`, after which
 // calls are not run; the time of the call. More than 1,000 calls fail it.
 import type { ChatRequest, FinishReason, Message, ToolCall } from "../../core/chat.ts";
+import type { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";
@@ -67,6 +68,9 @@ export class ToolRounds {
   #last: OpenAttempt | null = null;
   /** The messages that the rounds have added to the conversation, as the client sees them. */
   readonly #replay: Message[] = [];
+  /** What the rounds have added takes this many bytes in memory, which `#counted` counts. */
+  #addedBytes = 0;
+  readonly #counted: GrowingBytes;
 
   /** `prepare` finds the candidates for a request. The constructor throws what `prepare` throws. */
   constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
@@ -75,6 +79,7 @@ export class ToolRounds {
     this.#prepare = prepare;
     this.#request = session.request;
     this.#runs = new ToolRuns(session, call);
+    this.#counted = call.lifetime.growing();
     // a request that cannot be answered must fail before a tool runs
     this.#prepared = prepare(this.#request);
     this.#answer = new MultiRoundAnswer(
@@ -95,7 +100,10 @@ export class ToolRounds {
       this.#answer.continueAfter(round.accumulator);
       this.#last = round.attempt;
       const { turn, calls, ends, isCut } = this.#after(round);
-      if (calls.length > 0) yield* this.#runTools(turn, calls, sink);
+      if (calls.length > 0) {
+        this.#countAdded(2 * round.accumulator.kept);
+        yield* this.#runTools(turn, calls, sink);
+      }
       if (ends) {
         const text = sink.end({ turn, isCut, report: this.#report() });
         if (text !== "") yield text;
@@ -163,6 +171,7 @@ export class ToolRounds {
     // the call has no finish reason while tools run
     recorder.unfinished();
     const outcomes = await this.#runs.run(calls, round, onActivity);
+    for (const { bytes } of outcomes) this.#countAdded(bytes ?? 0);
     if (calls.length < (turn?.tool_calls?.length ?? 0)) recorder.finished({ finishReasons, nativeFinishReasons });
     this.#prepared = null;
     const isLast = round + 1 >= this.#session.maxRounds || this.#runs.isFull;
@@ -170,6 +179,12 @@ export class ToolRounds {
     this.#request = next.request;
     this.#replay.push(...next.replay);
     await this.#call.policies?.requests.searchInAdvance(next.added);
+  }
+
+  /** Counts what is sent again with every further round. Throws `gateway_overloaded`. */
+  #countAdded(bytes: number): void {
+    this.#addedBytes += bytes;
+    this.#counted.grownTo(this.#addedBytes);
   }
 
   #report(): JsonObject {

@@ -283,6 +283,40 @@ describe("guards", () => {
   });
 });
 
+describe("what rounds add to a conversation", () => {
+  const limits = { maxHeldBytes: 2_000_000 };
+  const outcome = async (stage: Stub): Promise<unknown> => {
+    const response = await stage.chat(ask);
+    const { error } = (await response.json()) as Record<string, any>;
+    return error === undefined ? response.status : [response.status, error["code"]];
+  };
+  /** Half of the memory is for one tenant, and none of it may be held when its calls are over. */
+  const requireReleased = ({ context }: Stub): void => {
+    const { held } = context.traffic;
+    held.hold("default", limits.maxHeldBytes / 2, limits);
+    held.release("default", limits.maxHeldBytes / 2);
+  };
+
+  test("[d5.8, d10.4] counts against the memory of bodies until the call is over: results of tools", async () => {
+    const tools = fakeToolServers({ sky: { wait: { run: () => says("x".repeat(600_000)) } } });
+    const calls = [{ name: "sky__wait" }];
+    const once = stageOf(tools, { limits }, [{ calls }, { text: "Done." }]);
+    const twice = stageOf(tools, { limits }, [{ calls }, { calls }, { text: "Done." }]);
+    expect([await outcome(once), await outcome(twice)]).toEqual([200, [503, "gateway_overloaded"]]);
+    for (const stage of [once, twice]) requireReleased(stage);
+    expect(await outcome(once)).toBe(200);
+  });
+
+  test("[d5.8, d10.4] counts against the memory of bodies until the call is over: what the model has said", async () => {
+    const tools = fakeToolServers({ sky: { wait: { run: () => says("done") } } });
+    const calls = [{ name: "sky__wait", args: JSON.stringify({ text: "x".repeat(300_000) }) }];
+    const once = stageOf(tools, { limits }, [{ calls }, { text: "Done." }]);
+    const twice = stageOf(tools, { limits }, [{ calls }, { calls }, { text: "Done." }]);
+    expect([await outcome(once), await outcome(twice)]).toEqual([200, [503, "gateway_overloaded"]]);
+    for (const stage of [once, twice]) requireReleased(stage);
+  });
+});
+
 describe("a model that generates without end", () => {
   const piece = "x".repeat(64 * 1024);
   const delta = (content: object, finish: string | null = null): string =>
@@ -309,6 +343,13 @@ describe("a model that generates without end", () => {
     const { text, stage } = await answered(delta({ content: piece }).repeat(300) + delta(opening) + END);
     expect(text).toContain("upstream_invalid_response");
     expect(text.split(piece).length).toBe(301);
+    expect(stage.sent).toHaveLength(1);
+  });
+
+  test("[d8.5, d10.4] in arguments that come whole is the same error", async () => {
+    const whole = { name: "sky__wait", args: JSON.stringify({ text: "x".repeat(17 * 1024 * 1024) }) };
+    const stage = stageOf(fakeToolServers({ sky: { wait: slow(0) } }), {}, [{ calls: [whole] }, { text: "Done." }]);
+    expect(await (await stage.chat(ask)).text()).toContain("upstream_invalid_response");
     expect(stage.sent).toHaveLength(1);
   });
 
