@@ -54,7 +54,9 @@ describe("a quick run", () => {
       return;
     }
     expect({ code, words: code === 0 ? "" : words }).toEqual({ code: 0, words: "" });
-    expect(text).toMatch(/^\| plain, same shape \| \d+\.\d \| \d+\.\d \| \d+\.\d \| \d+\.\d \| ([\d,]+|void) \|/m);
+    expect(text).toMatch(
+      /^\| plain, same shape \| [\d,]+\.\d \| [\d,]+\.\d \| [\d,]+\.\d \| [\d,]+\.\d \| ([\d,]+|void) \|/m,
+    );
     expect(text).toContain("| a route of three targets adds | at most 3 µs | not measured |  |");
   });
   test.skipIf(why !== null)("prints the requested rows, and the targets", async () => {
