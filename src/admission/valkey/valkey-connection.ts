@@ -29,6 +29,8 @@ const CONNECT_MS = 2000;
 const COMMAND_MS = 5000;
 /** https://github.com/redis/ioredis/blob/main/lib/Command.ts */
 const TIMED_OUT = "Command timed out";
+/** A connection on which no byte has come for the time of so many commands is replaced. */
+const SILENT_COMMANDS = 2;
 const FIRST_RETRY_MS = 100;
 const MAX_RETRY_MS = 500;
 const COMMAND = "dragomanLimits";
@@ -87,6 +89,8 @@ export async function openClient(
   const shared = {
     reconnectOnError,
     commandTimeout,
+    // the other end may be gone without a word, which the kernel would find out after a quarter of an hour
+    socketTimeout: SILENT_COMMANDS * commandTimeout,
     connectTimeout: CONNECT_MS,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
