@@ -10,7 +10,7 @@ import { codeOf } from "../core/thrown.ts";
 import type { Database } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import { HELD_CODE, heldError } from "./database/move-marks.ts";
-import { endWhereLate, LATE } from "./database/postgres-client.ts";
+import { endWhereLate, LATE, READ_ONLY } from "./database/postgres-client.ts";
 import { followPostgres } from "./database/postgres-listener.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
@@ -88,13 +88,20 @@ export function openPostgresDatabase({
 }
 
 /**
- * A connection on which an answer was late is not used again. A connection may also be lost while it is idle, or within
+ * A connection on which an answer was late is not used again, nor is one to a server that was demoted once its transaction
+ * is over: the address may lead to its successor by now. A connection may also be lost while it is idle, or within
  * a transaction between two statements: no caller waits for these errors, so they are ignored, and the next statement
  * fails with the reason.
  */
 function watchConnections(pool: pg.Pool): void {
   pool.on("error", () => {});
-  pool.on("connect", (client) => endWhereLate(client as pg.Client).on("error", () => {}));
+  const demoted = new WeakSet<pg.PoolClient>();
+  pool.on("connect", (client) =>
+    endWhereLate(client as pg.Client, () => void demoted.add(client)).on("error", () => {}),
+  );
+  pool.on("release", (_, client) => {
+    if (demoted.has(client)) (client as pg.Client).end(() => {});
+  });
 }
 
 /** Parses integers and sums of them as bigints; the driver parses everything else. */
@@ -181,7 +188,7 @@ function explained(error: unknown, name: string): unknown {
     return fault("unusable", "has no connection left (53300)", "Raise its max_connections, or run fewer replicas.");
   if (code === "53100" || code === "53200")
     return fault("unusable", `has no space left (${code})`, "Free space on its disk or in its memory.");
-  if (code === "42501" || code === "25006")
+  if (code === "42501" || code === READ_ONLY)
     return fault(
       "unusable",
       `cannot be written (${code})`,

@@ -3,9 +3,13 @@
 // in a transaction that is never ended. https://node-postgres.com/apis/client
 import type { ClientBase } from "pg";
 import { isPending } from "../../core/maybe-promise.ts";
+import { codeOf } from "../../core/thrown.ts";
 
 /** The message of the driver, which has no code for this error. */
 export const LATE = "Query read timeout";
+
+/** What a server says that is a standby: https://www.postgresql.org/docs/current/errcodes-appendix.html */
+export const READ_ONLY = "25006";
 
 type Callback = (error: Error | null, result: unknown) => void;
 /**
@@ -14,17 +18,24 @@ type Callback = (error: Error | null, result: unknown) => void;
  */
 type Query = (...given: readonly unknown[]) => unknown;
 
-/** To be called before the first statement. Returns the same connection. */
-export function endWhereLate<Client extends ClientBase & { end(callback: () => void): void }>(client: Client): Client {
+/**
+ * To be called before the first statement. Returns the same connection. `onReadOnly` is called where the server refuses a
+ * change because it was demoted.
+ */
+export function endWhereLate<Client extends ClientBase & { end(callback: () => void): void }>(
+  client: Client,
+  onReadOnly: () => void = () => {},
+): Client {
   const query = client.query.bind(client) as Query;
-  const endIfLate = (error: unknown): void => {
+  const judge = (error: unknown): void => {
     if (error instanceof Error && error.message === LATE) client.end(() => {});
+    if (codeOf(error) === READ_ONLY) onReadOnly();
   };
   const watched: Query = (...given) => {
     const last = given.at(-1);
     if (typeof last === "function") {
       const callback: Callback = (error, result) => {
-        endIfLate(error);
+        judge(error);
         (last as Callback)(error, result);
       };
       return query(...given.slice(0, -1), callback);
@@ -32,7 +43,7 @@ export function endWhereLate<Client extends ClientBase & { end(callback: () => v
     const result = query(...given);
     if (!isPending(result)) return result;
     return result.catch((error: unknown) => {
-      endIfLate(error);
+      judge(error);
       throw error;
     });
   };

@@ -1,5 +1,6 @@
 // The store in PostgreSQL through the suite of all stores, with a real server; and what only a server can get wrong.
 import { afterAll, describe, expect, test } from "bun:test";
+import { sql } from "kysely";
 import pg from "pg";
 import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
@@ -145,6 +146,20 @@ describe.skipIf(server === null)("a server that is unreachable, frozen or cut of
     const open =
       "select count(*)::int as open from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'";
     expect(await statement(url, open)).toEqual([{ open: 0 }]);
+    await store.close();
+  });
+
+  test("[d2.6] a connection to a server that was demoted is not used again: the address may lead to its successor by now", async () => {
+    const { db, store } = openPostgresDatabase({ url: await newUrl!(), poolSize: 1 });
+    await sql`set default_transaction_read_only = on`.execute(db);
+    const refused = await writes(store)
+      .createTenant({ id: "acme", name: "Acme" })
+      .then(
+        () => null,
+        (error: unknown) => error,
+      );
+    expect(refused).toMatchObject({ kind: "unusable", message: expect.stringContaining("(25006)") });
+    await writes(store).createTenant({ id: "acme", name: "Acme" });
     await store.close();
   });
 
