@@ -85,6 +85,9 @@ async function readFile(file: string, path: string, changedMs: number) {
   };
 }
 
+/** A coding with the weight 0 is refused (RFC 9110 12.5.3). */
+const TAKES_GZIP = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|$))/i;
+
 function fileResponse(path: string, { etag, bytes, packed }: KnownFile, { method, headers: asked }: Request): Response {
   const headers: Record<string, string> = {
     ...PAGE_HEADERS,
@@ -95,7 +98,7 @@ function fileResponse(path: string, { etag, bytes, packed }: KnownFile, { method
     ...(path !== SHELL && { etag }),
   };
   if (path !== SHELL && asked.get("if-none-match") === etag) return new Response(null, { status: 304, headers });
-  const takesPacked = packed !== null && /\bgzip\b/.test(asked.get("accept-encoding") ?? "");
+  const takesPacked = packed !== null && TAKES_GZIP.test(asked.get("accept-encoding") ?? "");
   if (takesPacked) headers["content-encoding"] = "gzip";
   return new Response(method === "HEAD" ? null : takesPacked ? packed : bytes, { headers });
 }

@@ -79,6 +79,22 @@ describe("the console's files", () => {
     expect([headers.get("content-encoding"), headers.get("vary")]).toEqual(["gzip", "accept-encoding"]);
   });
 
+  test("none is sent packed to a client that refuses it", async () => {
+    for (const [accepted, encoding] of [
+      ["gzip;q=0", null],
+      ["identity, GZIP ; q=0.000, br", null],
+      ["gzip;q=0.5", "gzip"],
+      ["identity;q=0, gzip;q=1", "gzip"],
+    ] as const) {
+      const { headers } = await world.fetch(
+        new Request("http://127.0.0.1:4100/console/parts/main-0a1b2c3d.js", {
+          headers: { host: "127.0.0.1:4100", "accept-encoding": accepted },
+        }),
+      );
+      expect([accepted, headers.get("content-encoding")]).toEqual([accepted, encoding]);
+    }
+  });
+
   test("nothing from elsewhere runs in the page, frames it, or hears of it", async () => {
     for (const path of ["/console/", "/console/theme.js"]) {
       const { headers } = await browser.ask("GET", path);
