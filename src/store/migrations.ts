@@ -2,7 +2,6 @@
 // new one is added instead. Written for SQLite and PostgreSQL alike.
 import type { Kysely } from "kysely";
 import { Migrator, type Migration } from "kysely/migration";
-import { codeOf, messageOf } from "../core/thrown.ts";
 import { createAuditChain } from "./audit/audit-schema.ts";
 import { createCalls, createContents, createPlaces } from "./calls/call-tables.ts";
 import { createConfiguration } from "./configuration/configuration-tables.ts";
@@ -12,6 +11,7 @@ import { createViews } from "./configuration/view-schema.ts";
 import { createContractions } from "./database/contraction-schema.ts";
 import { contract, requireAble, type SchemaHistory, stepOfProgram } from "./database/contractions.ts";
 import { createMoves } from "./database/move-schema.ts";
+import { isMissingTable } from "./database/dialect.ts";
 import { createReplicas } from "./database/replicas.ts";
 import { runStatements } from "./database/run-statements.ts";
 import { createEvents } from "./events/event-schema.ts";
@@ -136,7 +136,3 @@ export async function migrationsRun(db: Kysely<Schema>): Promise<readonly string
     return [];
   }
 }
-
-/** By the code of PostgreSQL, and by the text of SQLite, which has no code for it. */
-const isMissingTable = (error: unknown): boolean =>
-  codeOf(error) === "42P01" || messageOf(error).startsWith("no such table");

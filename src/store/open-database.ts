@@ -19,7 +19,7 @@ import {
 } from "./data-folder.ts";
 import type { Database, DatabasePlace } from "./database/database.ts";
 import type { EventQueue } from "./events/events.ts";
-import { requireNotMoved } from "./database/move-marks.ts";
+import { requireFilled, requireNotMoved } from "./database/move-marks.ts";
 import { OWNERS_FOLDER } from "./database/owner-only.ts";
 import { openSqliteCalls } from "./calls/sqlite-calls.ts";
 import { openSqliteEvents } from "./events/sqlite-events.ts";
@@ -87,7 +87,8 @@ async function opened(
   const database =
     databaseUrl === null ? await openSqliteDatabase({ file, cipher }) : await openPostgres(databaseUrl, { cipher });
   try {
-    if (databaseUrl !== null && (await database.store.isNew())) {
+    if (!(await database.store.isNew())) await requireFilled(database.db, database.name);
+    else if (databaseUrl !== null) {
       const remains = remainingFiles(place);
       // Another process may have created its tables meanwhile, and afterwards files in the folder.
       if (await database.store.isNew())

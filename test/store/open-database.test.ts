@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, statSync, write
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { messageOf } from "../../src/core/thrown.ts";
+import { openSource } from "../../src/store/copies/copy-places.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { type EncryptedDatabase, openDatabase, openExistingDatabase } from "../../src/store/open-database.ts";
 
@@ -49,6 +50,22 @@ describe("a folder in which another process makes the database", () => {
     expect(await refusalOf(openDatabase(optionsFor(dataFolder)))).toContain("a gateway has run here before");
     other.close();
   });
+});
+
+test("[d15.3] a database that a move or a restore fills is refused before its tables are changed", async () => {
+  const dataFolder = join(folder, "filling");
+  await opens(openDatabase(optionsFor(dataFolder)));
+  const file = join(dataFolder, "dragoman.sqlite");
+  const filling = new SqliteFile(file);
+  filling.run("insert into database_move values ('restore', 'to', 'copying', 'a backup', 0)");
+  // its tables are those of another version, which nothing may migrate while rows of that version come
+  filling.run("delete from kysely_migration");
+  const cure = "a move or a restore fills it and has not ended. Run the same command again";
+  for (const open of [openDatabase, openExistingDatabase])
+    expect(await refusalOf(open(optionsFor(dataFolder)))).toContain(cure);
+  expect(await openSource({ file }).then(() => "it was opened", messageOf)).toContain(cure);
+  expect(filling.query("select count(*) as run from kysely_migration").get()).toEqual({ run: 0 });
+  filling.close();
 });
 
 describe("a database whose master key is missing", () => {

@@ -8,6 +8,7 @@ import { pathFault } from "../../config/path-fault.ts";
 import { databaseFile, dataFolderUnusable } from "../data-folder.ts";
 import type { Database, DatabasePlace } from "../database/database.ts";
 import { MIGRATION_NAMES, migrationsRun } from "../migrations.ts";
+import { requireFilled } from "../database/move-marks.ts";
 import { OWNERS_FOLDER } from "../database/owner-only.ts";
 import { openSqliteDatabase } from "../sqlite.ts";
 import { StoreError } from "../store-error.ts";
@@ -54,6 +55,7 @@ export async function openSource(place: DatabasePlace): Promise<Database> {
   return await closingOnError(database, async () => {
     if (await database.store.isNew())
       throw new StoreError("unusable", `${database.name} has no tables of the gateway: there is nothing to copy.`);
+    await requireFilled(database.db, database.name);
     await migrated(database);
     return database;
   });

@@ -1,6 +1,7 @@
 // The marks that a move to another database leaves in both: which database is being left, which one is being filled, and
 // until when the former takes no changes. They are not moved themselves.
 import { type Kysely, sql } from "kysely";
+import { isMissingTable } from "./dialect.ts";
 import type { MoveSchema } from "./move-schema.ts";
 import type { Schema } from "../schema.ts";
 import { StoreError } from "../store-error.ts";
@@ -16,14 +17,25 @@ export function moveMarks(db: Kysely<Schema>): Promise<readonly MoveMark[]> {
 
 /** Throws StoreError when gateways have to use another database, or cannot use this one yet. `name` begins a sentence. */
 export async function requireNotMoved(db: Kysely<Schema>, name: string): Promise<void> {
-  for (const { role, state, other } of await moveMarks(db)) {
+  await requireFilled(db, name);
+  for (const { role, state, other } of await moveMarks(db))
     if (role === "from" && state === "moved") throw movedAway(name, other);
-    if (role === "to" && state === "copying")
-      throw new StoreError(
-        "unusable",
-        `${name} is not complete: a move or a restore fills it and has not ended. Run the same command again, which goes on.`,
-      );
-  }
+}
+
+/**
+ * Throws StoreError for a database that is being filled. To be called before it is migrated, because the rows that come
+ * fit its tables as they are. Those of another program are left to the migration.
+ */
+export async function requireFilled(db: Kysely<Schema>, name: string): Promise<void> {
+  const marks = await moveMarks(db).catch((error: unknown) => {
+    if (isMissingTable(error)) return [];
+    throw error;
+  });
+  if (marks.some(({ role, state }) => role === "to" && state === "copying"))
+    throw new StoreError(
+      "unusable",
+      `${name} is not complete: a move or a restore fills it and has not ended. Run the same command again, which goes on.`,
+    );
 }
 
 export const movedAway = (name: string, other: string): StoreError =>
