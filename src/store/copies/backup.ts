@@ -16,7 +16,7 @@ import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.
 import type { Database } from "../database/database.ts";
 import { requireNotMoved } from "../database/move-marks.ts";
 import { inOneView } from "../database/transactions.ts";
-import { migrationsRun } from "../migrations.ts";
+import { migrationsRun, WATCHED } from "../migrations.ts";
 import type { Schema } from "../schema.ts";
 import { COPIED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
@@ -58,11 +58,13 @@ export interface BackupSummary {
   readonly columns: Columns;
   /** The hash of the last change in its audit log, by which a database shows that it goes on from there. */
   readonly lastChange: string | null;
+  /** The number of changes of what snapshots are compiled from, by which databases are older and newer. */
+  readonly revision: bigint;
 }
 
-export type BackupAbout = Omit<BackupSummary, "rows" | "columns" | "lastChange">;
+export type BackupAbout = Omit<BackupSummary, "rows" | "columns" | "lastChange" | "revision">;
 /** What writing a backup tells of it. */
-export type WrittenBackup = Omit<BackupSummary, "columns" | "lastChange">;
+export type WrittenBackup = Omit<BackupSummary, "columns" | "lastChange" | "revision">;
 
 export type BackupPart =
   | { readonly kind: "about"; readonly about: BackupAbout }
@@ -272,13 +274,16 @@ export function verifyBackup(file: string, passphrase: string | null): BackupSum
   let rows: BackupSummary["rows"] = {};
   const columns = new Map<string, readonly Column[]>();
   let last: TableRow | null = null;
+  let revision = 0n;
   for (const part of backupParts(file, passphrase)) {
     if (part.kind === "about") ({ about } = part);
     else if (part.kind === "table") columns.set(part.name, part.columns);
     else if (part.kind === "end") ({ rows } = part);
     else if (part.kind === "row" && part.table === "audit_log" && isLater(part.row, last)) last = part.row;
+    else if (part.kind === "row" && part.table === "revisions" && part.row["name"] === WATCHED)
+      revision = part.row["counter"] as bigint;
   }
-  return { ...about!, rows, columns, lastChange: last === null ? null : (last["hash"] as string) };
+  return { ...about!, rows, columns, lastChange: last === null ? null : (last["hash"] as string), revision };
 }
 
 const isLater = ({ revision }: TableRow, last: TableRow | null): boolean =>

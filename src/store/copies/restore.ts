@@ -1,6 +1,7 @@
 // Restores a backup into an empty database of either kind, with the tables that it was made of, which are then migrated.
-// Until the end, no gateway starts on the database, and a restore that was killed begins anew when it is run again. Login
-// sessions and links are not brought back, and what is known of tokens since the backup is applied (restored-access.ts).
+// Until the end, no gateway starts on the database. A restore that was killed begins anew when it is run again, or goes on
+// where all rows were there already. Login sessions and links are not brought back, and what is known of tokens since the
+// backup is applied (restored-access.ts).
 
 // Decides (records and configuration): Can a backup be restored into the other kind of database? By: `restorePostgres`.
 // Rule: Yes, into an empty one: with the tables of the backup, which are then migrated. PostgreSQL refuses a text with U+0000.
@@ -22,6 +23,7 @@ import type { Schema } from "../schema.ts";
 import { OWN_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
 import { type Columns, columnsOf, followNumbers, hasRows, hasUnstorableText, insertRows } from "./table-copies.ts";
+import { digestOf } from "../../core/text/digest.ts";
 import { codeOf, messageOf } from "../../core/thrown.ts";
 
 export interface RestoreOptions {
@@ -153,12 +155,32 @@ export async function isRestoring(db: Kysely<Schema>): Promise<boolean> {
 
 /** The database is a gateway's when this has ended, and before that none starts on it. */
 async function filled(database: Database, options: RestoreOptions, backup: BackupSummary): Promise<AccessReport> {
-  await prepared(database, options.file, backup);
-  await fill(database.db, options);
-  await database.store.migrate();
-  const access = await applyKnownAccess(database, { ...options, known: await options.known() });
-  await database.db.deleteFrom("database_move").where("id", "=", RESTORE).execute();
+  const { db, store } = database;
+  if (!(await isFilledWith(database, backup))) {
+    await prepared(database, options.file, backup);
+    await fill(db, options);
+    await db
+      .updateTable("database_move")
+      .set({ other: markOf(backup) })
+      .where("id", "=", RESTORE)
+      .execute();
+  }
+  await store.migrate();
+  const { revision } = backup;
+  const access = await applyKnownAccess(database, { ...options, revision, known: await options.known() });
+  await db.deleteFrom("database_move").where("id", "=", RESTORE).execute();
   return access;
+}
+
+/** Whether an earlier restore of this backup was killed when all rows were there. The tables may be migrated since then. */
+async function isFilledWith({ db, store }: Database, backup: BackupSummary): Promise<boolean> {
+  if (await store.isNew()) return false;
+  return (await moveMarks(db)).some(({ id, other }) => id === RESTORE && other === markOf(backup));
+}
+
+/** What a database says of a backup once it has all of its rows. */
+function markOf({ program, madeAtMs, migrations, rows, lastChange }: BackupSummary): string {
+  return `The backup ${digestOf([program, madeAtMs, migrations, rows, lastChange])}`;
 }
 
 /** Makes the tables of the time of the backup, without rows. Throws StoreError. */

@@ -57,14 +57,19 @@ async function tokensIn(db: Db): Promise<ReadonlyMap<string, TokenRow>> {
 
 export interface ApplyOptions {
   readonly known: readonly KnownAccess[];
+  /** Of the backup: a restore that was killed may have changed some access already, which the database counts. */
+  readonly revision: bigint;
   readonly revokesAll: boolean;
   readonly nowMs: number;
 }
 
-export async function applyKnownAccess({ db, store, name }: Database, { known, revokesAll, nowMs }: ApplyOptions) {
+export async function applyKnownAccess(
+  { db, store, name }: Database,
+  { known, revision, revokesAll, nowMs }: ApplyOptions,
+) {
   const restored = await knownAccess(db, name, null);
   const newer = known
-    .filter(({ revision, hasLastChange }) => revision >= restored.revision && hasLastChange)
+    .filter((one) => one.revision >= revision && one.hasLastChange)
     .toSorted((one, other) => (one.revision < other.revision ? 1 : -1));
   await endSessions(db);
   const newest = newer[0];

@@ -19,8 +19,10 @@ import { verifyBackup, writeBackup } from "../../../src/store/copies/backup.ts";
 import { backupLines, openBackupWriter } from "../../../src/store/copies/backup-file.ts";
 import { StoreError } from "../../../src/store/store-error.ts";
 import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
+import type { SchemaHistory } from "../../../src/store/database/contractions.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
 import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
+import { HISTORY, migrate } from "../../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { type Restored, type RestoreOptions, restoreBackup } from "../../../src/store/copies/restore.ts";
@@ -49,6 +51,16 @@ const PAIRS = KINDS.flatMap((from) => KINDS.map((to) => [from, to] as const));
 /** As a gateway has it open. */
 const openUsed = async (place: DatabasePlace): Promise<Database> =>
   "file" in place ? await openSqliteDatabase(place) : openPostgresDatabase({ url: place.url });
+/** Of a version to come. */
+const NEXT_HISTORY: SchemaHistory = {
+  ...HISTORY,
+  migrations: {
+    ...HISTORY.migrations,
+    "9000-remarks": {
+      up: async (db) => void (await sql`alter table projects add column remark text`.execute(db)),
+    },
+  },
+};
 const newPath = (): string => join(folder, `${++files}`);
 /** The names of what was left behind beside a file. */
 const namesBeside = (file: string): readonly string[] =>
@@ -155,6 +167,57 @@ describe.each(KINDS)("[d15.3] restoring in %s", (kind) => {
     const [after, before] = [await rowsAt(place), await rowsAt(source)];
     for (const table of ["call", ...ROLL_UPS.map((rollUp) => rollUp.table)])
       expect([table, after[table]]).toEqual([table, before[table]]);
+  });
+});
+
+describe.skipIf(server === null)("[d15.3] a restore into PostgreSQL that is killed when all rows are there", () => {
+  test("goes on with the same backup, also where the tables are migrated by then, and refuses another one", async () => {
+    const source = await filledPlace("SQLite");
+    const file = await backupOf(source);
+    const place = await newPlace("PostgreSQL");
+    const killed = async (): Promise<never> => {
+      throw new Error("killed");
+    };
+    expect(await failure(() => restored({ file, place, known: killed }))).toBe("killed");
+    await within(openToRead(place), ({ db, name }) => migrate(db, name, { history: NEXT_HISTORY }));
+    const other = await backupOf(await filledPlace("SQLite", 2));
+    expect(await failure(() => restored({ file: other, place }))).toContain("Drop this database");
+    await restored({ file, place });
+    const [after, before] = [await rowsAt(place), await rowsAt(source)];
+    for (const table of ["call", "access_tokens", ...ROLL_UPS.map((rollUp) => rollUp.table)])
+      expect([table, after[table]]).toEqual([table, before[table]]);
+    await within(openToRead(place), ({ db, name }) => requireNotMoved(db, name));
+  });
+
+  test("still knows which database is newer than the backup, although it has changed access itself", async () => {
+    const source = await filledPlace("SQLite");
+    await within(openSource(source), async ({ db }) => {
+      await sql`update access_tokens set revoked_at_ms = null, expires_at_ms = ${NOW_MS * 2}`.execute(db);
+    });
+    const file = await backupOf(source);
+    const newer = await within(openSource(source), async ({ db, name }) => {
+      await sql`update access_tokens set models = '["only"]' where id = 'id-1'`.execute(db);
+      await sql`delete from access_tokens where id = 'id-2'`.execute(db);
+      await sql`update revisions set counter = counter + 1`.execute(db);
+      return await knownAccess(db, name, verifyBackup(file, null).lastChange);
+    });
+    const place = await newPlace("PostgreSQL");
+    const failing = async () => {
+      await within(openToRead(place), async ({ db }) => {
+        await sql`create function killed() returns trigger language plpgsql as $$ begin raise exception 'killed'; end $$`.execute(
+          db,
+        );
+        await sql`create trigger killed before delete on database_move for each row execute function killed()`.execute(
+          db,
+        );
+      });
+      return [newer];
+    };
+    const options = { file, place, nowMs: NOW_MS };
+    expect(await failure(() => restored({ ...options, known: failing }))).toContain("killed");
+    await within(openToRead(place), ({ db }) => sql`drop trigger killed on database_move`.execute(db));
+    const { access } = await restored({ ...options, known: async () => [newer] });
+    expect([access.newer.length, access.uncertain]).toEqual([1, []]);
   });
 });
 
