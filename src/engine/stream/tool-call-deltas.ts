@@ -150,13 +150,34 @@ export function pieceOf(index: number, text: string, takesText: boolean): ToolCa
 }
 
 /**
- * Records what a delta contains, except for the vendor's own members, and returns its piece of arguments. Throws
+ * Whether a piece may repeat the arguments before it: it begins with an object, as they do. Within one, nearly no piece
+ * does.
+ */
+export function mayRepeat({ hasArguments, argumentText }: CallState, text: string): boolean {
+  return hasArguments && text.startsWith("{") && argumentText.startsWith("{");
+}
+
+/**
+ * Returns what of a piece is new. Some servers send all arguments once more at the end, or those so far with each piece:
+ * https://github.com/NousResearch/hermes-agent/pull/35718, https://github.com/decolua/9router/pull/2869. An object behind
+ * an object is no JSON, and neither is one behind a name, a string or an opening brace; where a value may stand, a piece
+ * that begins like the arguments is a value.
+ */
+function newText(call: CallState, text: string): string {
+  const { argumentText: before } = call;
+  if (!mayRepeat(call, text) || call.isTooLong || !text.startsWith(before)) return text;
+  return /[:,[]\s*$/.test(before) ? text : text.slice(before.length);
+}
+
+/**
+ * Records what a delta contains, except for the vendor's own members, and returns its new piece of arguments. Throws
  * MalformedAnswer.
  */
 export function addDelta(call: CallState, delta: ToolCallDelta, room: CallRoom): string {
   const called = calledIn(delta);
-  const text = typeof called.text === "string" ? called.text : "";
+  const sent = typeof called.text === "string" ? called.text : "";
   if (called.takesText) call.takesText = true;
+  const text = call.takesText ? sent : newText(call, sent);
   if (call.name === "" && typeof called.name === "string") {
     if (called.name.length > MAX_NAME || !room.takes(called.name.length, "names"))
       throw new MalformedAnswer("The provider's answer has a tool call whose name is too long.");

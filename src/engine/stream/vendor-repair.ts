@@ -33,6 +33,7 @@ import {
   NAMELESS_CALL,
   isWholeCall,
   keepOwnMembers,
+  mayRepeat,
   openingDelta,
   uniqueCallId,
 } from "./tool-call-deltas.ts";
@@ -172,7 +173,7 @@ export class VendorRepair implements StreamStage {
     const { name, arguments: text } = delta.function;
     if (isSet(name) || !isText(text) || hasOwnMembers(delta)) return false;
     const call = choice.calls.findLast(({ sourceIndex: index }) => index === delta.index);
-    if (call === undefined || call.index !== delta.index || hasUnsent(call)) return false;
+    if (call === undefined || call.index !== delta.index || hasUnsent(call) || mayRepeat(call, text)) return false;
     tally(this.generated, addDelta(call, delta, this.#room));
     return true;
   }

@@ -262,6 +262,32 @@ describe("a stream", () => {
     expect([faults, choices[0]?.calls.map((one) => one.arguments)]).toEqual([[], ["{}", '{"deep":[1]}']]);
   });
 
+  test("[d8.7] S10: arguments that the provider sends once more, all at the end or those so far with each piece, come once", async () => {
+    const pieces = ['{"city":', ' "Paris", "inner":', '{"city":', ' "Paris"}', "}"];
+    const whole = pieces.join("");
+    const begun = (index: number, id: string): object => chunk(calls(call(index, id, "f", "")));
+    const piece = (index: number, text: string): object => chunk(calls(call(index, undefined, undefined, text)));
+    const { faults, choices } = await play([
+      begun(0, "again"),
+      ...pieces.map((text) => piece(0, text)),
+      piece(0, whole),
+      begun(1, "grown"),
+      ...["{", '{"city', '{"city": "Par', '{"city": "Paris"}', '{"city": "Paris"}'].map((text) => piece(1, text)),
+      chunk(calls(call(2, "named", "f", whole))),
+      chunk(calls(call(2, "named", "f", whole))),
+      begun(3, "nested"),
+      ...['{"node":', '{"node":', "{}}", "}"].map((text) => piece(3, text)),
+      chunk({}, "tool_calls"),
+    ]);
+    expect(faults).toEqual([]);
+    expect(choices[0]?.calls.map((one) => one.arguments)).toEqual([
+      whole,
+      '{"city": "Paris"}',
+      whole,
+      '{"node":{"node":{}}}',
+    ]);
+  });
+
   test("[d8.7] S11: ids of calls are the provider's own and unique, also where they repeat or are missing", async () => {
     const { faults, choices } = await play(
       [
