@@ -1,6 +1,6 @@
 // Reads a provider's error, in any of the forms that OpenAI-compatible servers and the proxies in front of them use, as
 // one UpstreamFailure.
-import { isObject, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isSet, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import {
   classOfStatus,
   describeErrorBody,
@@ -70,11 +70,11 @@ function isErrorObject(value: Json): boolean {
   if (Array.isArray(value)) return isObject(value[0]) && isErrorObject(value[0]);
   if (!isObject(value)) return false;
   if (isFilled(value["error"])) return true;
-  if (value["choices"] !== undefined) return false;
+  if (isSet(value["choices"])) return false;
   return (
     value["object"] === "error" ||
     value["type"] === "error" ||
-    value["detail"] !== undefined ||
+    isSet(value["detail"]) ||
     typeof value["message"] === "string" ||
     Array.isArray(value["errors"])
   );

@@ -5,7 +5,8 @@ import type { FinishOutcome, OpenAICompatibleRow } from "./row.ts";
 
 /**
  * The keys are in lower case. Sources: Together's and TGI's API references; the stop reasons of Anthropic, Bedrock and
- * Google, which gateways pass on; Mistral's and OpenRouter's finish reasons.
+ * Google, and those of DeepSeek and Z.ai, which gateways and other hosts of their models pass on; Mistral's and
+ * OpenRouter's finish reasons.
  */
 const KNOWN: Readonly<Record<string, FinishOutcome>> = {
   eos: "stop",
@@ -23,9 +24,15 @@ const KNOWN: Readonly<Record<string, FinishOutcome>> = {
   safety: "content_filter",
   recitation: "content_filter",
   prohibited_content: "content_filter",
+  blocklist: "content_filter",
+  spii: "content_filter",
+  image_safety: "content_filter",
+  sensitive: "content_filter",
   content_filtered: "content_filter",
   guardrail_intervened: "content_filter",
   error: { failure: "server" },
+  network_error: { failure: "server" },
+  insufficient_system_resource: { failure: "overloaded" },
   abort: { failure: "server" },
 };
 

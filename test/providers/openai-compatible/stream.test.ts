@@ -158,6 +158,10 @@ describe("an error inside the stream", () => {
       ).class,
     ).toBe("rate_limit");
     expect(failureOf('[{"error":{"code":503,"message":"busy"}}]').class).toBe("overloaded");
+    expect(failureOf({ choices: null, code: "rate_limit_exceeded", message: "daily limit" })).toMatchObject({
+      class: "rate_limit",
+      message: "daily limit",
+    });
   });
   test("as an event named error, whatever its data", () => {
     const push = (data: string) =>
@@ -168,10 +172,12 @@ describe("an error inside the stream", () => {
     });
     expect(push("the model crashed")).toMatchObject({ class: "server", message: "the model crashed" });
   });
-  test("as a finish reason", () => {
-    expect(
-      failureOf(chunkWith({}, { finish_reason: "insufficient_system_resource" }), provider("deepseek")).class,
-    ).toBe("overloaded");
+  test("[d8.3] as a finish reason of the model's maker, also where another host passes it on", () => {
+    const ended = (reason: string, id: string): string =>
+      failureOf(chunkWith({}, { finish_reason: reason }), provider(id)).class;
+    for (const id of ["deepseek", "openrouter", "together"])
+      expect(ended("insufficient_system_resource", id)).toBe("overloaded");
+    for (const id of ["zai", "vercel", "siliconflow"]) expect(ended("network_error", id)).toBe("server");
   });
   test("an error that is null does not count", () => {
     expect(chunksOf(acme, chunkWith({ content: "a" }, {}, { error: null }))).toHaveLength(1);

@@ -201,11 +201,6 @@ const zai: OpenAICompatibleRow = {
   // A result without the id of its call is recorded: https://github.com/agentjido/req_llm/tree/main/test/support/fixtures
   dialect: { blocks: ["file_url"], tools: ["web_search", "retrieval"], messageRules: ["tool_without_id"] },
   reasoningBack: "reasoning_content",
-  finishReasons: {
-    sensitive: "content_filter",
-    network_error: { failure: "server" },
-    model_context_window_exceeded: "length",
-  },
   errors: ZAI_ERRORS,
   // "messages[20].content[0].text:text cannot be empty" (1214): https://github.com/agentscope-ai/QwenPaw/issues/287
   hooks: { messages: withoutEmptyTexts },

@@ -236,7 +236,6 @@ const deepseek: OpenAICompatibleRow = {
   rewrites: { user: deepseekUserId },
   models: [{ models: /^deepseek-flash/, cells: { image_url: NATIVE } }],
   reasoningBack: "reasoning_content",
-  finishReasons: { insufficient_system_resource: { failure: "overloaded" } },
   errors: [{ class: "not_found", statuses: [400], text: /supported API model names/i }],
 };
 
