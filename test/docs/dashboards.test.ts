@@ -3,7 +3,9 @@
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { CATALOGUE } from "../../src/core/errors.ts";
 import { openMetrics } from "../../src/observe/metrics/metrics.ts";
+import { isProvidersFault } from "../../src/routing/plan/verdict.ts";
 import { projectFolder, readPage } from "./pages.ts";
 import { resultOf, seriesOf } from "./promql.ts";
 
@@ -127,8 +129,16 @@ describe("the dashboard", () => {
 test("requests that the gateway or a client has ended are no failures of a provider", () => {
   const asked = [...recording, ...alerts, ...dashboard.panels.flatMap(({ targets = [] }) => targets)];
   const failed = asked.filter(({ expr }) => /dragoman_attempts_total\{[^}]*code!~/.test(expr));
-  expect(failed.length).toBeGreaterThan(1);
+  expect(failed.length).toBeGreaterThan(0);
   for (const { expr } of failed) expect(expr).toContain('code!~"none|superseded|client_closed"');
+});
+
+test("[d9.9] what a provider refuses of a request, and that its rate limit is reached, is no failure of the provider", () => {
+  const { expr } = recording.find(({ record }) => record === "dragoman:attempts_failed:ratio_rate5m")!;
+  const [, codes] = /code=~"([^"]*)"/.exec(expr) ?? [];
+  expect(codes?.split("|").toSorted()).toEqual(Object.keys(CATALOGUE).filter(isProvidersFault).toSorted());
+  for (const { expr: own } of alerts.filter(({ alert }) => alert === "DragomanProviderFails"))
+    expect(own).toStartWith("dragoman:attempts_failed:ratio_rate5m > ");
 });
 
 test("mistakes are detected", () => {

@@ -74,6 +74,15 @@ export function meaningOf(code: ErrorCode | null | undefined): Meaning {
   return (code == null ? null : (MEANINGS as Readonly<Partial<Record<ErrorCode, Meaning>>>)[code]) ?? OTHER;
 }
 
+/**
+ * Whether an attempt with this code failed by its provider: neither by what was asked for, nor because the account may
+ * send no more requests for now.
+ */
+export function isProvidersFault(code: string): boolean {
+  const { outcome, rests } = meaningOf(code as ErrorCode);
+  return outcome === "upstream_fault" && rests !== true;
+}
+
 interface Refusal {
   readonly code: JudgedCode;
   /** Replaces `code` when the caller sent the credential: that caller is told of errors about it and its account. */

@@ -57,7 +57,7 @@ beforeAll(async () => {
         document: { metric: "requests", window: "minute", limit: 10 },
       })
     ).id;
-    for (const name of ["mine", "relay", "walled"])
+    for (const name of ["mine", "relay", "stern", "walled"])
       await writer.createResource({
         kind: "provider",
         tenantId: "acme",
@@ -153,6 +153,28 @@ beforeAll(async () => {
       ],
     }),
   );
+  // what callers asked for was refused: no fault of the provider, and none of the route
+  const impossible = Array.from({ length: 6 }, (_, index) =>
+    rowOf({
+      startedAtMs: RECENT + 300 + index,
+      projectId: "app",
+      route: "strict",
+      provider: "stern",
+      model: "m",
+      status: 400,
+      code: "context_length_exceeded",
+      tokens: null,
+      costNanoUsd: null,
+      attempts: [
+        attemptOf({
+          provider: "stern",
+          model: "m",
+          status: 400,
+          code: index % 2 === 0 ? "context_length_exceeded" : "upstream_invalid_request",
+        }),
+      ],
+    }),
+  );
   const unpriced = rowOf({ startedAtMs: RECENT, projectId: "app", provider: "mine", model: "m", costNanoUsd: null });
   const foreign = rowOf({
     startedAtMs: RECENT,
@@ -161,7 +183,7 @@ beforeAll(async () => {
     route: "secret",
     endUser: "mallory",
   });
-  await world.calls.ingest([...spending, ...failing, ...refused, ...saved, unpriced, foreign]);
+  await world.calls.ingest([...spending, ...failing, ...refused, ...saved, ...impossible, unpriced, foreign]);
   // what the calls have charged
   const rules = new Map(
     world.source
@@ -270,6 +292,22 @@ test("[d9.9] a provider's health counts its attempts, those that a fallback save
   const inApp = Object.fromEntries(app.body.data.map((one: any) => [one.id, one]));
   expect(inApp.relay).toMatchObject({ status: "unused", attempts: 0, errors: 0, last_failure: null });
   expect(inApp.mine).toMatchObject({ status: "unused", attempts: 0, errors: 0 });
+});
+
+test("[d9.9] what callers ask for and a provider refuses is no failure of the provider, and none of the route", async () => {
+  const { body } = await get("/projects/app/provider_health", "acme.app.viewer");
+  expect(body.data.find(({ id }: any) => id === "stern")).toMatchObject({
+    status: "ok",
+    attempts: 6,
+    errors: 0,
+    codes: [],
+    last_failure: null,
+  });
+  const { body: matters } = await get("/tenants/acme/attention");
+  const subjects = matters.data.map(({ kind, subject }: any) => `${kind} ${subject}`);
+  expect(subjects).toContain("route fast");
+  expect(subjects).not.toContain("route strict");
+  expect(subjects).not.toContain("provider stern");
 });
 
 test("[d9.9] a tenant's own provider is down while its targets are avoided", async () => {

@@ -3,9 +3,9 @@
 import { z } from "zod";
 import { latencyAt } from "../../../accounting/latency.ts";
 import { scopeOf, type TenantOrProject } from "../../../auth/grants.ts";
-import { CATALOGUE, type ErrorCode } from "../../../core/errors.ts";
 import { type Snapshot, snapshotSeenBy } from "../../../core/snapshot.ts";
 import type { TargetStatus } from "../../../observe/metrics/metrics.ts";
+import { isProvidersFault } from "../../../routing/plan/verdict.ts";
 import type { AttemptSums, CallScope } from "../../../store/calls/calls.ts";
 import { drainShape, drainsOf } from "./drains.ts";
 import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
@@ -21,7 +21,7 @@ const figures = {
   }),
   errors: z.int().meta({
     description:
-      "Attempts that the provider let fail, also where another target answered the call; not those that the gateway or the caller ended, nor those for which it accepted no more requests.",
+      "Attempts that the provider let fail, also where another target answered the call; not those that the gateway or the caller ended, those that asked for what it refuses, nor those for which it accepted no more requests.",
   }),
   p50_ms: z.int().nullable().meta({ description: "Approximate: estimated from counts of attempts by duration." }),
   p95_ms: z.int().nullable().meta({ description: "Approximate, as `p50_ms`." }),
@@ -97,26 +97,13 @@ const NOTABLE_SHARE = 0.2;
 /** The beginning of the hour before the present one: sums are kept for whole hours. */
 export const recentFrom = (nowMs: number): number => Math.floor(nowMs / HOUR_MS) * HOUR_MS - HOUR_MS;
 
-/** Codes of limits too: that a provider accepts no more requests is seen in the state of its targets. */
-const OF_LIMITS: ReadonlySet<string> = new Set<ErrorCode>(["rate_limit_exceeded", "insufficient_quota"]);
-
-const sourceOf = (code: string): string | null =>
-  Object.hasOwn(CATALOGUE, code) && !OF_LIMITS.has(code) ? CATALOGUE[code as ErrorCode].source : null;
-
-/** Whether a provider's side is at fault, and not the caller, a limit or the gateway. */
-const isUpstream = (code: string): boolean => sourceOf(code) === "upstream";
-
-/** Whether a call failed on its route, and not by its caller or a limit. That no target was left is of the route. */
-const isOnRoute = (code: string | null): boolean =>
-  code === null || sourceOf(code) === "upstream" || sourceOf(code) === "gateway";
-
 export interface Failures {
   readonly codes: readonly { readonly code: string; readonly calls: number }[];
   /** Of all codes. */
   readonly calls: number;
 }
 
-/** The calls of a scope that failed on their routes. */
+/** The calls of a scope that failed on their routes, and not by their callers or a limit. */
 export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: number): Promise<Failures> {
   const { failures } = await calls.facets({
     scope,
@@ -126,7 +113,7 @@ export async function failuresOf(calls: AdminCalls, scope: CallScope, nowMs: num
     limit: 1,
     dimensions: [],
   });
-  const own = failures.values.filter(({ code }) => isOnRoute(code));
+  const own = failures.values.filter(({ status }) => status >= 500);
   const byCode = Map.groupBy(own, ({ code, status }) => code ?? String(status));
   const codes = [...byCode].map(([code, list]) => ({ code, calls: list.reduce((sum, one) => sum + one.calls, 0) }));
   return {
@@ -225,7 +212,7 @@ type FailedSums = AttemptSums & { readonly code: string };
 const sumOf = (sums: readonly AttemptSums[]): number => sums.reduce((sum, { attempts }) => sum + attempts, 0);
 
 function attemptFigures(sums: readonly AttemptSums[]) {
-  const failed = sums.filter((one): one is FailedSums => one.code !== null && isUpstream(one.code));
+  const failed = sums.filter((one): one is FailedSums => one.code !== null && isProvidersFault(one.code));
   const codes = [...Map.groupBy(failed, ({ code }) => code)].map(([code, of]) => ({ code, attempts: sumOf(of) }));
   return {
     attempts: sumOf(sums),
