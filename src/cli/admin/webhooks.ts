@@ -1,7 +1,7 @@
 // `dragoman webhook ...` beyond creating, reading, changing and removing webhooks: lists deliveries, sends one again,
 // sends a test, makes a new secret.
 import type { Environment } from "../../config/environment.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type Json } from "../../core/json.ts";
 import { printJson, printLine } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
 import { printYaml } from "./print-yaml.ts";
@@ -61,7 +61,7 @@ export async function redeliver(id: string, flags: WebhookFlags, environment: En
   if (answer !== null) printLine(`The delivery ${id} has been queued again.`);
 }
 
-/** Returns the exit code: 1 when the receiver did not accept the event. */
+/** Returns the exit code: 1 when the receiver did not accept the event in time. */
 export async function test(name: string, flags: WebhookFlags, environment: Environment): Promise<number> {
   const client = openAdminClient(flags, environment);
   const queued = await client.send("POST", `${pathOf("webhooks", name, flags)}/test`);
@@ -71,6 +71,10 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
     printLine(
       `The webhook ${name} accepted the event ${wordOf(tried, "event_id")} (HTTP status ${wordOf(tried, "last_status")}).`,
     );
+  else if (!isAttempted(tried))
+    printLine(
+      `The webhook ${name} has not answered within ${TEST_WAIT_MS / 1000} s. The delivery ${wordOf(tried, "id")} is still ${wordOf(tried, "state")}; see it with: dragoman webhook delivery ${wordOf(tried, "id")}`,
+    );
   else
     printLine(
       `The webhook ${name} did not accept the event: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`,
@@ -78,12 +82,16 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
   return wordOf(tried, "state") === "delivered" ? 0 : 1;
 }
 
+const isAttempted = (delivery: Json): boolean =>
+  isObject(delivery) && (delivery["state"] !== "pending" || delivery["last_error"] !== null);
+
+/** The delivery after its first attempt, or as it was when the time was over. */
 async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Json): Promise<Json> {
   const isOfAll = isObject(queued) && queued["tenant_id"] === null;
   const path = pathOf(DELIVERIES, wordOf(queued, "id"), isOfAll ? { all: true } : flags);
   for (let waitedMs = 0; waitedMs < TEST_WAIT_MS; waitedMs += TEST_POLL_MS) {
-    const now = (await client.send("GET", path)) as JsonObject;
-    if (now["state"] !== "pending" || now["last_error"] !== null) return now;
+    const now = await client.send("GET", path);
+    if (isAttempted(now)) return now;
     await Bun.sleep(TEST_POLL_MS);
   }
   return queued;
