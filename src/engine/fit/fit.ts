@@ -32,7 +32,7 @@ import { type Capability, capabilityOf, effectiveCapability, FIRST_CALL_ALONE } 
 import type { ChatParams, ChatRequest, Message, MessageRole, Untranslated } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { Principal } from "../../core/identity.ts";
-import { describe, isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { describe, isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { ADVISORY, COMMON, type CommonParameter, NEVER_UNSUPPORTED } from "../../core/params.ts";
 import type { ParameterDisposition } from "../../core/record/record.ts";
 import { type Target, targetName } from "../../core/target.ts";
@@ -420,10 +420,11 @@ function checkValue(name: CommonParameter, value: Json, cell: Capability, target
         `${name} of ${targetName(target)} takes ${cell.values.map((known) => JSON.stringify(known)).join(", ")}; got ${describe(word)}.`,
       );
   }
-  if (cell.range !== undefined && typeof value === "number" && (value < cell.range[0] || value > cell.range[1]))
+  const number = isRawNumber(value) ? Number(value.rawJSON) : value;
+  if (cell.range !== undefined && typeof number === "number" && (number < cell.range[0] || number > cell.range[1]))
     throw unsupportedValue(
       name,
-      `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${value}.`,
+      `${name} of ${targetName(target)} takes ${cell.range[0]} to ${cell.range[1]}; got ${describe(value)}.`,
     );
 }
 

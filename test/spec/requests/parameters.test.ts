@@ -243,6 +243,14 @@ describe("unsupported parameters", () => {
     }
   });
 
+  test("[d6.3] a number with more digits than a double has is compared with the range too", async () => {
+    const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+    for (const seed of ["10001", "12345678901234567890", "-12345678901234567890"]) {
+      const { outcome, wire } = await ask(gateway, { model: "hunyuan:m", seed: rawJSON(seed) });
+      expect([seed, outcome, wire]).toEqual([seed, "400 unsupported_value seed", null]);
+    }
+  });
+
   /** Models of which a parameter has one value, with that value and another. */
   const FIXED = [
     ["openai:gpt-5-mini", "temperature", 1, 0.7],
