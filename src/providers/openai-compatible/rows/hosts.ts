@@ -58,11 +58,11 @@ const groq: OpenAICompatibleRow = {
  * https://docs.together.ai/reference/chat-completions-1
  */
 const togetherLogprobs: ParameterRewrite = {
-  note: "sent as logprobs with the number of top_logprobs",
+  note: "sent as logprobs with the number of top_logprobs, or 1, which is the least for which the vendor promises any",
   write: (logprobs, params) => (logprobs === true ? { logprobs: Math.max(1, params.top_logprobs ?? 1) } : {}),
 };
 const togetherTopLogprobs: ParameterRewrite = {
-  note: "the number is sent in logprobs",
+  note: "the number is sent in logprobs; 0 as 1, so that an answer may have one alternative where none was asked for",
   write: (count) => ({ logprobs: Math.max(1, Number(count)) }),
 };
 
