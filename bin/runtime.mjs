@@ -22,7 +22,7 @@ const FORWARDED = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
 export function start(script, args, { development = false, withConsole = false } = {}) {
   const manifest = readManifest(packageFolder);
   if (Number.parseInt(process.versions.node, 10) < 20)
-    fail(`Node 20 or newer is needed to start; this is ${process.version}.`);
+    fail(`Node ${manifest.engines.node.replace(">=", "")} or newer is needed; this is ${process.version}.`);
 
   const builds = withConsole && isCheckout(packageFolder) && consoleIsOld();
   let missing = missingParts(manifest, development);
