@@ -4,8 +4,9 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { traceTimeOf } from "../../../src/core/ids.ts";
+import { StoreError } from "../../../src/store/store-error.ts";
 import { DAY_MS, HOUR_MS, rowOf } from "../../contract/store/call-records.ts";
-import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
+import { type AdminWorld, type AdminWorldOptions, openAdminWorld } from "../../harness/admin.ts";
 
 const NOW = Date.UTC(2026, 5, 15, 12);
 const CONFIG = `
@@ -27,11 +28,11 @@ const rows = {
 };
 let world: AdminWorld;
 
-async function opened(config: string): Promise<AdminWorld> {
+async function opened(config: string, more: Pick<AdminWorldOptions, "between"> = {}): Promise<AdminWorld> {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-test-"));
   const file = join(folder, "dragoman.yaml");
   writeFileSync(file, config);
-  const open = await openAdminWorld({ file, clock: { now: () => NOW, monotonic: () => performance.now() } });
+  const open = await openAdminWorld({ file, clock: { now: () => NOW, monotonic: () => performance.now() }, ...more });
   rmSync(folder, { recursive: true });
   await open.calls.ingest(Object.values(rows));
   await open.contents.keep([
@@ -68,4 +69,34 @@ tenants:
   expect(await stateOf(sampling, "beta", "unsampled")).toMatchObject({ state: "unsampled" });
   expect(await stateOf(sampling, "acme", "missing")).toMatchObject({ state: "elsewhere" });
   await sampling.close();
+});
+
+test("[d11.3] what is kept is deleted once the audit log says so, and not where the log cannot be written", async () => {
+  let isWritable = false;
+  const audited = <T extends unknown[], R>(write: (...args: T) => Promise<R>) => {
+    return (...args: T): Promise<R> =>
+      isWritable ? write(...args) : Promise.reject(new StoreError("unusable", "The database is away."));
+  };
+  const own = await opened(CONFIG, {
+    between: (store) => ({
+      ...store,
+      note: audited((...args: Parameters<typeof store.note>) => store.note(...args)),
+      change: audited((...args: Parameters<typeof store.change>) => store.change(...args)) as typeof store.change,
+    }),
+  });
+  const remove = (query = "") => own.send("acme.owner", "DELETE", `/api/v1/admin/tenants/acme/content${query}`);
+  const rowsOf = async () =>
+    (await own.send("acme.owner", "GET", "/api/v1/admin/tenants/acme/audit?kind=call_content")).body.data;
+  try {
+    expect((await remove()).status).toBe(503);
+    expect(await stateOf(own, "acme", "kept")).toMatchObject({ state: "kept" });
+    isWritable = true;
+    expect((await remove("?dry_run=true")).body).toEqual({ removed: 1 });
+    expect([await rowsOf(), await stateOf(own, "acme", "kept")]).toMatchObject([[], { state: "kept" }]);
+    expect((await remove()).body).toEqual({ removed: 1 });
+    expect(await stateOf(own, "acme", "kept")).not.toMatchObject({ state: "kept" });
+    expect(await rowsOf()).toMatchObject([{ action: "remove", outcome: "done", before: { calls: 1 } }]);
+  } finally {
+    await own.close();
+  }
 });

@@ -180,21 +180,22 @@ function contentOperations(
     summary: `Permanently delete the kept content of the calls of ${where}`,
     answer: removed,
     // Not inside the transaction: the removal may take long, and other processes write these rows.
-    prepare: async (call) => {
+    prepare: async ({ dryRun, place: at, note }) => {
       if (contents === null) throw new GatewayError("store_unavailable", "This gateway keeps no calls.");
-      return { found: call.dryRun ? await contents.count(call.place!) : await contents.remove(call.place!) };
-    },
-    run: (call, writer, calls) => {
-      writer.note({
+      const calls = await contents.count(at!);
+      if (dryRun) return { found: calls };
+      // Nothing is deleted before the audit log says so.
+      await note({
         action: "remove",
         outcome: "done",
         kind: "call_content",
-        tenantId: call.place!.tenantId,
-        projectId: call.place!.projectId,
+        tenantId: at!.tenantId,
+        projectId: at!.projectId,
         before: { calls },
       });
-      return { body: { removed: calls } };
+      return { found: await contents.remove(at!) };
     },
+    run: (_call, _writer, calls) => ({ body: { removed: calls } }),
   });
   return [read, remove];
 }
