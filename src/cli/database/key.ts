@@ -3,14 +3,17 @@
 import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { addMasterKey } from "../../config/master-key.ts";
+import { LOCAL_ACTOR } from "../../store/records.ts";
 import { type DatabaseFlags, withDatabase } from "./database.ts";
 import { printError, printJson, printLine } from "../output.ts";
 
 /** Returns the exit code: 1 when a secret cannot be decrypted. */
 export async function rotate(flags: DatabaseFlags, environment: Environment): Promise<number> {
-  const { file, variable, isAdded } = await withDatabase(flags, environment, ({ keys }) =>
-    Promise.resolve({ file: keys.file, variable: keys.variable, isAdded: addMasterKey(keys) }),
-  );
+  const { file, variable, isAdded } = await withDatabase(flags, environment, async ({ keys, store }) => {
+    // each try would add a key while the database takes no changes
+    await store.change(LOCAL_ACTOR, () => Promise.resolve(), { dryRun: true });
+    return { file: keys.file, variable: keys.variable, isAdded: addMasterKey(keys) };
+  });
   // The database is opened again, because its keys are read when it is opened.
   const { rows: resealed, unopened } = await withDatabase(flags, environment, ({ store }) => store.reencrypt());
   if (flags.json === true) printJson({ resealed, unopened, key_file: file, key_added: isAdded });

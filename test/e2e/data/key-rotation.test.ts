@@ -5,7 +5,9 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "kysely";
 import { readEnvironment } from "../../../src/config/environment.ts";
+import { holdWrites, liftHold } from "../../../src/store/copies/write-hold.ts";
 import { type DatabaseOptions, openDatabase } from "../../../src/store/open-database.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { cleanEnvironment, runCli } from "../../harness/processes/gateway-process.ts";
@@ -44,6 +46,31 @@ test("a rotated key opens everything, also for a database that was open meanwhil
   const later = await openDatabase(options);
   expect((await later.store.readContents()).resources.provider).toMatchObject(KEPT);
   await later.store.close();
+});
+
+test("[d15.3] no key is added while a move holds the database, however often it is tried", async () => {
+  const folder = mkdtempSync(join(dataFolder, "held-"));
+  const file = join(folder, "master.key");
+  const keys = (): readonly string[] => readFileSync(file, "utf8").trim().split("\n");
+  const { db, store } = await openDatabase({ ...options, dataFolder: folder });
+  try {
+    await keepSecret(store);
+    await sql`insert into database_move (id, role, state, other, until_ms) values ('m', 'from', 'copying', 'Another', 0)`.execute(
+      db,
+    );
+    await holdWrites(db, "m", 600_000);
+    const before = keys();
+    for (let turn = 0; turn < 2; turn++) {
+      const refused = await runCli(["key", "rotate", "--data", folder]);
+      expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining("takes no changes")]);
+      expect(keys()).toEqual(before);
+    }
+    await liftHold(db, "m");
+    expect((await runCli(["key", "rotate", "--data", folder])).code).toBe(0);
+    expect(keys()).toEqual([expect.any(String), ...before]);
+  } finally {
+    await store.close();
+  }
 });
 
 describe.each(["DRAGOMAN_MASTER_KEY", "DRAGOMAN_MASTER_KEY_FILE"])("with keys from %s", (variable) => {
