@@ -95,6 +95,8 @@ export const MOST_STORED = {
   memberships: 200_000,
   /** Links that give a token and can still be opened: all are gone through where a user is removed. */
   claims: 10_000,
+  /** Saved views of the console, of all people and projects together: the names of screens are the caller's own. */
+  views: 10_000,
   /** Drains that have not ended, which each call goes through. */
   drains: 1_000,
   ofKind: 5_000,

@@ -192,6 +192,22 @@ for (const kind of kinds)
       expect(refused.body.error.message).toContain("10,000 open links");
     }, 60_000);
 
+    test("[d9.3] a tenant's people may save only so many views, on whichever screens", async () => {
+      await fill(
+        "console_views",
+        "id, tenant_id, user_id, screen, name, query, is_default, created_by, created_at_ms",
+        MOST_STORED.views - 1,
+        (index) => `'viw_${index}', 'acme', 'acme-owner', 's${index}', 'n', '', 0, 'acme-owner', 0`,
+      );
+      const save = (as: string, screen: string) =>
+        world.send(as, "POST", `${BASE}/projects/site/views`, { name: "n", screen, query: "" });
+      expect((await save("acme.owner", "last")).status).toBe(201);
+      const refused = await save("acme.owner", "beyond");
+      expect([refused.status, refused.body.error.code]).toEqual([409, "conflict"]);
+      expect(refused.body.error.message).toContain("10,000 saved views");
+      expect((await save("default.owner", "beyond")).status).toBe(201);
+    }, 60_000);
+
     test("[d9.3] a tenant's people may have only so many drains at a time, and may make those longer", async () => {
       const until = Date.now() + 86_400_000;
       await fill(
