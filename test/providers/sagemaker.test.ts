@@ -110,6 +110,32 @@ describe("streams", () => {
   });
 });
 
+test("[d8.5] an event of the container is bounded as any other, in however many frames it comes", async () => {
+  const long = Buffer.from(eventStream(openaiChunk({ role: "assistant", content: "x".repeat(5000) })));
+  const frames = Array.from({ length: Math.ceil(long.length / 500) }, (_, index) =>
+    awsMessage(HEADERS, long.subarray(index * 500, (index + 1) * 500)),
+  );
+  const gateway = stubGateway({
+    permissions: ["byo_endpoint"],
+    limits: { maxEventBytes: 2000 },
+    upstream: cannedUpstream({
+      body: Buffer.concat(frames),
+      headers: { "content-type": "application/vnd.amazon.eventstream" },
+    }),
+  });
+  const response = await gateway.chat({
+    model: "sagemaker:my-endpoint",
+    messages: [{ role: "user", content: "Hi" }],
+    stream: true,
+    num_retries: 0,
+    aws_region_name: "eu-west-1",
+    aws_access_key_id: "AKIDEXAMPLE",
+    aws_secret_access_key: "secret-of-the-caller",
+  });
+  expect(JSON.stringify(await response.json())).toContain("larger than 2000 bytes");
+  expect(gateway.records[0]!.code).toBe("upstream_invalid_response");
+});
+
 describe("errors", () => {
   test("of the container have its message and its class", () => {
     const body = JSON.stringify({

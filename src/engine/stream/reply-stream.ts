@@ -108,7 +108,7 @@ async function tryStream(
     const { maxEventBytes } = call.snapshot.limits;
     const eventStream = ({ body }: UpstreamResponse): AnswerStream => {
       const parser = PARSERS[resolved.provider.framing]({ maxEventBytes });
-      const opened = resolved.provider.openStream(open.decode);
+      const opened = resolved.provider.openStream({ ...open.decode, maxEventBytes });
       decoders.set(open.request, opened);
       const decoder = watched(decoderWithoutKeys(opened, resolved.target.credential), attempt);
       const parts = { body, parser, decoder, writer, guarded, usage, passing, maxEventBytes };

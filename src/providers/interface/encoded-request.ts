@@ -45,6 +45,8 @@ export interface DecodeContext {
   readonly model: string;
   /** The request had raw prompts. */
   readonly isRaw?: true;
+  /** Of a stream: the largest event that is accepted, in bytes, also of a stream within the frames of another. */
+  readonly maxEventBytes?: number;
   /**
    * Opaque to everything but the provider that encoded the request. It holds, for example, renamed tools or the forced
    * tool of an emulated JSON mode.

@@ -5,18 +5,19 @@ import type { ChatChunk } from "../../core/chat.ts";
 import { createSseParser, type SseEvent } from "../../wire/sse.ts";
 import { UpstreamFault } from "../../wire/upstream.ts";
 import { classifyError } from "../bedrock/errors.ts";
+import type { DecodeContext } from "../interface/encoded-request.ts";
 import { decoderAround, type StreamDecoder } from "../interface/stream-decoder.ts";
 import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 
-/** The frames are already bounded. This bound only keeps an event from growing over many frames. */
-const MAX_EVENT_BYTES = 64 * 1024 * 1024;
-
 /**
  * `inner` decodes the container's own events. An event without a frame is treated as one of them, because a proxy may
- * have removed the frame.
+ * have removed the frame. An event may come in many frames, so that the bound of each frame is none of the event.
  */
-export function openPayloadStream(inner: StreamDecoder): StreamDecoder {
-  const parser = createSseParser({ maxEventBytes: MAX_EVENT_BYTES });
+export function openPayloadStream(
+  inner: StreamDecoder,
+  { maxEventBytes = Number.POSITIVE_INFINITY }: Pick<DecodeContext, "maxEventBytes">,
+): StreamDecoder {
+  const parser = createSseParser({ maxEventBytes });
 
   function decoded(read: () => readonly SseEvent[]): readonly ChatChunk[] {
     try {

@@ -41,7 +41,7 @@ export const sagemaker: Provider = {
   encodeRequest,
   // AWS accepts only signatures; a key is for a proxy at an address that the user configured
   sign: awsSigner(SCOPE, (request, credential, context) => container.sign(request, credential, context)),
-  openStream: (context) => openPayloadStream(container.openStream(context)),
+  openStream: (context) => openPayloadStream(container.openStream(context), context),
   classifyError,
 };
 
