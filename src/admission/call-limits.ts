@@ -257,6 +257,7 @@ export class CallLimits {
       id: rule.id,
       value,
       unit: rule.unit,
+      limit: rule.limit,
       before: status.used,
       reserved: 0,
       settled: 0,

@@ -92,6 +92,7 @@ export class HeldAccount {
       id: rule.id,
       value,
       unit: rule.unit,
+      limit: rule.limit,
       before: this.outcome?.before ?? before.used,
       reserved: this.reserved,
       settled: null,

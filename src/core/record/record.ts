@@ -125,6 +125,8 @@ export interface LimitOutcome {
   /** The value of the scope where each value has an account of its own; otherwise empty. */
   readonly value: string;
   readonly unit: LimitUnit;
+  /** The bound at the time of the call; absent in records of earlier versions. */
+  readonly limit?: number;
   readonly before: number;
   reserved: number;
   /** `null` until the reservation is settled. */

@@ -1,6 +1,7 @@
 // One call through the admin API: the verdict on it, its cost as a sum, the limits that applied, what calls of its route
 // are usually like, and the calls around it, within what the reader may see.
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { LimitOutcome } from "../../../src/core/record/record.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { attemptOf, HOUR_MS, newTraceId, rowOf } from "../../contract/store/call-records.ts";
 import { type AdminWorld, openAdminWorld, type Told } from "../../harness/admin.ts";
@@ -73,21 +74,9 @@ const others = [
   rowOf({ startedAtMs: HOUR + 20 * MINUTE_MS, endUser: "eve", metadata: { session_id: "s1" } }),
 ];
 
-beforeAll(async () => {
-  world = await openAdminWorld();
-  await world.store.change(LOCAL_ACTOR, async (writer) => {
-    const { id } = await writer.createResource({
-      kind: "budget",
-      tenantId: "acme",
-      projectId: "site",
-      name: "team-month",
-      document: { usd: "12", window: "month" },
-    });
-    budgetId = id;
-  });
-  await world.source.reload();
-  const refused = rowOf({
-    traceId: refusedId,
+const refusedCall = (traceId: string, more: Partial<LimitOutcome> = {}) =>
+  rowOf({
+    traceId,
     startedAtMs: HOUR,
     status: 429,
     code: "insufficient_quota",
@@ -104,10 +93,25 @@ beforeAll(async () => {
         after: 12_000_000_000,
         wouldRefuse: false,
         refused: "insufficient_quota",
+        ...more,
       },
     ],
   });
-  await world.calls.ingest([...usual, dear, odd, failed, ...others, refused]);
+
+beforeAll(async () => {
+  world = await openAdminWorld();
+  await world.store.change(LOCAL_ACTOR, async (writer) => {
+    const { id } = await writer.createResource({
+      kind: "budget",
+      tenantId: "acme",
+      projectId: "site",
+      name: "team-month",
+      document: { usd: "12", window: "month" },
+    });
+    budgetId = id;
+  });
+  await world.source.reload();
+  await world.calls.ingest([...usual, dear, odd, failed, ...others, refusedCall(refusedId)]);
 });
 afterAll(() => world.close());
 
@@ -183,4 +187,12 @@ test("[d2.1] the calls around it are of the same end user, session and error, an
   const session = await get(`/tenants/acme/calls/${dear.record.traceId}`);
   expect(ids(session.body.around.session)).toEqual([trace(6), oddId]);
   expect((await get(`/tenants/acme/calls/${trace(2)}`)).status).toBe(404);
+});
+
+test("[d11.1] a limit is shown as it was at the time of the call", async () => {
+  const traceId = `${refusedId.slice(0, -1)}${refusedId.endsWith("0") ? "1" : "0"}`;
+  await world.calls.ingest([refusedCall(traceId, { limit: 12_500_000_000 })]);
+  const { body } = await get(`/tenants/acme/calls/${traceId}`);
+  expect(body.limits).toMatchObject([{ name: "team-month", limit: "12.5" }]);
+  expect(body.verdict.text).toContain("12.00 of 12.50 USD were used");
 });

@@ -187,6 +187,7 @@ function limitOf(
 ): ThingOf<typeof limit.shape> {
   const { unit } = outcome;
   const shown = (units: number) => shownUnits(unit, units);
+  const most = outcome.limit ?? rule?.limit;
   const isPeriod = rule?.kind === "budget" && rule.window !== null && rule.window !== "total";
   return {
     id: outcome.id,
@@ -195,7 +196,7 @@ function limitOf(
     value: outcome.value === "" ? null : outcome.value,
     metric: unit === "nano_usd" ? "usd" : unit,
     window: rule?.window ?? null,
-    limit: rule === undefined ? null : shown(rule.limit),
+    limit: most === undefined ? null : shown(most),
     before: shown(outcome.before),
     reserved: shown(outcome.reserved),
     settled: outcome.settled === null ? null : shown(outcome.settled),

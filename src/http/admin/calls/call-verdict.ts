@@ -145,15 +145,17 @@ function refusedWhen(sent: readonly Attempt[]): string {
   return failed.length === 0 ? "Refused before sending" : `Refused after ${listed(failed.map(attemptText))}`;
 }
 
-function shortText({ id, value, unit, before, refused }: LimitOutcome, { rules, record }: VerdictFacts): string {
+function shortText({ id, value, unit, limit, before, refused }: LimitOutcome, { rules, record }: VerdictFacts): string {
   const rule = rules.get(id);
+  const most = limit ?? rule?.limit;
   const isBudget = rule?.kind === "budget" || unit === "nano_usd";
   const name = `the ${isBudget ? "budget" : "limit"} ${quoted(rule?.name ?? id)}${value === "" ? "" : ` of ${quoted(value.replaceAll("\n", ", "))}`}`;
   if (refused === "limit_store_unavailable") return `${name} could not be checked, because its store did not answer.`;
   if (refused === "model_unpriced") return `${name} counts money, and the model has no known price.`;
-  if (rule === undefined) return `${name} had no room for the call, with ${amount(before, unit)} used.`;
-  const of = `${amount(before, unit, false)} of ${amount(rule.limit, unit)}`;
+  if (most === undefined) return `${name} had no room for the call, with ${amount(before, unit)} used.`;
+  const of = `${amount(before, unit, false)} of ${amount(most, unit)}`;
   const used = unit === "concurrency" ? `${of} were running` : `${of} were used`;
+  if (rule === undefined) return `${name} had no room for the call: ${used}.`;
   const per = rule.window === null || rule.window === "total" ? "" : ` in the ${rule.window}`;
   return `${name} had no room for the call: ${used}${per}${resetText(rule, record.startedAtMs)}.`;
 }

@@ -75,6 +75,13 @@ describe("a refusal names what refused, with its figures", () => {
       'Refused before sending: the budget "team-month" had no room for the call: 11.90 of 12.00 USD were used in the month, and it resets on 2026-02-01 00:00 UTC.',
     ]);
   });
+  test("[d11.1] a budget as it was at the time of the call, whatever has become of it", () => {
+    const limits = [{ ...OUTCOME, limit: 11_950_000_000 }];
+    expect(say({ ...failed, limits })[1]).toContain("11.90 of 11.95 USD were used in the month");
+    expect(say({ ...failed, limits }, { rules: new Map() })[1]).toBe(
+      'Refused before sending: the budget "b1" had no room for the call: 11.90 of 11.95 USD were used.',
+    );
+  });
   test("[d7.3] but not where the provider of another target has ended the call with the same code", () => {
     const quota = attemptOf({ provider: "a", model: "m1", status: 402, code: "insufficient_quota", usage: null });
     expect(say({ ...failed, limits: [OUTCOME], attempts: [quota] })[0]).toBe("failed");
