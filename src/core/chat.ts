@@ -416,6 +416,8 @@ export interface WrittenRequest {
   readonly maxToolCalls?: number;
   /** Set where what the provider needs back of its reasoning is kept with the answer, and the client did not ask for it. */
   readonly keepsReasoning?: true;
+  /** How long a summary of its reasoning the client asks for, in the words of the Responses API; absent without a wish. */
+  readonly reasoningSummary?: string;
   /** Set where nothing is to be generated, so that an empty answer is what was asked for. */
   readonly asksForNothing?: true;
   /** Set where the request is fitted to a target that speaks the operation: how the text changes for it. */
@@ -520,6 +522,8 @@ export interface RequestForm {
   parse(text: string, bounds: BodyBounds | null): ChatRequest;
   /** Returns where the client's body has what chat completions name with `path`, such as `messages[2].content`. */
   pathOf(path: string, request: ChatRequest): string;
+  /** The types of content blocks that have other names here than in chat completions, each by its name there. */
+  readonly blockNames?: Readonly<Record<string, string>>;
   /**
    * Returns the request with the parameters of `added`, which have the names of chat completions and override its own;
    * null removes one. Address and credentials of the request are left out unless it `keepsEndpoint`. Throws as `parse`

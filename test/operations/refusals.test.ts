@@ -104,3 +104,24 @@ describe("a refusal of a native target of messages", () => {
     expect(called).toEqual(["up0", "up1"]);
   });
 });
+
+test("[d5.2] a block that a target does not take is named as the client named it, with its path", async () => {
+  const gateway = stubGateway({ upstream: cannedUpstream({ body: "" }) });
+  for (const [model, block, type] of [
+    ["upstage:solar", { type: "input_image", image_url: "https://example.com/a.png" }, "input_image"],
+    [
+      "cohere:m",
+      { type: "input_file", file_data: "data:application/pdf;base64,JVBERi0=", filename: "a.pdf" },
+      "input_file",
+    ],
+  ] as const) {
+    const response = await gateway.call(RESPONSES, {
+      model,
+      input: [{ role: "user", content: [{ type: "input_text", text: "What is it?" }, block] }],
+    });
+    const { error } = (await response.json()) as { error: { message: string; code: string; param: string } };
+    expect([model, error.code, error.param.startsWith("input[0]")]).toEqual([model, "unsupported_content_block", true]);
+    expect(error.message).toMatch(new RegExp(`\\bof type "?${type}\\b`));
+    expect(error.message).not.toContain("messages[");
+  }
+});

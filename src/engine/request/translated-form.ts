@@ -52,6 +52,8 @@ export interface Translator {
   readonly bounds?: (bounds: BodyBounds) => BodyBounds;
   /** Where a parameter of chat completions stands in this form, by its name there; without those of the same name. */
   readonly names: Readonly<Record<string, string>>;
+  /** As in `RequestForm`. */
+  readonly blockNames?: Readonly<Record<string, string>>;
 }
 
 /** The memo can be sent to another thread. */
@@ -65,6 +67,7 @@ export interface Translation extends Pick<
   | "asked"
   | "maxToolCalls"
   | "keepsReasoning"
+  | "reasoningSummary"
   | "asksForNothing"
   | "memo"
 > {
@@ -91,6 +94,7 @@ export function translatedForm(translator: Translator): RequestForm {
     ...(translator.rawPrompts !== undefined && { rawPrompts: translator.rawPrompts }),
     ...(translator.counts === true && { counts: true }),
     ...(translator.leavesServers === true && { leavesServers: true }),
+    ...(translator.blockNames !== undefined && { blockNames: translator.blockNames }),
     parse: (text, bounds) =>
       bounds === null
         ? { ...parseChatRequest(text, null, VENDOR_JUDGED), form }
@@ -158,7 +162,7 @@ function parsedRequest(text: string, bounds: BodyBounds, translator: Translator,
     return made;
   } catch (thrown) {
     if (!(thrown instanceof GatewayError)) throw thrown;
-    throw relocated(thrown, (path) => pathIn(path, origins, new Set(ownFields), translator));
+    throw relocated(thrown, translator, (path) => pathIn(path, origins, new Set(ownFields), translator));
   }
 }
 
@@ -180,7 +184,7 @@ function valuesForVendors(
           FIELDS.get(name)!.check(isRawNumber(value) ? Number(value.rawJSON) : value, name);
         } catch (thrown) {
           if (!(thrown instanceof GatewayError)) throw thrown;
-          throw relocated(thrown, (path) => pathIn(path, origins, new Set(), translator));
+          throw relocated(thrown, translator, (path) => pathIn(path, origins, new Set(), translator));
         }
       },
     );

@@ -32,12 +32,8 @@ const CAN_DO_WITHOUT: readonly (readonly [path: RegExp, word: string])[] = [
   [/^(?:output_config\.format|output_format)/, "structured_outputs_unsupported"],
 ];
 
-/** The blocks that a target does not take, by their type in chat completions, which the message names. */
-const BLOCK_WORDS: Readonly<Record<string, string>> = {
-  image_url: "image_block",
-  document: "document_block",
-  file: "document_block",
-};
+/** The blocks that a target does not take, by their type, which the message names. */
+const BLOCK_WORDS: Readonly<Record<string, string>> = { image: "image_block", document: "document_block" };
 const REFUSED_BLOCK = /\b(?:blocks|content|is) of type "?(\w+)/;
 
 const REFUSALS: ReadonlySet<ErrorCode> = new Set(["unsupported_parameter", "unsupported_value"]);

@@ -59,9 +59,12 @@ const NAMES: Translator["names"] = {
   parallel_tool_calls: "tool_choice.disable_parallel_tool_use",
 };
 
+const BLOCK_NAMES = { image_url: "image", file: "document" };
+
 export const MESSAGES_TRANSLATOR: Translator = {
   translate: (body) => translate(body, true),
   names: NAMES,
+  blockNames: BLOCK_NAMES,
   hasOneAnswer: true,
 };
 
@@ -69,6 +72,7 @@ export const MESSAGES_TRANSLATOR: Translator = {
 export const COUNT_TRANSLATOR = countTranslator("messages.count_tokens", {
   translate: (body) => translate(body, false),
   names: NAMES,
+  blockNames: BLOCK_NAMES,
 });
 
 function translate(body: JsonObject, needsBound: boolean): Translation {

@@ -62,7 +62,7 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
     ...tools,
     ...encodeSampling(params),
     ...mergeObjects(
-      encodeThinking(params.reasoning_effort, facts, maxTokens),
+      encodeThinking(params.reasoning_effort, facts, maxTokens, request.written?.reasoningSummary !== undefined),
       json?.kind === "format" ? { output_config: { format: json.format } } : {},
       keepEncoded,
     ),

@@ -61,7 +61,10 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   );
   const inferenceConfig = encodeInference(params);
   const maxTokens = params.max_completion_tokens ?? params.max_tokens;
-  const additionalModelRequestFields = { ...modelFields, ...encodeEffort(params.reasoning_effort, facts, maxTokens) };
+  const additionalModelRequestFields = {
+    ...modelFields,
+    ...encodeEffort(params.reasoning_effort, facts, maxTokens, request.written?.reasoningSummary !== undefined),
+  };
   const { service_tier: tier } = params;
   const encoded: JsonObject = {
     messages: conversation.messages,

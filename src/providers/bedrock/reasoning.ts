@@ -16,11 +16,12 @@ export function encodeEffort(
   effort: string | undefined,
   { reasoning, claude }: FamilyFacts,
   maxTokens: number | undefined,
+  isShown: boolean,
 ): JsonObject {
   if (effort === undefined) return {};
   // Without a bound the service uses the model's own.
   if (claude !== null && claude.thinking !== "none")
-    return encodeThinking(effort, claude, maxTokens ?? claude.maxOutputTokens);
+    return encodeThinking(effort, claude, maxTokens ?? claude.maxOutputTokens, isShown);
   switch (reasoning) {
     case "nova":
       return {

@@ -41,15 +41,22 @@ export function effortNote({ thinking }: Pick<ModelFacts, "thinking">): string {
 }
 
 /**
- * Returns the top-level members `thinking` and `output_config`. Throws GatewayError `unsupported_value` when a budget
+ * Returns the top-level members `thinking` and `output_config`. `isShown`: the client asks for the text of the thinking. Throws GatewayError `unsupported_value` when a budget
  * does not fit into `maxTokens`.
  */
-export function encodeThinking(effort: string | undefined, facts: ModelFacts, maxTokens: number): JsonObject {
+export function encodeThinking(
+  effort: string | undefined,
+  facts: ModelFacts,
+  maxTokens: number,
+  isShown: boolean,
+): JsonObject {
   if (effort === undefined) return {};
   if (effort === "none") return { thinking: { type: facts.thinkingOff ?? "disabled" } };
   const level = effortLevel(effort, facts);
   const outputConfig = level === null ? {} : { output_config: { effort: level } };
-  if (facts.thinking === "adaptive") return { thinking: { type: "adaptive" }, ...outputConfig };
+  // newer models leave the text out unless they are asked for it
+  if (facts.thinking === "adaptive")
+    return { thinking: { type: "adaptive", ...(isShown && { display: "summarized" }) }, ...outputConfig };
   return { thinking: { type: "enabled", budget_tokens: budgetWithin(effort, maxTokens) }, ...outputConfig };
 }
 

@@ -52,7 +52,7 @@ export function encodeBody(request: ChatRequest, model: string, platform: Gemini
   const { params } = request;
   const { systemInstruction, contents } = encodeConversation(request.messages, { model, platform, wireName });
   const { tools, toolConfig } = encodeTools(params, model, platform);
-  const generationConfig = encodeGenerationConfig(params, model);
+  const generationConfig = encodeGenerationConfig(params, model, request.written?.reasoningSummary !== undefined);
   const serviceTier = platform.serviceTier.place === "member" ? encodeServiceTier(params.service_tier) : null;
   const body: JsonObject = {
     ...(systemInstruction !== null && { systemInstruction }),

@@ -44,7 +44,7 @@ export function responsesModels(
     encodeRequest(request, target) {
       const plan = planFor(target.model);
       const { body, mapped } = encodeBody(
-        { params: present(request.params, plan), extra: request.extra },
+        { ...request, params: present(request.params, plan) },
         wireMessages(row, plan, request, target),
         request.params.deployment_id ?? target.model,
         back,

@@ -1,7 +1,7 @@
 // Encodes a chat request as a request of the Responses form: https://platform.openai.com/docs/api-reference/responses/create.
 // Nothing is stored at the vendor: its reasoning comes encrypted, and is sent back by the client.
-import type { ChatParams, Message } from "../../core/chat.ts";
-import { type Json, type JsonObject, listIn, mergeObjects } from "../../core/json.ts";
+import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
+import { type Json, type JsonObject, listIn, mergeObjects, present } from "../../core/json.ts";
 import { conflict, keepEncoded } from "../conversation/pass-through.ts";
 import { mappedNames, type WirePlaces } from "../interface/encoded-request.ts";
 import { encodeItems, type ReasoningBack } from "./encode-items.ts";
@@ -28,7 +28,7 @@ const RESERVED: ReadonlySet<string> = new Set([
  * `invalid_request` or `reserved_parameter` with the path.
  */
 export function encodeBody(
-  { params, extra }: { readonly params: ChatParams; readonly extra: JsonObject },
+  { params, extra, written }: Pick<ChatRequest, "extra" | "written"> & { readonly params: ChatParams },
   messages: readonly Message[],
   model: string,
   back: ReasoningBack,
@@ -42,6 +42,7 @@ export function encodeBody(
     store: false,
     include: included(params, include),
     ...encodeParams(params),
+    ...encodeReasoning(params.reasoning_effort, written?.reasoningSummary),
   };
   return { body: mergeObjects(encoded, passed, keepEncoded), mapped: mappedNames(params, PLACES) };
 }
@@ -78,11 +79,15 @@ function encodeParams(params: ChatParams): JsonObject {
     ...(tools.length > 0 && { tools }),
     ...(params.tool_choice !== undefined && { tool_choice: encodeChoice(params.tool_choice) }),
     ...encodeText(params),
-    ...(params.reasoning_effort !== undefined && { reasoning: { effort: params.reasoning_effort } }),
     ...(params.stream === true && { stream: true }),
     ...(params.stream === true &&
       obfuscation !== undefined && { stream_options: { include_obfuscation: obfuscation } }),
   };
+}
+
+function encodeReasoning(effort: string | undefined, summary: string | undefined): JsonObject {
+  const reasoning = present({ effort, summary });
+  return Object.keys(reasoning).length === 0 ? {} : { reasoning };
 }
 
 /** What the places of chat completions are called here. Items and parts do not stand at the indexes of messages. */

@@ -6,6 +6,7 @@ import type { Advisory } from "../../../core/chat.ts";
 import {
   isObject,
   isSet,
+  isText,
   isWholeNumber,
   type Json,
   type JsonObject,
@@ -38,11 +39,14 @@ const NAMES: Translator["names"] = {
   logprobs: "include",
 };
 
+const BLOCK_NAMES = { text: "input_text", image_url: "input_image", file: "input_file", document: "input_file" };
+
 /** `earlier` is what the caller may refer to; `null` where nothing is kept. */
 export function responsesTranslator(earlier: EarlierResponses | null): Translator {
   return {
     translate: (body) => translatedRequest(body, earlier),
     names: NAMES,
+    blockNames: BLOCK_NAMES,
     leavesServers: true,
     hasOneAnswer: true,
   };
@@ -52,6 +56,7 @@ export function inputTokensTranslator(earlier: EarlierResponses | null): Transla
   return countTranslator("responses.input_tokens", {
     translate: (body) => translatedRequest({ input: [], ...body }, earlier),
     names: NAMES,
+    blockNames: BLOCK_NAMES,
     leavesServers: true,
   });
 }
@@ -157,6 +162,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     isBackground: keeps && body["background"] === true,
     showsCarriers: includes.has(ENCRYPTED_REASONING),
   };
+  const summary = summaryAskedFor(body["reasoning"]);
   const translation = {
     chat,
     origins: { messages: origins, tools: tools.paths },
@@ -167,6 +173,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     memo,
     ...(typeof body["max_tool_calls"] === "number" && { maxToolCalls: body["max_tool_calls"] }),
     ...(memo.kept !== null && !memo.showsCarriers && { keepsReasoning: true as const }),
+    ...(summary !== null && { reasoningSummary: summary }),
     ...(isPrewarming(body["prompt_cache_options"]) && { asksForNothing: true as const }),
   };
   // no provider is asked for it: the gateway does it
@@ -346,6 +353,12 @@ function translatedFormat(format: Json | undefined, left: UntranslatedParts): Js
       );
       return {};
   }
+}
+
+/** The wish to be shown the reasoning, under its present or its older name. */
+function summaryAskedFor(reasoning: Json | undefined): string | null {
+  const { summary, generate_summary: older } = isObject(reasoning) ? reasoning : {};
+  return [summary, older].find(isText) ?? null;
 }
 
 /**
