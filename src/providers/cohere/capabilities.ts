@@ -20,8 +20,6 @@ import {
 } from "../conversation/conversation-members.ts";
 import { NOT_IN_MESSAGES } from "../conversation/prompt-parameters.ts";
 
-export const MOST_SEED = 2n ** 64n - 1n;
-
 const recorded = unsupported("the API has no field for it; it is only recorded by the gateway");
 const noCounterpart = unsupported("no equivalent");
 
@@ -52,7 +50,7 @@ export const capabilities: CapabilityTable = {
     response_format: mapped(
       "type json_object, with the schema as schema; name and strict have no equivalent; the provider refuses it beside tools or documents",
     ),
-    seed: native(`0 to ${MOST_SEED}`),
+    seed: { ...native("0 or more"), range: [0, 2 ** 64] },
     tools: mapped("sent unchanged; strict on any function becomes strict_tools, which applies to all of them"),
     tool_choice: mapped("required -> REQUIRED, none -> NONE, a function -> only that tool, with REQUIRED"),
     parallel_tool_calls: FIRST_CALL_ALONE,

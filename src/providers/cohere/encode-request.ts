@@ -1,13 +1,11 @@
 // Encodes a chat request as a request to Cohere's chat API, version 2: https://docs.cohere.com/reference/chat
 import type { ChatParams, ChatRequest } from "../../core/chat.ts";
-import { isRawNumber, isSet, mergeObjects, type Json, type JsonObject, present } from "../../core/json.ts";
-import { unsupportedValue } from "../../core/refusals.ts";
+import { isSet, mergeObjects, type Json, type JsonObject, present } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import { type EncodedRequest, mappedNames, type WirePlaces, jsonPost } from "../interface/encoded-request.ts";
 import { versionedPath } from "./address.ts";
-import { MOST_SEED } from "./capabilities.ts";
 import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools } from "./encode-tools.ts";
 
@@ -65,7 +63,7 @@ function encodeParams(params: ChatParams): JsonObject {
     temperature: params.temperature,
     // In the common parameters 1 means "not set", and it is outside the vendor's range.
     p: params.top_p === 1 ? undefined : params.top_p,
-    seed: params.seed === undefined ? undefined : uint64(params.seed),
+    seed: params.seed,
     stop_sequences: stopSequences(params.stop),
     presence_penalty: params.presence_penalty,
     frequency_penalty: params.frequency_penalty,
@@ -73,14 +71,6 @@ function encodeParams(params: ChatParams): JsonObject {
     response_format: format === undefined || format.type === "text" ? undefined : encodeFormat(format),
     thinking: effort === undefined ? undefined : THINKING[effort],
   });
-}
-
-/** The bound has more digits than a double, so that a range of the capability table could not say it. */
-function uint64(seed: Json): Json {
-  const whole = BigInt(isRawNumber(seed) ? seed.rawJSON : (seed as number));
-  if (whole < 0n || whole > MOST_SEED)
-    throw unsupportedValue("seed", `seed must be an integer from 0 to ${MOST_SEED} for this provider; got ${whole}.`);
-  return seed;
 }
 
 /**
