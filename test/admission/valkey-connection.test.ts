@@ -6,6 +6,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { openClient } from "../../src/admission/valkey/valkey-connection.ts";
 import { openValkeyLimits } from "../../src/admission/valkey/valkey.ts";
 import { systemClock } from "../../src/core/clock.ts";
+import { messageOf } from "../../src/core/thrown.ts";
 import { accountOf, needOf, reserved } from "../contract/limit-store.suite.ts";
 import { findServer, type RedisServer, startRedis } from "../harness/servers/redis-server.ts";
 import { until } from "../harness/time/until.ts";
@@ -48,7 +49,7 @@ describe.skipIf(binary === null)("[d4.2] a connection whose other end has gone w
     const client = await openClient({ url: way.url, clusterNodes: null }, 200);
     expect(await client.ping()).toBe("PONG");
     way.lose();
-    expect(await client.ping().catch((error: Error) => error.message)).toBe("Command timed out");
+    expect(await client.ping().catch(messageOf)).toBe("Command timed out");
     await until(() =>
       client.ping().then(
         () => true,

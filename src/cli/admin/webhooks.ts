@@ -82,8 +82,7 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
   return wordOf(tried, "state") === "delivered" ? 0 : 1;
 }
 
-const isAttempted = (delivery: Json): boolean =>
-  isObject(delivery) && (delivery["state"] !== "pending" || delivery["last_error"] !== null);
+const isAttempted = (one: Json): boolean => isObject(one) && (one["state"] !== "pending" || one["last_error"] !== null);
 
 /** The delivery after its first attempt, or as it was when the time was over. */
 async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Json): Promise<Json> {

@@ -149,12 +149,10 @@ export function pieceOf(index: number, text: string, takesText: boolean): ToolCa
   return takesText ? { index, custom: { input: text } } : { index, function: { arguments: text } };
 }
 
-/**
- * Whether a piece may repeat the arguments before it: it begins with an object, as they do. Within one, nearly no piece
- * does.
- */
+/** Whether a piece may repeat the arguments before it: it is as long, and begins with an object as they do. */
 export function mayRepeat({ hasArguments, argumentText }: CallState, text: string): boolean {
-  return hasArguments && text.startsWith("{") && argumentText.startsWith("{");
+  // the lengths first: the start of a text that has grown piece by piece is read only after the whole of it was copied
+  return hasArguments && text.length >= argumentText.length && text.startsWith("{") && argumentText.startsWith("{");
 }
 
 /**

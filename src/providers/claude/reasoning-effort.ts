@@ -41,8 +41,8 @@ export function effortNote({ thinking }: Pick<ModelFacts, "thinking">): string {
 }
 
 /**
- * Returns the top-level members `thinking` and `output_config`. `isShown`: the client asks for the text of the thinking. Throws GatewayError `unsupported_value` when a budget
- * does not fit into `maxTokens`.
+ * Returns the top-level members `thinking` and `output_config`. `isShown`: the client asks for the text of the thinking.
+ * Throws GatewayError `unsupported_value` when a budget does not fit into `maxTokens`.
  */
 export function encodeThinking(
   effort: string | undefined,

@@ -19,8 +19,8 @@ afterAll(() => server?.dispose());
 describe.skipIf(server === null)("with a server", () => {
   const placeAt = (url: string): StorePlace => ({
     open: async (options) => openPostgresDatabase({ url, ...options }).store,
-    run: async (sql) => void (await statement(url, sql)),
-    read: (sql) => statement(url, sql),
+    run: async (text) => void (await statement(url, text)),
+    read: (text) => statement(url, text),
     dispose: async () => {},
   });
   const newUrl = server === null ? null : migratedDatabases(server);

@@ -322,9 +322,9 @@ test("[d12.6] blocks that a target does not take are refused with the word that 
     expect(JSON.parse(text)).toMatchObject({ error: { message: `capability_rejected: ${word}` } });
     const path = response.headers.get("x-gateway-error-param")!;
     expect(path).toStartWith("messages[0].content[1].source");
-    const message = response.headers.get("x-gateway-error-message")!;
-    expect(message).toMatch(new RegExp(`\\bof type "?${block.type}\\b`));
-    if (message.startsWith("messages[")) expect(message).toStartWith(`${path}: `);
+    const told = response.headers.get("x-gateway-error-message")!;
+    expect(told).toMatch(new RegExp(`\\bof type "?${block.type}\\b`));
+    if (told.startsWith("messages[")) expect(told).toStartWith(`${path}: `);
   }
 });
 

@@ -244,9 +244,9 @@ describe("unsupported parameters", () => {
   });
 
   test("[d6.3] a number with more digits than a double has is compared with the range too", async () => {
-    const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
+    const native = JSON as unknown as { readonly rawJSON: (text: string) => unknown };
     for (const seed of ["10001", "12345678901234567890", "-12345678901234567890"]) {
-      const { outcome, wire } = await ask(gateway, { model: "hunyuan:m", seed: rawJSON(seed) });
+      const { outcome, wire } = await ask(gateway, { model: "hunyuan:m", seed: native.rawJSON(seed) });
       expect([seed, outcome, wire]).toEqual([seed, "400 unsupported_value seed", null]);
     }
   });

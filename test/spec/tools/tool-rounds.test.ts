@@ -115,14 +115,14 @@ describe("a call with tools of the gateway", () => {
   test("[d10.4] tool activity is reported on chunks as it happens, and on the message", async () => {
     const { plain, streamed } = await both(ROUNDS);
     const place = (call_id: string, tool: string, round: number) => ({ call_id, server_label: "sky", tool, round });
-    const told = streamed.activity.map(({ duration_ms: _ms, ...rest }) => rest);
+    const reported = streamed.activity.map(({ duration_ms: _ms, ...rest }) => rest);
     // the tools of a round run at the same time, and any of them may end first
-    const ends = told.splice(2, 2).toSorted((a, b) => a["call_id"].localeCompare(b["call_id"]));
+    const ends = reported.splice(2, 2).toSorted((a, b) => a["call_id"].localeCompare(b["call_id"]));
     expect(ends).toEqual([
       { type: "tool_end", ...place("call_1_0", "weather", 1) },
       { type: "tool_end", ...place("call_1_1", "clock", 1) },
     ]);
-    expect(told).toEqual([
+    expect(reported).toEqual([
       { type: "tool_start", ...place("call_1_0", "weather", 1) },
       { type: "tool_start", ...place("call_1_1", "clock", 1) },
       { type: "tool_start", ...place("call_2_0", "clock", 2) },
