@@ -22,6 +22,8 @@ export interface CallState {
   /** All arguments received, unless they had no room. */
   argumentText: string;
   isTooLong: boolean;
+  /** Whether a piece of the arguments has repeated those before it. */
+  repeats: boolean;
   /** The vendor's own members of the call, and of its function, that have not been sent yet. */
   unsent: JsonObject | undefined;
   unsentOfCalled: JsonObject | undefined;
@@ -82,6 +84,7 @@ export function callOf(calls: CallState[], delta: ToolCallDelta, room: CallRoom)
     hasArguments: false,
     argumentText: "",
     isTooLong: false,
+    repeats: false,
     unsent: undefined,
     unsentOfCalled: undefined,
   };
@@ -157,14 +160,16 @@ export function mayRepeat({ hasArguments, argumentText }: CallState, text: strin
 
 /**
  * Returns what of a piece is new. Some servers send all arguments once more at the end, or those so far with each piece:
- * https://github.com/NousResearch/hermes-agent/pull/35718, https://github.com/decolua/9router/pull/2869. An object behind
- * an object is no JSON, and neither is one behind a name, a string or an opening brace; where a value may stand, a piece
- * that begins like the arguments is a value.
+ * https://github.com/NousResearch/hermes-agent/pull/35718, https://github.com/decolua/9router/pull/2869. Valid JSON has no
+ * object behind an object, a name, a string or an opening brace. Where a value may stand, a piece that begins like the
+ * arguments is a value, unless an earlier piece has repeated them.
  */
 function newText(call: CallState, text: string): string {
   const { argumentText: before } = call;
   if (!mayRepeat(call, text) || call.isTooLong || !text.startsWith(before)) return text;
-  return /[:,[]\s*$/.test(before) ? text : text.slice(before.length);
+  if (!call.repeats && /[:,[]\s*$/.test(before)) return text;
+  call.repeats = true;
+  return text.slice(before.length);
 }
 
 /**

@@ -265,6 +265,7 @@ describe("a stream", () => {
   test("[d8.7] S10: arguments that the provider sends once more, all at the end or those so far with each piece, come once", async () => {
     const pieces = ['{"city":', ' "Paris", "inner":', '{"city":', ' "Paris"}', "}"];
     const whole = pieces.join("");
+    const listed = '{"url": "https://x", "at": [1, 2], "of": {"a": "b, c:"}}';
     const begun = (index: number, id: string): object => chunk(calls(call(index, id, "f", "")));
     const piece = (index: number, text: string): object => chunk(calls(call(index, undefined, undefined, text)));
     const { faults, choices } = await play([
@@ -277,6 +278,8 @@ describe("a stream", () => {
       chunk(calls(call(2, "named", "f", whole))),
       begun(3, "nested"),
       ...['{"node":', '{"node":', "{}}", "}"].map((text) => piece(3, text)),
+      begun(4, "every cut"),
+      ...Array.from(listed, (_, at) => piece(4, listed.slice(0, at + 1))),
       chunk({}, "tool_calls"),
     ]);
     expect(faults).toEqual([]);
@@ -285,6 +288,7 @@ describe("a stream", () => {
       '{"city": "Paris"}',
       whole,
       '{"node":{"node":{}}}',
+      listed,
     ]);
   });
 
