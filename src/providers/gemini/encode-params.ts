@@ -5,7 +5,7 @@ import { describe, isObject, type Json, type JsonObject } from "../../core/json.
 import { unsupportedValue } from "../../core/refusals.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import type { WirePlaces } from "../interface/encoded-request.ts";
-import { NO_THINKING, takesJsonSchema, thinkingFor } from "./models.ts";
+import { takesJsonSchema, thinkingFor, thinksByItself } from "./models.ts";
 import { openApiSubset } from "./schema-subset.ts";
 import type { GeminiPlatform } from "./platform.ts";
 
@@ -64,7 +64,7 @@ export function encodeGenerationConfig(
   }
   if (params.response_format !== undefined) Object.assign(config, responseFormat(params.response_format, model));
   if (params.reasoning_effort !== undefined) config["thinkingConfig"] = thinkingConfig(params.reasoning_effort, model);
-  else if (showsReasoning && !NO_THINKING.test(model)) config["thinkingConfig"] = { includeThoughts: true };
+  else if (showsReasoning && thinksByItself(model)) config["thinkingConfig"] = { includeThoughts: true };
   if (params.modalities !== undefined) config["responseModalities"] = params.modalities.map(modality);
   if (params.audio !== undefined) config["speechConfig"] = speechConfig(params.audio);
   return config;

@@ -45,6 +45,13 @@ export function isGemini3OrLater(model: string): boolean {
   return /^gemini-.*-latest$/.test(name);
 }
 
+/** Whether the model thinks although nobody asks for it, as far as its name tells. */
+export function thinksByItself(model: string): boolean {
+  const name = bareName(model);
+  const isOfThinking = /^gemini-2\.5-(pro|flash(?!-lite))/.test(name) || isGemini3OrLater(name);
+  return isOfThinking && !NO_THINKING.test(model);
+}
+
 /** Function calling has had the mode VALIDATED since 2.5. */
 export function validatesFunctionCalls(model: string): boolean {
   return GEMINI_2_5.test(model) || isGemini3OrLater(model);
