@@ -39,9 +39,9 @@ export class GrowingBytes {
     return this.#held;
   }
 
-  /** Called with all bytes so far. Throws what `hold` throws. */
+  /** Called with all bytes so far, of which it counts as many as are worth it. Throws what `hold` throws. */
   grownTo(bytes: number): void {
-    if (bytes < LEAST_HELD_BYTES || bytes <= this.#held) return;
+    if (bytes - this.#held < LEAST_HELD_BYTES) return;
     this.#hold(bytes - this.#held);
     this.#held = bytes;
   }
