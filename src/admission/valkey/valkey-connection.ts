@@ -89,7 +89,7 @@ export async function openClient(
   const shared = {
     reconnectOnError,
     commandTimeout,
-    // the other end may be gone without a word, which the kernel would find out after a quarter of an hour
+    // the other end may have vanished without closing the connection, which the kernel notices only after a quarter of an hour
     socketTimeout: SILENT_COMMANDS * commandTimeout,
     connectTimeout: CONNECT_MS,
     maxRetriesPerRequest: 0,

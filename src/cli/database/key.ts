@@ -10,7 +10,7 @@ import { printError, printJson, printLine } from "../output.ts";
 /** Returns the exit code: 1 when a secret cannot be decrypted. */
 export async function rotate(flags: DatabaseFlags, environment: Environment): Promise<number> {
   const { file, variable, isAdded } = await withDatabase(flags, environment, async ({ keys, store }) => {
-    // each try would add a key while the database takes no changes
+    // without this check, each attempt would add a key while the database takes no changes
     await store.change(LOCAL_ACTOR, () => Promise.resolve(), { dryRun: true });
     return { file: keys.file, variable: keys.variable, isAdded: addMasterKey(keys) };
   });

@@ -216,7 +216,7 @@ export class RoundAccumulator {
         "upstream_invalid_response",
         `The provider's answer has more than ${MAX_CALLS} tool calls.`,
       );
-    // arguments that come with the call are refused by `turn`, because more may follow them
+    // not judged here: `turn` refuses a round that is too long
     this.#kept += text.length;
     const call: AccumulatedCall = { id, name, arguments: text, extra, isShown, takesText };
     this.calls.push(call);

@@ -11,7 +11,7 @@ import { MalformedAnswer, StreamError } from "../interface/upstream-failure.ts";
 
 /**
  * `inner` decodes the container's own events. An event without a frame is treated as one of them, because a proxy may
- * have removed the frame. An event may come in many frames, so that the bound of each frame is none of the event.
+ * have removed the frame. An event may come in many frames, so that the bound of frames does not bound events.
  */
 export function openPayloadStream(
   inner: StreamDecoder,
