@@ -34,14 +34,15 @@ export interface RouteScope {
    * or as an alias is not used instead.
    */
   readonly unusable?: ReadonlySet<string>;
-  /** Names of its routes that somebody other than an operator has written. */
-  readonly ofTenant?: ReadonlySet<string>;
+  /** The tenants of its routes that somebody other than an operator has written, by the names of the routes. */
+  readonly ofTenant?: ReadonlyMap<string, string>;
 }
 
 interface SeenEntry {
   readonly entry: RouteEntry;
   readonly version: number | undefined;
-  readonly isOfTenant: boolean;
+  /** The tenant whose own people have written it; `null` for an operator's. */
+  readonly ofTenant: string | null;
 }
 
 /**
@@ -54,7 +55,7 @@ function entriesSeen(scopes: readonly RouteScope[]) {
     for (const name of unusable ?? []) seen.delete(name);
     for (const [name, entry] of Object.entries(routes)) {
       seen.delete(name);
-      seen.set(name, { entry, version: versions?.get(name), isOfTenant: ofTenant?.has(name) === true });
+      seen.set(name, { entry, version: versions?.get(name), ofTenant: ofTenant?.get(name) ?? null });
     }
     if (unusable !== undefined)
       for (const [name, { entry, ...rest }] of seen)
@@ -74,9 +75,9 @@ function withoutAliases(entry: RouteEntry, taken: ReadonlySet<string>): RouteEnt
 export function routesSeen(scopes: readonly RouteScope[]): ReadonlyMap<string, Route> {
   const defaults = scopes.map((scope) => scope.defaults);
   // no configured route can have this name; it holds the defaults for direct calls
-  const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults, false)]]);
-  for (const [name, { entry, version, isOfTenant }] of entriesSeen(scopes)) {
-    const route = compileRoute(name, entry, defaults, isOfTenant);
+  const seen = new Map<string, Route>([[DIRECT_ROUTE, compileRoute(DIRECT_ROUTE, { targets: [] }, defaults, null)]]);
+  for (const [name, { entry, version, ofTenant }] of entriesSeen(scopes)) {
+    const route = compileRoute(name, entry, defaults, ofTenant);
     seen.set(name, version === undefined ? route : { ...route, version });
   }
   return seen;
@@ -123,7 +124,7 @@ export function routeAliasesSeen(scopes: readonly RouteScope[]): ReadonlySet<str
 interface CompiledEntry {
   readonly name: string;
   readonly defaults: readonly RouteDefaults[];
-  readonly isOfTenant: boolean;
+  readonly ofTenant: string | null;
   readonly route: Route;
 }
 
@@ -131,26 +132,26 @@ interface CompiledEntry {
 const lastOf = memoizePerObject((_entry: RouteEntry): { compiled: CompiledEntry | null } => ({ compiled: null }));
 
 /**
- * `defaults` are those of the scopes that the route is in, the nearest first. `isOfTenant`: somebody other than an operator
- * has written the route.
+ * `defaults` are those of the scopes that the route is in, the nearest first. `ofTenant` is the tenant whose own people have
+ * written the route; `null` for an operator's.
  */
 export function compileRoute(
   name: string,
   entry: RouteEntry,
   defaults: readonly RouteDefaults[],
-  isOfTenant: boolean,
+  ofTenant: string | null,
 ): Route {
   const set = defaults.filter((one) => Object.values(one).some((value) => value !== undefined));
   const last = lastOf(entry);
   const { compiled } = last;
   const isSame =
     compiled?.name === name &&
-    compiled.isOfTenant === isOfTenant &&
+    compiled.ofTenant === ofTenant &&
     compiled.defaults.length === set.length &&
     compiled.defaults.every((one, index) => one === set[index]);
   if (isSame) return compiled.route;
-  const route = compiledRoute(name, entry, set, isOfTenant);
-  last.compiled = { name, defaults: set, isOfTenant, route };
+  const route = compiledRoute(name, entry, set, ofTenant);
+  last.compiled = { name, defaults: set, ofTenant, route };
   return route;
 }
 
@@ -158,7 +159,7 @@ function compiledRoute(
   name: string,
   entry: RouteEntry,
   defaults: readonly RouteDefaults[],
-  isOfTenant: boolean,
+  ofTenant: string | null,
 ): Route {
   const layers: readonly RouteDefaults[] = [entry, ...defaults];
   const first = <Value>(read: (scope: RouteDefaults) => Value | undefined): Value | null =>
@@ -176,7 +177,7 @@ function compiledRoute(
     retries: first((scope) => scope.retries),
     retryTimeouts: first((scope) => scope.retry_timeouts) ?? false,
     timeouts: { ...NO_TIMEOUTS, ...nearest(layers.map((scope) => scope.timeouts)) },
-    ...(isOfTenant && entry.timeouts !== undefined && { hasTimeoutsOfTenant: true as const }),
+    ...(ofTenant !== null && entry.timeouts !== undefined && { hasTimeoutsOfTenant: true as const }),
     fallbacks: inheritedFallbacks(
       name,
       entry.fallbacks,
@@ -191,7 +192,7 @@ function compiledRoute(
     breaker: {
       ...DEFAULT_BREAKER,
       ...nearest(layers.map((scope) => scope.breaker)),
-      ...(isOfTenant && entry.breaker !== undefined && { isOfTenant: true as const }),
+      ...(ofTenant !== null && entry.breaker !== undefined && { ofTenant }),
     },
     onExhausted: first((scope) => scope.on_exhausted) ?? "least_bad",
     sticky: compileSticky(first(stickyOf)),

@@ -37,7 +37,7 @@ export function withProposedRoute(
   const seen = (project: string | null): ReadonlyMap<string, Route> =>
     new Map(routesFor(snapshot, { tenantId, projectId: project })).set(
       name,
-      compileRoute(name, entry, defaultsOf(project), !byOperator),
+      compileRoute(name, entry, defaultsOf(project), byOperator ? null : tenantId),
     );
   if (projectId !== null)
     return { ...snapshot, projectRoutes: new Map(snapshot.projectRoutes).set(projectId, seen(projectId)) };

@@ -151,12 +151,14 @@ function withRoutes<T extends RouteScope>(file: T, own: Stock, all: StoredRoutes
   const known = new Set([...Object.keys(file.routes), ...own.map(({ name }) => name)]);
   const unusable = all.flatMap(({ name }) => (name === null || known.has(name) ? [] : [name]));
   const ofStore = own.filter(({ name }) => !Object.hasOwn(file.routes, name!));
-  const ofTenant = ofStore.flatMap(({ name, byOperator }) => (byOperator === true ? [] : [name!]));
+  const ofTenant = ofStore.flatMap(({ name, tenantId, byOperator }) =>
+    byOperator === true ? [] : [[name!, tenantId!] as const],
+  );
   return {
     ...file,
     routes: { ...Object.fromEntries(own.map(({ name, document }) => [name!, document])), ...file.routes },
     versions: new Map(ofStore.map(({ name, version }) => [name!, version])),
-    ...(ofTenant.length > 0 && { ofTenant: new Set(ofTenant) }),
+    ...(ofTenant.length > 0 && { ofTenant: new Map(ofTenant) }),
     ...(unusable.length > 0 && { unusable: new Set(unusable) }),
   };
 }

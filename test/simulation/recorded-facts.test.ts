@@ -194,7 +194,7 @@ test("[d3.1] tools of a vendor of which the record does not tell leave it unknow
 });
 
 test("[d16.1] a recorded call is simulated at the target at which the route has the call itself, or counted as unjudged", async () => {
-  const PLAIN = compileRoute("r", routeSchema.parse({ targets: ["openai:gpt-4o"], retries: 0 }), [], false);
+  const PLAIN = compileRoute("r", routeSchema.parse({ targets: ["openai:gpt-4o"], retries: 0 }), [], null);
   const withRoute = (route: Route): StubOptions => ({
     snapshot: {
       routes: new Map([
@@ -216,7 +216,7 @@ test("[d16.1] a recorded call is simulated at the target at which the route has 
     const [record] = await made(drawn, withRoute(PLAIN));
     const call = recordedCall(record);
     if (call.attempts.length === 0) continue;
-    const [real, stub] = await made(drawn, withRoute(compileRoute("r", routeSchema.parse(entry), [], false)));
+    const [real, stub] = await made(drawn, withRoute(compileRoute("r", routeSchema.parse(entry), [], null)));
     const played = replay({
       calls: [call],
       tenantId: "default",

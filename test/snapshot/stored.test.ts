@@ -260,13 +260,13 @@ test("[d7.9] a route knows whether its time limits and its breaker are those of 
   const routes = (await follow(`tenants: {acme: {routes: {of-file: ${ofFile}}}}\n`))
     .current()
     .projectRoutes.get("site")!;
-  const isOfTenant = (name: string) => {
+  const written = (name: string) => {
     const { hasTimeoutsOfTenant, breaker } = routes.get(name)!;
-    return [hasTimeoutsOfTenant === true, breaker.isOfTenant === true];
+    return [hasTimeoutsOfTenant === true, breaker.ofTenant];
   };
-  expect(isOfTenant("hurried")).toEqual([true, true]);
+  expect(written("hurried")).toEqual([true, "acme"]);
   for (const name of ["plain", "operators", "of-file"])
-    expect([name, ...isOfTenant(name)]).toEqual([name, false, false]);
+    expect([name, ...written(name)]).toEqual([name, false, undefined]);
 });
 
 test("[d1.4] a route whose provider is gone leaves its name to no wider route", async () => {

@@ -94,10 +94,10 @@ export interface BreakerSettings {
    */
   readonly openMs: number;
   /**
-   * The settings were written by somebody other than an operator. Events, metrics and lists do not show such a breaker for a
-   * target that all tenants may call.
+   * The tenant whose own people have written the settings; absent where an operator has. Events, metrics and lists do not
+   * show such a breaker for a target that all tenants may call.
    */
-  readonly isOfTenant?: true;
+  readonly ofTenant?: string;
 }
 
 /**

@@ -59,8 +59,8 @@ export interface HealthNews {
 }
 
 /** The same text for equal settings, of whichever snapshot of the configuration. */
-export function breakerId(key: string, { failures, ratio, windowMs, openMs, isOfTenant }: BreakerSettings): string {
-  return `${failures} ${ratio} ${windowMs} ${openMs} ${isOfTenant === true} ${key}`;
+export function breakerId(key: string, { failures, ratio, windowMs, openMs, ofTenant = "" }: BreakerSettings): string {
+  return `${failures} ${ratio} ${windowMs} ${openMs} ${ofTenant} ${key}`;
 }
 
 /** Collects news, and adds up those that are numbers. */

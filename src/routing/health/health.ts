@@ -124,12 +124,13 @@ interface KeyHealth extends Kept {
   firstBytes: Latency | null;
   /**
    * One breaker for each distinct set of settings, so that a route with strict settings does not keep the calls of other
-   * routes away from the target. The oldest is removed when there are too many, of those of tenants or of the others.
+   * routes away from the target. There is a bound for those of each tenant and of operators, and one for all of them.
    */
   readonly breakers: Breaker[];
 }
 
-const MAX_BREAKERS_PER_KEY = 8;
+const MAX_BREAKERS_OF_OWNER = 8;
+const MAX_BREAKERS_PER_KEY = 64;
 /** The longest time for which a target is not called, whatever the provider asked for. */
 const MAX_LIMITED_MS = 24 * 60 * 60_000;
 /** When the silence of a target is unusual. */
@@ -340,8 +341,8 @@ function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker 
   for (const breaker of breakers) if (breaker.settings === settings) return breaker;
   // Each snapshot of the configuration has its own objects for equal settings.
   const same = breakers.find(
-    ({ settings: { failures, ratio, windowMs, openMs, isOfTenant } }) =>
-      isOfTenant === settings.isOfTenant &&
+    ({ settings: { failures, ratio, windowMs, openMs, ofTenant } }) =>
+      ofTenant === settings.ofTenant &&
       failures === settings.failures &&
       ratio === settings.ratio &&
       windowMs === settings.windowMs &&
@@ -351,12 +352,23 @@ function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker 
   return same;
 }
 
+/** Nobody's settings remove the breakers of others, unless those have at least as many. */
 function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker {
-  const alike = breakers.filter((one) => one.settings.isOfTenant === settings.isOfTenant);
-  if (alike.length >= MAX_BREAKERS_PER_KEY) breakers.splice(breakers.indexOf(alike[0]!), 1);
+  const own = breakers.filter((one) => one.settings.ofTenant === settings.ofTenant);
+  if (own.length >= MAX_BREAKERS_OF_OWNER) breakers.splice(breakers.indexOf(own[0]!), 1);
+  else if (breakers.length >= MAX_BREAKERS_PER_KEY) breakers.splice(breakers.indexOf(oldestOfMost(breakers)), 1);
   const breaker = newBreaker(settings);
   breakers.push(breaker);
   return breaker;
+}
+
+/** Returns the oldest breaker of the tenant that has the most. */
+function oldestOfMost(breakers: readonly Breaker[]): Breaker {
+  const ofTenants = breakers.filter(({ settings: { ofTenant } }) => ofTenant !== undefined);
+  const most = [...Map.groupBy(ofTenants, ({ settings: { ofTenant } }) => ofTenant).values()].reduce((longest, one) =>
+    one.length > longest.length ? one : longest,
+  );
+  return most[0]!;
 }
 
 function rest(kept: KeyHealth, forMs: number, nowMs: number): void {

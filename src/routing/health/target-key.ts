@@ -36,8 +36,8 @@ export function accountInKey(owner: string | undefined, callers: CallersAccount 
  * Whether events, metrics and lists show a breaker of the target. One whose settings a tenant's own people have written is
  * shown only where the provider is also the tenant's own.
  */
-export function isShownBreaker(key: string, { isOfTenant }: BreakerSettings): boolean {
-  return isOfTenant !== true || (targetOfKey(key)?.owner ?? null) !== null;
+export function isShownBreaker(key: string, { ofTenant }: BreakerSettings): boolean {
+  return ofTenant === undefined || (targetOfKey(key)?.owner ?? null) !== null;
 }
 
 /** Returns `null` for a text that is no key of a target. */

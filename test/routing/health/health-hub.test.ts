@@ -326,7 +326,7 @@ describe("the health of targets on a machine with several processes", () => {
 test("[d7.5] the breaker of a tenant's settings is no news for people, and hides none of the others", () => {
   const machine = new Machine();
   machine.begin();
-  const strict = { ...STRICT, openMs: 9, isOfTenant: true } as const;
+  const strict = { ...STRICT, openMs: 9, ofTenant: "acme" } as const;
   const news = (breaker: BreakerSettings, key: string) => ({
     targets: [
       {

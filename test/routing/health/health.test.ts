@@ -395,7 +395,7 @@ describe("the state", () => {
 });
 
 describe("a breaker with settings of a tenant", () => {
-  const STRICT: BreakerSettings = { failures: 1, ratio: 0.01, windowMs: 10_000, openMs: 3_600_000, isOfTenant: true };
+  const STRICT: BreakerSettings = { failures: 1, ratio: 0.01, windowMs: 10_000, openMs: 3_600_000, ofTenant: "acme" };
 
   test("[d7.5] keeps the tenant's calls from a target of all, and others are told of that target as before", () => {
     const changes: string[] = [];
@@ -409,7 +409,7 @@ describe("a breaker with settings of a tenant", () => {
     trip(health, 2);
     expect(changes).toEqual([`${KEY} opened`]);
     expect(health.snapshot(2)[0]).toMatchObject({ state: "open", openUntilMs: 1_002 });
-    expect(health.blockedReason(KEY, { ...B, isOfTenant: true }, 2)).toBeNull();
+    expect(health.blockedReason(KEY, { ...B, ofTenant: "acme" }, 2)).toBeNull();
   });
 
   test("[d7.5] tells of a target of the tenant's own provider", () => {
@@ -425,5 +425,15 @@ describe("a breaker with settings of a tenant", () => {
     trip(health, 0);
     for (let openMs = 1; openMs < 50; openMs++) attempt(health, "success", 1, KEY, { ...STRICT, openMs });
     expect(health.blockedReason(KEY, B, 2)).toBe("open");
+  });
+
+  test("[d7.5] takes the place of none of another tenant, however many different ones there are, and however many tenants", () => {
+    const health = openHealth();
+    attempt(health, "upstream_fault", 0, KEY, STRICT);
+    for (let openMs = 1; openMs < 50; openMs++)
+      attempt(health, "success", 1, KEY, { ...STRICT, ofTenant: "other", openMs });
+    for (let tenant = 1; tenant < 50; tenant++)
+      attempt(health, "success", 1, KEY, { ...STRICT, ofTenant: `tenant ${tenant}` });
+    expect(health.blockedReason(KEY, STRICT, 2)).toBe("open");
   });
 });

@@ -12,7 +12,7 @@ const GEMINI = "gemini:gemini-2.5-flash";
 function gatewayOf(targets: readonly (string | object)[]): Stub {
   const routes = new Map([
     [DIRECT_ROUTE, directRoute({ name: "", providerId: "", model: "" })],
-    ["r", compileRoute("r", routeSchema.parse({ targets, retries: 0 }), [], false)],
+    ["r", compileRoute("r", routeSchema.parse({ targets, retries: 0 }), [], null)],
   ]);
   return stubGateway({ permissions: ["debug"], snapshot: { routes } });
 }

@@ -15,7 +15,11 @@ const GLOBAL = { routes: entries({ r: { targets: ["up:m"], retries: 0, breaker: 
 
 function gatewayWith(timeouts: object, answer: Fault, written: "by a tenant" | "by an operator", owner?: string) {
   const hurried = entries({ hurried: { targets: ["up:m"], retries: 0, timeouts } });
-  const scope = { routes: hurried, defaults: {}, ofTenant: new Set(written === "by a tenant" ? ["hurried"] : []) };
+  const scope = {
+    routes: hurried,
+    defaults: {},
+    ofTenant: new Map(written === "by a tenant" ? [["hurried", "default"]] : []),
+  };
   const up = providerSettings({
     id: "up",
     family: "custom",
