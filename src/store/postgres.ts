@@ -35,6 +35,8 @@ export interface PostgresOptions {
 export const GATEWAYS = "dragoman";
 /** The channel on which changes are announced. */
 const CHANNEL = "dragoman_changes";
+/** A server that was demoted answers what only reads as before. Within this time, all connections have left it. */
+const LIFETIME_S = 300;
 const INT8 = 20;
 const NUMERIC = 1700;
 
@@ -64,7 +66,7 @@ export function openPostgresDatabase({
     application_name: applicationName,
     types: { getTypeParser },
   };
-  const pool = new pg.Pool({ ...connection, max: poolSize });
+  const pool = new pg.Pool({ ...connection, max: poolSize, maxLifetimeSeconds: LIFETIME_S });
   watchConnections(pool);
   const db = new Kysely<Schema>({ dialect: new PostgresDialect({ pool }) });
   const listener = followPostgres(() => endWhereLate(new pg.Client(connection)), CHANNEL);

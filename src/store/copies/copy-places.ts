@@ -8,7 +8,7 @@ import { pathFault } from "../../config/path-fault.ts";
 import { databaseFile, dataFolderUnusable } from "../data-folder.ts";
 import type { Database, DatabasePlace } from "../database/database.ts";
 import { MIGRATION_NAMES, migrationsRun } from "../migrations.ts";
-import { requireFilled } from "../database/move-marks.ts";
+import { isRestoring, notFilled, requireFilled } from "../database/move-marks.ts";
 import { OWNERS_FOLDER } from "../database/owner-only.ts";
 import { openSqliteDatabase } from "../sqlite.ts";
 import { StoreError } from "../store-error.ts";
@@ -76,6 +76,8 @@ export async function openTarget(place: DatabasePlace, isMigrated = true): Promi
   try {
     const database = await opened(place, true);
     return await closingOnError(database, async () => {
+      // the remaining rows of a restore fit only the present tables
+      if (isMigrated && (await isRestoring(database.db))) throw notFilled(database.name);
       if (isMigrated) await migrated(database);
       const close = async (): Promise<void> => {
         await database.store.close();

@@ -17,7 +17,7 @@ import { type Database, type DatabasePlace, using } from "../database/database.t
 import { usesPostgres } from "../database/dialect.ts";
 import { lockFolder, slotsOf } from "../journal/journal-folder.ts";
 import { MIGRATION_NAMES, migrate, migrationsRun } from "../migrations.ts";
-import { moveMarks } from "../database/move-marks.ts";
+import { isRestoring, moveMarks, RESTORE } from "../database/move-marks.ts";
 import { type AccessReport, applyKnownAccess, type KnownAccess } from "./restored-access.ts";
 import type { Schema } from "../schema.ts";
 import { OWN_TABLES } from "./stored-tables.ts";
@@ -47,8 +47,6 @@ export interface Restored {
   readonly setAside: string | null;
 }
 
-/** Of the mark of a database that is being restored (move-marks.ts). */
-const RESTORE = "restore";
 const ROWS_TOGETHER = 2_000;
 /** Characters of rows that are inserted at once: what was said in a call may have megabytes. */
 const LENGTH_TOGETHER = 16_000_000;
@@ -146,11 +144,6 @@ async function restorePostgres(
     using(openTarget(options.place, false), (database) => filled(database, options, backup)),
   );
   return { backup, access, setAside: null };
-}
-
-/** Whether a restore fills it and has not ended: what is in it is then the backup's, and nothing newer. */
-export async function isRestoring(db: Kysely<Schema>): Promise<boolean> {
-  return (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
 }
 
 /** The database is a gateway's when this has ended, and before that none starts on it. */

@@ -11,32 +11,46 @@ export type MoveMark = MoveSchema["database_move"];
 /** The end of no time at all: a database that was moved never takes changes again. */
 export const FOREVER_MS = 2n ** 62n;
 
-export function moveMarks(db: Kysely<Schema>): Promise<readonly MoveMark[]> {
-  return db.selectFrom("database_move").selectAll().orderBy("id").execute();
+/** The id of the mark of a restore. */
+export const RESTORE = "restore";
+
+/** None where the database has no table for them, as before it is migrated. */
+export async function moveMarks(db: Kysely<Schema>): Promise<readonly MoveMark[]> {
+  try {
+    return await db.selectFrom("database_move").selectAll().orderBy("id").execute();
+  } catch (error) {
+    if (isMissingTable(error)) return [];
+    throw error;
+  }
+}
+
+/** Whether a restore fills it and has not ended: what is in it is then the backup's, and nothing newer. */
+export async function isRestoring(db: Kysely<Schema>): Promise<boolean> {
+  return (await moveMarks(db)).some(({ id, state }) => id === RESTORE && state === "copying");
 }
 
 /** Throws StoreError when gateways have to use another database, or cannot use this one yet. `name` begins a sentence. */
 export async function requireNotMoved(db: Kysely<Schema>, name: string): Promise<void> {
-  await requireFilled(db, name);
-  for (const { role, state, other } of await moveMarks(db))
-    if (role === "from" && state === "moved") throw movedAway(name, other);
+  const marks = await moveMarks(db);
+  if (marks.some(isFilling)) throw notFilled(name);
+  for (const { role, state, other } of marks) if (role === "from" && state === "moved") throw movedAway(name, other);
 }
 
 /**
- * Throws StoreError for a database that is being filled. To be called before it is migrated, because the rows that come
- * fit its tables as they are. Those of another program are left to the migration.
+ * Throws StoreError for a database that is being filled. To be called before it is migrated, because the remaining rows fit
+ * only its present tables.
  */
 export async function requireFilled(db: Kysely<Schema>, name: string): Promise<void> {
-  const marks = await moveMarks(db).catch((error: unknown) => {
-    if (isMissingTable(error)) return [];
-    throw error;
-  });
-  if (marks.some(({ role, state }) => role === "to" && state === "copying"))
-    throw new StoreError(
-      "unusable",
-      `${name} is not complete: a move or a restore fills it and has not ended. Run the same command again, which goes on.`,
-    );
+  if ((await moveMarks(db)).some(isFilling)) throw notFilled(name);
 }
+
+const isFilling = ({ role, state }: MoveMark): boolean => role === "to" && state === "copying";
+
+export const notFilled = (name: string): StoreError =>
+  new StoreError(
+    "unusable",
+    `${name} is not complete: a move or a restore fills it and has not ended. Run the same command again, which goes on.`,
+  );
 
 export const movedAway = (name: string, other: string): StoreError =>
   new StoreError(

@@ -21,7 +21,7 @@ import { StoreError } from "../../../src/store/store-error.ts";
 import { openSource, openTarget, openToRead } from "../../../src/store/copies/copy-places.ts";
 import type { SchemaHistory } from "../../../src/store/database/contractions.ts";
 import type { Database, DatabasePlace } from "../../../src/store/database/database.ts";
-import { requireNotMoved } from "../../../src/store/database/move-marks.ts";
+import { requireNotMoved, RESTORE } from "../../../src/store/database/move-marks.ts";
 import { HISTORY, migrate } from "../../../src/store/migrations.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
@@ -415,6 +415,21 @@ describe("[d15.3] the file", () => {
       expect(namesBeside(join(folder, `${files}`))).toEqual([]);
     }
   });
+
+  test.each(KINDS)(
+    "[d15.3] %s that a restore fills is opened for no move, which would migrate its tables",
+    async (kind) => {
+      const place = await filledPlace(kind);
+      await within(openTarget(place), ({ db }) =>
+        db
+          .insertInto("database_move")
+          .values({ id: RESTORE, role: "to", state: "copying", other: "a backup", until_ms: 0n })
+          .execute(),
+      );
+      expect(await failure(() => within(openTarget(place), async () => {}))).toContain("is not complete");
+      await within(openTarget(place, false), async () => {});
+    },
+  );
 
   test("overwrites no file, also none that was made meanwhile, and leaves nothing behind then", async () => {
     const place = await filledPlace("SQLite");
