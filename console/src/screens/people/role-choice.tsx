@@ -17,6 +17,14 @@ interface RoleChoiceProps {
   readonly isReadOnly: boolean;
 }
 
+interface ChosenRole {
+  /** Empty for none. */
+  readonly role: string;
+  /** What the list had when it was chosen. */
+  readonly seen: Membership | undefined;
+  readonly isGiven: boolean;
+}
+
 /** What the choice can do, by its name, with the role that is shown. */
 export function roleActions({
   path,
@@ -44,11 +52,14 @@ export function roleRequest(path: string, userId: string, role: string): ShownRe
 
 export function RoleChoice({ path, userId, membership, roles, isReadOnly }: RoleChoiceProps) {
   const { isBusy, failure, ask } = useWrite();
-  const [chosen, setChosen] = useState<{ readonly role: string; readonly seen: Membership | undefined } | null>(null);
+  const [lastChosen, setChosen] = useState<ChosenRole | null>(null);
   const current = membership?.role ?? "";
-  const send = async (role: string, seen: Membership | undefined): Promise<void> => {
-    const sent = await ask(roleRequest(path, userId, role), ifStill(seen));
-    if (sent !== undefined) setChosen(null);
+  // a role that was given is shown until the list has been read again
+  const isRead = lastChosen?.isGiven === true && lastChosen.seen?.etag !== membership?.etag;
+  const chosen = isRead ? null : lastChosen;
+  const send = async (sending: ChosenRole): Promise<void> => {
+    const sent = await ask(roleRequest(path, userId, sending.role), ifStill(sending.seen));
+    if (sent !== undefined) setChosen({ ...sending, isGiven: true });
   };
   return (
     <>
@@ -56,15 +67,17 @@ export function RoleChoice({ path, userId, membership, roles, isReadOnly }: Role
         aria-label={`Role of ${userId}`}
         value={chosen?.role ?? current}
         disabled={isBusy || isReadOnly}
-        onChange={({ target: { value } }) => setChosen(value === current ? null : { role: value, seen: membership })}
+        onChange={({ target: { value } }) =>
+          setChosen(value === current ? null : { role: value, seen: membership, isGiven: false })
+        }
       >
         <option value="">no role</option>
         {[...new Set([...roles, ...(membership === undefined ? [] : [membership.role])])].map((role) => (
           <option key={role}>{role}</option>
         ))}
       </select>
-      {chosen !== null && (
-        <button type="button" disabled={isBusy} onClick={() => void send(chosen.role, chosen.seen)}>
+      {chosen !== null && !chosen.isGiven && (
+        <button type="button" disabled={isBusy} onClick={() => void send(chosen)}>
           {chosen.role === "" ? "Take the role away" : `Give the role ${chosen.role}`}
           <span className="unseen"> {userId}</span>
         </button>
