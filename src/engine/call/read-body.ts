@@ -51,7 +51,7 @@ export function readBody(
       `The body must be JSON: send content-type: application/json${type === null ? "" : `; got ${JSON.stringify(type.slice(0, 100))}`}.`,
     );
   const encoding = request.headers.get("content-encoding");
-  if (encoding !== null && encoding !== "identity")
+  if (encoding !== null && encoding.toLowerCase() !== "identity")
     throw new GatewayError(
       "unsupported_media_type",
       `The body must be sent without content-encoding; got ${JSON.stringify(encoding.slice(0, 100))}.`,

@@ -244,7 +244,11 @@ describe("content type", () => {
         encoding,
         "415 unsupported_media_type",
       ]);
-    expect(outcome(await call({ headers: { "content-encoding": "identity" }, pieces }))).toBe("200");
+    for (const encoding of ["identity", "Identity"])
+      expect([encoding, outcome(await call({ headers: { "content-encoding": encoding }, pieces }))]).toEqual([
+        encoding,
+        "200",
+      ]);
   });
 });
 
