@@ -86,7 +86,7 @@ function encodeSystem(message: Message, path: string): string | readonly JsonObj
   if (unsupported !== -1)
     throw unsupportedBlock(
       `${path}.content`,
-      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(content[unsupported]!["type"])}.`,
+      `${path}.content: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(content[unsupported]!["type"])}.`,
     );
   return content;
 }

@@ -72,7 +72,7 @@ function encodeSystem(message: Message, path: string, naming: DocumentNaming): J
   if (unsupported !== undefined)
     throw unsupportedBlock(
       `${path}.content`,
-      `${path}: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(unsupported)}.`,
+      `${path}.content: a ${message.role} message can contain only text for this provider; got ${JSON.stringify(unsupported)}.`,
     );
   return blocks;
 }
