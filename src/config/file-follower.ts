@@ -65,6 +65,11 @@ export class FileFollower {
     return check;
   }
 
+  /** Why the file cannot be read now; `null` where it can. */
+  get fault(): string | null {
+    return this.#fault;
+  }
+
   close(): void {
     this.#closed = true;
     clearInterval(this.#timer);

@@ -25,6 +25,8 @@ export interface Standing extends ProcessStanding {
 }
 
 export interface Dependencies {
+  /** `fault`: why the configuration file as it is now is not in use. */
+  readonly configuration: { readonly fault: string | null };
   readonly database: { readonly unreachedMs: number; readonly problems: readonly string[] };
   readonly limitStore: {
     readonly driver: "memory" | "valkey";
@@ -36,7 +38,7 @@ export interface Dependencies {
 }
 
 export function dependencies(
-  source: Pick<SnapshotSource, "storeStatus" | "fingerprint">,
+  source: Pick<SnapshotSource, "fileFault" | "storeStatus" | "fingerprint">,
   limits: Pick<LimitStore, "outage">,
   ledger: Pick<OpenLedger, "status">,
   replicas: Pick<ReplicaWatch, "others">,
@@ -44,6 +46,7 @@ export function dependencies(
   const away = limits.outage?.() ?? null;
   const { fault, unshippedBytes, lost } = ledger.status();
   return {
+    configuration: { fault: source.fileFault() },
     database: source.storeStatus(),
     limitStore: {
       driver: limits.outage === undefined ? "memory" : "valkey",
@@ -74,6 +77,7 @@ export function machineStanding(
     // only the supervisor delivers
     integrations: supervisor.integrations,
     dependencies: {
+      configuration: all.find(({ configuration }) => configuration.fault !== null)?.configuration ?? { fault: null },
       database: {
         unreachedMs: Math.max(...all.map(({ database }) => database.unreachedMs)),
         problems: [...new Set(all.flatMap(({ database }) => database.problems))],
@@ -112,11 +116,12 @@ function machineTargets(processes: readonly (readonly TargetStatus[])[]): readon
 }
 
 export function shownStanding({ snapshot, callsInFlight, workers, dependencies: needed }: Standing): JsonObject {
-  const { database, limitStore, ledger, replicas } = needed;
+  const { configuration, database, limitStore, ledger, replicas } = needed;
   return {
     snapshot,
     ...(workers !== null && { workers: { count: workers.count, answered: workers.answered } }),
     calls_in_flight: callsInFlight,
+    configuration: { current: configuration.fault === null, reason: configuration.fault },
     database: { reached_ms_ago: Math.round(database.unreachedMs), problems: [...database.problems] },
     limit_store: {
       driver: limitStore.driver,

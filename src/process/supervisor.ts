@@ -57,13 +57,14 @@ async function openAll(base: Base): Promise<Gateway> {
   const traffic = new ChannelTraffic();
   const parts = await openGatewayParts(base, SUPERVISOR_PARTS, {
     openClients: () => ({ upstream: openUpstream(options.upstreamProxy, () => null) }),
-    openMetrics: ({ records, notifications, replicas }, limits) =>
+    openMetrics: ({ source, records, notifications, replicas }, limits) =>
       openSupervisorMetrics({
         ledger: () => records.ledger.status(),
         integrations: () => notifications.integrations?.statuses() ?? [],
         events: () => notifications.events.figures,
         limitStore: () => limits().figures?.() ?? null,
         replicas: () => replicas.figures(),
+        configurationFault: () => source.fileFault(),
         channels: () => traffic.figures(),
       }),
   });

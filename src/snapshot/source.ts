@@ -87,6 +87,8 @@ export class SnapshotSource {
   readonly #memoize = openMemoizer();
   #configuration: Configuration;
   #text: string;
+  /** Why the text that the file has now is not in use; `null` where it is. */
+  #textFault: string | null = null;
   #contents: Contents;
   #snapshot: Snapshot;
   #reported: ReadonlySet<string> = new Set();
@@ -151,6 +153,11 @@ export class SnapshotSource {
     return fingerprintOf(this.#text);
   }
 
+  /** Why the file as it is now is not in use; `null` where it is, and where there is no file. */
+  fileFault(): string | null {
+    return this.#follower?.fault ?? this.#textFault;
+  }
+
   /**
    * Why no call may run on `current()`, or `null`. Calls are refused when the store has been unreachable for a minute
    * and the configuration says to refuse then (promise 2.6).
@@ -198,7 +205,9 @@ export class SnapshotSource {
     try {
       this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#contents);
       this.#text = text;
+      this.#textFault = null;
     } catch (thrown) {
+      this.#textFault = messageOf(thrown);
       this.#report("file", thrown);
     }
   }

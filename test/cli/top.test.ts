@@ -226,13 +226,14 @@ describe("the screen", () => {
       reading(0, []),
       reading(1000, [], {
         ...READY,
+        configuration: { current: false },
         database: { reached_ms_ago: 60_000 },
         limit_store: { away_for_ms: 3000 },
         ledger: { writable: false, lost_rows: 2, unshipped_bytes: 5e6 },
       }),
     );
     expect(plainText(screenOf({ ...view, figures }, { columns: 200, rows: 24 }))).toContain(
-      "database unreachable for 60 s, limit store unreachable for 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
+      "configuration file refused, database unreachable for 60 s, limit store unreachable for 3 s, LEDGER NOT WRITABLE, 2 rows lost, 5 MiB unshipped",
     );
   });
   test("[d13.3] tells how many workers there are, and how many of them are silent", () => {

@@ -9,6 +9,7 @@ export const idleStanding = (targets: readonly TargetStatus[] = []): Standing =>
   targets,
   integrations: [],
   dependencies: {
+    configuration: { fault: null },
     database: { unreachedMs: 0, problems: [] },
     limitStore: { driver: "memory", awayForMs: null, reason: null },
     ledger: { fault: null, unshippedBytes: 0, lost: 0 },

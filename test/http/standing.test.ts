@@ -48,6 +48,7 @@ test("[d13.3] a machine stands as all of its processes together, and as the wors
     dependencies: {
       ...idle,
       database: { unreachedMs: 900, problems: ["p", "q"] },
+      configuration: { fault: "the file is broken" },
       ledger: { fault: "the disk is full", unshippedBytes: 7, lost: 0 },
     },
   });
@@ -62,6 +63,7 @@ test("[d13.3] a machine stands as all of its processes together, and as the wors
     snapshot: 7,
     workers: { count: 3, answered: 2 },
     calls_in_flight: 7,
+    configuration: { current: false, reason: "the file is broken" },
     database: { reached_ms_ago: 900, problems: ["p", "q"] },
     limit_store: { driver: "valkey", away_for_ms: 1200, reason: "refused" },
     ledger: { writable: false, reason: "the disk is full", unshipped_bytes: 12, lost_rows: 1 },

@@ -386,6 +386,7 @@ describe("the file", () => {
     write("ops: {open: true}\n");
     const source = await open({ file, pollMs: 20 });
     const before = source.current();
+    expect(source.fileFault()).toBeNull();
     write("ops:\n  opne: false\n");
     await until(() => problems.length > 0);
     await Bun.sleep(200);
@@ -394,9 +395,11 @@ describe("the file", () => {
     ]);
     expect(source.current()).toBe(before);
     expect(source.configuration().ops.open).toBe(true);
+    expect(source.fileFault()).toBe(`${file}:2:3 ops.opne: unknown key "opne"; did you mean "open"?`);
     write("ops: {open: false}\n");
     await until(() => !source.current().opsOpen);
     expect(problems).toHaveLength(1);
+    expect(source.fileFault()).toBeNull();
   });
 
   test("a removed file is a problem and not an empty configuration", async () => {
@@ -409,6 +412,10 @@ describe("the file", () => {
       ["file", `${file}: there is no such file\nthe previous configuration stays in use`],
     ]);
     expect(source.current().opsOpen).toBe(true);
+    expect(source.fileFault()).toBe(`${file}: there is no such file`);
+    // nothing of it has changed when it is back
+    write("ops: {open: true}\n");
+    await until(() => source.fileFault() === null);
     write("ops: {open: false}\n");
     await until(() => !source.current().opsOpen);
   });

@@ -133,6 +133,7 @@ export function figuresOf(before: Reading, after: Reading) {
       }))
       .toSorted((a, b) => b.runs - a.runs),
     /** This and what follows as `/readyz?verbose` shows it. */
+    configuration: standing["configuration"] ?? null,
     database: standing["database"] ?? null,
     limit_store: standing["limit_store"] ?? null,
     /** `count` and `answered`; null while one process serves alone. */

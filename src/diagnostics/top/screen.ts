@@ -95,7 +95,13 @@ function awayText({ message, forMs }: { readonly message: string; readonly forMs
 }
 
 /** What calls depend on: that all of it works, or what does not. */
-function dependencies({ database, limit_store: limitStore, ledger, workers }: Figures): readonly Piece[] {
+function dependencies({
+  configuration,
+  database,
+  limit_store: limitStore,
+  ledger,
+  workers,
+}: Figures): readonly Piece[] {
   const reached = Number(field(database, "reached_ms_ago") ?? 0);
   const offline = field(limitStore, "away_for_ms");
   const lost = Number(field(ledger, "lost_rows") ?? 0);
@@ -103,6 +109,7 @@ function dependencies({ database, limit_store: limitStore, ledger, workers }: Fi
   const silent = count - Number(field(workers, "answered") ?? 0);
   const faults = [
     ...(silent > 0 ? [`${silent} of ${counted(count, "worker")} silent`] : []),
+    ...(field(configuration, "current") === false ? ["configuration file refused"] : []),
     ...(reached > 5000 ? [`database unreachable for ${spanOf(reached / 1000)}`] : []),
     ...(typeof offline === "number" ? [`limit store unreachable for ${spanOf(offline / 1000)}`] : []),
     ...(field(ledger, "writable") === false ? ["LEDGER NOT WRITABLE"] : []),

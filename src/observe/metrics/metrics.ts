@@ -10,6 +10,7 @@ import { type ModelLabel, openCallMeters } from "./call-meters.ts";
 import type { ContentFigures } from "../content-log.ts";
 import { cacheGauges, type CacheCounts, openCacheMeters } from "./cache-meters.ts";
 import { openCopyMeters } from "./copy-meters.ts";
+import { configurationGauges } from "./configuration-gauges.ts";
 import { contentLogGauges } from "./content-log-gauges.ts";
 import { integrationGauges } from "./integration-gauges.ts";
 import type { IntegrationStatus } from "../integrations/integrations.ts";
@@ -54,6 +55,8 @@ export interface MetricSources {
   readonly toolServers?: () => ToolServerFigures | null;
   readonly contents?: () => ContentFigures | null;
   readonly replicas?: () => ReplicaFigures | null;
+  /** Why the configuration file as it is now is not in use. */
+  readonly configurationFault?: () => string | null;
   readonly cache?: () => CacheCounts | null;
   /** Whether the store of the response cache is the same for all processes of the machine. */
   readonly isCacheShared?: boolean;
@@ -84,6 +87,7 @@ export function openMetrics(sources: MetricSources = {}) {
   contentLogGauges(registry, sources.contents ?? (() => null));
   cacheGauges(registry, sources.cache ?? (() => null), sources.isCacheShared === true);
   replicaGauges(registry, sources.replicas ?? (() => null));
+  configurationGauges(registry, sources.configurationFault ?? (() => null));
   workerGauges(registry, () => null);
   channelMeters(registry, () => null);
   processGauges(registry);
@@ -141,8 +145,11 @@ export function openSupervisorMetrics({
   events,
   limitStore,
   replicas,
+  configurationFault,
   channels,
-}: Required<Pick<MetricSources, "ledger" | "integrations" | "events" | "limitStore" | "replicas">> & {
+}: Required<
+  Pick<MetricSources, "ledger" | "integrations" | "events" | "limitStore" | "replicas" | "configurationFault">
+> & {
   readonly channels: () => ChannelFigures;
 }): Pick<Metrics, "samples" | "limitStoreAnswered"> {
   const registry = new Registry();
@@ -151,6 +158,7 @@ export function openSupervisorMetrics({
   const limitStoreAnswered = limitStoreGauges(registry, limitStore);
   integrationGauges(registry, integrations);
   replicaGauges(registry, replicas);
+  configurationGauges(registry, configurationFault);
   channelMeters(registry, channels);
   processGauges(registry);
   return { limitStoreAnswered, samples: () => samplesOf(registry) };

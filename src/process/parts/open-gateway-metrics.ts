@@ -30,6 +30,7 @@ export function openGatewayMetrics(source: SnapshotSource, parts: MetricParts): 
     events: () => parts.events.figures,
     contents: () => parts.contentLog.figures(),
     replicas: () => parts.replicas.figures(),
+    configurationFault: () => source.fileFault(),
     cache: () => parts.cache().figures(),
     isCacheShared: source.configuration().cache.store !== "memory",
     budgets: () => parts.budgets().statuses(),
