@@ -27,6 +27,7 @@ export const LEAST_HELD_BYTES = 65_536;
 /** Counts the bytes of one thing that grows. */
 export class GrowingBytes {
   readonly #hold: (bytes: number) => void;
+  #bytes = 0;
   #held = 0;
 
   /** `hold` may throw, and then holds none of the bytes. */
@@ -41,8 +42,14 @@ export class GrowingBytes {
 
   /** Called with all bytes so far, of which it counts as many as are worth it. Throws what `hold` throws. */
   grownTo(bytes: number): void {
+    this.#bytes = bytes;
     if (bytes - this.#held < LEAST_HELD_BYTES) return;
     this.#hold(bytes - this.#held);
     this.#held = bytes;
+  }
+
+  /** Called with the bytes that are new. Throws what `hold` throws. */
+  grownBy(bytes: number): void {
+    this.grownTo(this.#bytes + bytes);
   }
 }

@@ -68,9 +68,8 @@ export class ToolRounds {
   #last: OpenAttempt | null = null;
   /** The messages that the rounds have added to the conversation, as the client sees them. */
   readonly #replay: Message[] = [];
-  /** What the rounds have added takes this many bytes in memory, which `#counted` counts. */
-  #addedBytes = 0;
-  readonly #counted: GrowingBytes;
+  /** The memory of what the rounds have added, which is sent again with every further round. */
+  readonly #added: GrowingBytes;
 
   /** `prepare` finds the candidates for a request. The constructor throws what `prepare` throws. */
   constructor(session: ToolSession, prepare: (request: ChatRequest) => Prepared, call: Call) {
@@ -79,7 +78,7 @@ export class ToolRounds {
     this.#prepare = prepare;
     this.#request = session.request;
     this.#runs = new ToolRuns(session, call);
-    this.#counted = call.lifetime.growing();
+    this.#added = call.lifetime.growing();
     // a request that cannot be answered must fail before a tool runs
     this.#prepared = prepare(this.#request);
     this.#answer = new MultiRoundAnswer(
@@ -101,7 +100,7 @@ export class ToolRounds {
       this.#last = round.attempt;
       const { turn, calls, ends, isCut } = this.#after(round);
       if (calls.length > 0) {
-        this.#countAdded(2 * round.accumulator.kept);
+        this.#added.grownBy(2 * round.accumulator.kept);
         yield* this.#runTools(turn, calls, sink);
       }
       if (ends) {
@@ -171,7 +170,7 @@ export class ToolRounds {
     // the call has no finish reason while tools run
     recorder.unfinished();
     const outcomes = await this.#runs.run(calls, round, onActivity);
-    for (const { bytes } of outcomes) this.#countAdded(bytes ?? 0);
+    for (const { bytes } of outcomes) this.#added.grownBy(bytes ?? 0);
     if (calls.length < (turn?.tool_calls?.length ?? 0)) recorder.finished({ finishReasons, nativeFinishReasons });
     this.#prepared = null;
     const isLast = round + 1 >= this.#session.maxRounds || this.#runs.isFull;
@@ -179,12 +178,6 @@ export class ToolRounds {
     this.#request = next.request;
     this.#replay.push(...next.replay);
     await this.#call.policies?.requests.searchInAdvance(next.added);
-  }
-
-  /** Counts what is sent again with every further round. Throws `gateway_overloaded`. */
-  #countAdded(bytes: number): void {
-    this.#addedBytes += bytes;
-    this.#counted.grownTo(this.#addedBytes);
   }
 
   #report(): JsonObject {

@@ -76,8 +76,7 @@ class BackgroundWork {
   readonly #isStreamed: boolean;
   readonly #end: () => void;
   #isCancelled = false;
-  /** What the events take in memory. */
-  #bytes = 0;
+  /** The memory of the events. */
   readonly #counted = new GrowingBytes((bytes) => {
     const { lifetime, snapshot } = this.#ready.call;
     lifetime.hold(bytes, snapshot.limits);
@@ -151,9 +150,8 @@ class BackgroundWork {
    * (promise 5.8). A call whose events have no room ends; those that say so are its last.
    */
   #hold(event: string): void {
-    this.#bytes += 2 * event.length;
     try {
-      this.#counted.grownTo(this.#bytes);
+      this.#counted.grownBy(2 * event.length);
     } catch (thrown) {
       this.#ready.call.lifetime.abandon(thrown);
     }
