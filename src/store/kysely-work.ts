@@ -114,6 +114,13 @@ export function requireRoom(found: number, most: number, what: string): void {
   );
 }
 
+/** The rows of a tenant, for `requireRoomFor`. */
+export const rowsOfTenant = (
+  { tx }: Work,
+  table: "projects" | "users" | "memberships" | "provider_drains" | "console_views",
+  tenantId: string,
+) => tx.selectFrom(table).where("tenant_id", "=", tenantId);
+
 /** The same for the rows that a query finds, with the one that is about to be added. */
 export async function requireRoomFor<Of, Tables extends keyof Of>(
   { actor }: Work,

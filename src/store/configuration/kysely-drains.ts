@@ -2,7 +2,7 @@
 import type { Drain } from "../../core/configured/drain.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { Db } from "../kysely-reader.ts";
-import { MOST_STORED, requireRoomFor, requireTenant, requireTexts, type Work } from "../kysely-work.ts";
+import { MOST_STORED, requireRoomFor, requireTenant, requireTexts, rowsOfTenant, type Work } from "../kysely-work.ts";
 import { keptIn, rowOf, toInteger } from "../database/columns.ts";
 import { DRAIN, type DrainSchema } from "./drain-schema.ts";
 import { exactly, readFirst } from "../database/pages.ts";
@@ -55,12 +55,7 @@ export function drainWrites(work: Work): Pick<Writer, "beginDrain" | "endDrain">
       await requireTenant(tx, drain.tenantId);
       const before = await take(drain);
       if (before === null)
-        await requireRoomFor(
-          work,
-          tx.selectFrom("provider_drains").where("tenant_id", "=", drain.tenantId),
-          MOST_STORED.drains,
-          "drains",
-        );
+        await requireRoomFor(work, rowsOfTenant(work, "provider_drains", drain.tenantId), MOST_STORED.drains, "drains");
       await tx.insertInto("provider_drains").values(rowOf(DRAIN, drain)).execute();
       noted(before === null ? "create" : "change", drain, before, drain);
     },

@@ -1,7 +1,7 @@
 // Writes of saved views, within a change of the store.
 import { readFirst } from "../database/pages.ts";
 import { ownedBy, viewOf, viewRow } from "./kysely-views.ts";
-import { MOST_STORED, requireRoomFor, requireTexts, type Work } from "../kysely-work.ts";
+import { MOST_STORED, requireRoomFor, requireTexts, rowsOfTenant, type Work } from "../kysely-work.ts";
 import { StoreError } from "../store-error.ts";
 import type { SavedView } from "./views.ts";
 import type { Writer } from "../writer.ts";
@@ -37,7 +37,7 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
     async createView(view) {
       if ((await makeRoom(view)) >= MOST_VIEWS)
         throw new StoreError("conflict", `There are already ${MOST_VIEWS} views on this screen. Delete one first.`);
-      const ofTenant = tx.selectFrom("console_views").where("tenant_id", "=", view.owner.tenantId);
+      const ofTenant = rowsOfTenant(work, "console_views", view.owner.tenantId);
       await requireRoomFor(work, ofTenant, MOST_STORED.views, "saved views");
       await tx.insertInto("console_views").values(viewRow(view)).execute();
       noted(work, "create", null, view);

@@ -76,9 +76,11 @@ export async function openTarget(place: DatabasePlace, isMigrated = true): Promi
   try {
     const database = await opened(place, true);
     return await closingOnError(database, async () => {
-      // the remaining rows of a restore fit only the present tables
-      if (isMigrated && (await isRestoring(database.db))) throw notFilled(database.name);
-      if (isMigrated) await migrated(database);
+      if (isMigrated) {
+        // the remaining rows of a restore fit only the present tables
+        if (await isRestoring(database.db)) throw notFilled(database.name);
+        await migrated(database);
+      }
       const close = async (): Promise<void> => {
         await database.store.close();
         await lock?.end().catch(() => {});

@@ -9,6 +9,7 @@ import {
   MOST_STORED,
   requireInTenant,
   requireRoomFor,
+  rowsOfTenant,
   requireTenant,
   requireTexts,
   createdAt,
@@ -146,12 +147,7 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     find: (id) => readerOf(work).findProject(id),
     async check({ id, tenantId }) {
       if ((await readerOf(work).findProject(id)) === null)
-        await requireRoomFor(
-          work,
-          tx.selectFrom("projects").where("tenant_id", "=", tenantId),
-          MOST_STORED.projects,
-          "projects",
-        );
+        await requireRoomFor(work, rowsOfTenant(work, "projects", tenantId), MOST_STORED.projects, "projects");
     },
     placeOf: ({ id, tenantId }) => ({ tenantId, projectId: id }),
     async removeDependents({ id, tenantId }) {
@@ -185,12 +181,7 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
       if (other !== null && other.id !== id)
         throw new StoreError("exists", "Another user of the tenant already has this login.");
       if ((await reader.findUser(id)) === null)
-        await requireRoomFor(
-          work,
-          tx.selectFrom("users").where("tenant_id", "=", tenantId),
-          MOST_STORED.users,
-          "users",
-        );
+        await requireRoomFor(work, rowsOfTenant(work, "users", tenantId), MOST_STORED.users, "users");
     },
     async removeDependents({ id, tenantId }) {
       // a session may have its rights from elsewhere: from the claims of a company login
@@ -243,12 +234,7 @@ export async function putMembership(work: Work, membership: Membership): Promise
   const reader = readerOf(work);
   const before = await reader.findMembership(userId, projectId);
   if (before === null) {
-    await requireRoomFor(
-      work,
-      tx.selectFrom("memberships").where("tenant_id", "=", tenantId),
-      MOST_STORED.memberships,
-      "roles of users",
-    );
+    await requireRoomFor(work, rowsOfTenant(work, "memberships", tenantId), MOST_STORED.memberships, "roles of users");
     await tx
       .insertInto("memberships")
       .values({ ...rowOf(MEMBERSHIP, membership), ...createdAt(nowMs) })
