@@ -45,7 +45,7 @@ export function isGemini3OrLater(model: string): boolean {
   return /^gemini-.*-latest$/.test(name);
 }
 
-/** Whether the model thinks although nobody asks for it, as far as its name tells. */
+/** Whether the name of the model says that it thinks by default. */
 export function thinksByItself(model: string): boolean {
   const name = bareName(model);
   const isOfThinking = /^gemini-2\.5-(pro|flash(?!-lite))/.test(name) || isGemini3OrLater(name);

@@ -352,7 +352,10 @@ function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker 
   return same;
 }
 
-/** Nobody's settings remove the breakers of others, unless those have at least as many. */
+/**
+ * At the bound of an owner, its oldest breaker is removed. At the bound of the target, the tenant with the most breakers
+ * loses its oldest one.
+ */
 function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker {
   const own = breakers.filter((one) => one.settings.ofTenant === settings.ofTenant);
   if (own.length >= MAX_BREAKERS_OF_OWNER) breakers.splice(breakers.indexOf(own[0]!), 1);
