@@ -1,6 +1,7 @@
 // The transports to a tool server: Streamable HTTP, server-sent events of older servers, and a program's input and
 // output. Each is the official client's own transport, over the gateway's bounded fetch or with a bound on what is
 // read.
+import type { ChildProcess } from "node:child_process";
 import { within } from "../core/concurrency/timeout.ts";
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../core/clock.ts";
@@ -202,27 +203,40 @@ async function openProgram(
     secrets: () => Object.entries(to.environment),
     endSession: null,
   });
-  boundValues(transport, (fault) => program.cut(fault));
+  const cut = (thrown: unknown): void => {
+    // The client goes on reading what the program writes until it has ended.
+    const { _process: started } = partsOf(transport);
+    started?.stdout?.destroy();
+    program.cut(thrown);
+  };
+  boundOutput(transport, cut);
   boundUnread(transport, 2 * server.maxConcurrent, () =>
-    program.cut(new ToolFault("failed", "the program does not read what it is asked")),
+    cut(new ToolFault("failed", "the program does not read what it is asked")),
   );
-  return program;
+  return { ...program, cut };
 }
 
-/**
- * Counts the values of messages before they are parsed. The client has no other place for that: it reads the output of a
- * program by itself.
- */
-function boundValues(transport: object, onTooMany: (fault: ToolFault) => void): void {
-  const { _readBuffer: buffer } = transport as { readonly _readBuffer: { append(bytes: Uint8Array): void } };
+/** What the client has no access to: it reads the output of a program by itself. */
+const partsOf = (transport: object) =>
+  transport as {
+    readonly _process?: Pick<ChildProcess, "stdout">;
+    readonly _readBuffer: { append(bytes: Uint8Array): void };
+  };
+
+/** Counts the values of messages before they are parsed, and stops at these as at a message that is too long. */
+function boundOutput(transport: object, cut: (thrown: unknown) => void): void {
+  const { _readBuffer: buffer } = partsOf(transport);
   const append = buffer.append.bind(buffer);
   const count = valueCounter("lines");
   buffer.append = (bytes) => {
-    const wrong = count(bytes);
-    if (wrong === null) return append(bytes);
-    const fault = new ToolFault("failed", wrong);
-    onTooMany(fault);
-    throw fault;
+    try {
+      const wrong = count(bytes);
+      if (wrong !== null) throw new ToolFault("failed", wrong);
+      append(bytes);
+    } catch (thrown) {
+      cut(thrown);
+      throw thrown;
+    }
   };
 }
 
