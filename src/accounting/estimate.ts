@@ -1,7 +1,7 @@
 // A token estimate by character classes, for providers that report no usage: about four ASCII characters for a token,
 // and one token for each character of other scripts. It is within some 20 % of o200k on prose, code and JSON; counting
 // with a tokenizer costs fifty times as much.
-import type { ContentPart, Message, Usage } from "../core/chat.ts";
+import type { ChatRequest, ContentPart, Message, Usage } from "../core/chat.ts";
 import { isObject, type JsonObject } from "../core/json.ts";
 import { dataUriHead } from "../core/text/data-uri-head.ts";
 import { isTextType } from "../core/text/text-media.ts";
@@ -60,6 +60,11 @@ export function estimatePrompt(messages: readonly Message[]): number {
       tally(counted, `${call.function?.name ?? ""}${call.function?.arguments ?? ""}`);
   }
   return fixed + tokensOf(counted);
+}
+
+/** Also counts the messages that another thread holds. */
+export function estimateConversation({ messages, held }: Pick<ChatRequest, "messages" | "held">): number {
+  return (held?.promptTokens ?? 0) + estimatePrompt(messages);
 }
 
 /** Characters of base64 for each character of the text. */

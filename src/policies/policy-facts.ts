@@ -1,7 +1,7 @@
 // The values of a call that a rule can read, in the form of CEL (whole numbers are bigint, others double). They are
 // made when a rule first reads them, once for each call: a macro may read one a thousand times. Long texts and lists are
 // not available to rules: a rule that reads one fails, and therefore denies (promise 3.1).
-import { estimatePrompt } from "../accounting/estimate.ts";
+import { estimateConversation } from "../accounting/estimate.ts";
 import {
   type ChatParams,
   BLOCK_TYPES,
@@ -10,6 +10,7 @@ import {
   MESSAGE_ROLES,
   type Untranslated,
 } from "../core/chat.ts";
+import { messageCount, partCounts, roleCounts, textCharacters } from "../core/request/conversation-figures.ts";
 import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
@@ -196,21 +197,18 @@ function parameterOf(value: Json | undefined, type: string): Value | undefined {
   return type === "double" && typeof value === "number" ? value : valueOf(value);
 }
 
-type Conversation = Pick<ChatRequest, "messages" | "held">;
-
 export class MessageFacts {
   readonly #count: bigint;
   readonly #characters: () => bigint;
   readonly #promptTokens: () => bigint;
   readonly #roles: () => ReadonlyMap<string, bigint>;
   readonly #parts: () => ReadonlyMap<string, bigint>;
-  constructor(conversation: Conversation) {
-    const { messages, held } = conversation;
-    this.#count = BigInt((held?.count ?? 0) + messages.length);
-    this.#characters = once(() => charactersOf(conversation));
-    this.#promptTokens = once(() => BigInt((held?.promptTokens ?? 0) + estimatePrompt(messages)));
-    this.#roles = once(() => rolesOf(conversation));
-    this.#parts = once(() => partsOf(conversation));
+  constructor(conversation: Pick<ChatRequest, "messages" | "held">) {
+    this.#count = BigInt(messageCount(conversation));
+    this.#characters = once(() => BigInt(textCharacters(conversation)));
+    this.#promptTokens = once(() => BigInt(estimateConversation(conversation)));
+    this.#roles = once(() => countsOf(MESSAGE_ROLES, roleCounts(conversation)));
+    this.#parts = once(() => countsOf(BLOCK_TYPES, partCounts(conversation)));
   }
   get count(): bigint {
     return this.#count;
@@ -229,29 +227,11 @@ export class MessageFacts {
   }
 }
 
-function charactersOf({ messages, held }: Conversation): bigint {
-  let total = held?.characters ?? 0;
-  for (const { content } of messages) {
-    if (typeof content === "string") total += content.length;
-    else for (const part of content ?? []) if (typeof part["text"] === "string") total += part["text"].length;
-  }
-  return BigInt(total);
-}
-
-function rolesOf({ messages, held }: Conversation): ReadonlyMap<string, bigint> {
-  const roles = new Map<string, bigint>(MESSAGE_ROLES.map((role) => [role, 0n]));
-  for (const [role, count] of Object.entries(held?.roles ?? {})) roles.set(role, BigInt(count));
-  for (const { role } of messages) roles.set(role, (roles.get(role) ?? 0n) + 1n);
-  return roles;
-}
-
-function partsOf({ messages, held }: Conversation): ReadonlyMap<string, bigint> {
-  const parts = new Map<string, bigint>(BLOCK_TYPES.map((type) => [type, 0n]));
-  for (const [type, count] of Object.entries(held?.parts ?? {})) parts.set(type, BigInt(count));
-  for (const { content } of messages)
-    if (typeof content !== "string")
-      for (const { type } of content ?? []) parts.set(type, (parts.get(type) ?? 0n) + 1n);
-  return parts;
+/** Names that do not occur count 0. */
+function countsOf(names: readonly string[], found: ReadonlyMap<string, number>): ReadonlyMap<string, bigint> {
+  const counts = new Map(names.map((name) => [name, 0n]));
+  for (const [name, count] of found) counts.set(name, BigInt(count));
+  return counts;
 }
 
 export class RequestFacts {

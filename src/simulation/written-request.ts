@@ -5,7 +5,7 @@ import type { Json, JsonObject } from "../core/json.ts";
 import type { OperationName } from "../core/operation.ts";
 import type { CommonParameter } from "../core/params.ts";
 import { DEPRECATED_NAMES } from "../engine/fit/fit.ts";
-import { openingOf } from "../engine/long-bodies/held-conversation.ts";
+import { openingOf } from "../core/request/conversation-figures.ts";
 
 /** Operations whose calls can be simulated. */
 export const SIMULATED_OPERATIONS = [
@@ -109,7 +109,7 @@ export function withPrompt(request: ChatRequest, operation: OperationName, promp
       bodyCharacters: characters,
       promptTokens: left,
       skeleton: [],
-      opening: openingOf(request.messages),
+      opening: openingOf(request),
       addressed: new Set(),
       unanswered: [],
       memberFacts: null,

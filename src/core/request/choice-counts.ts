@@ -1,9 +1,10 @@
 // How many prompts a request has, and how many choices its answer.
 import type { ChatRequest } from "../chat.ts";
+import { messageCount } from "./conversation-figures.ts";
 
 /** Returns how many prompts a request has; 1 for a conversation. */
-export function promptCount({ form, messages, held }: Pick<ChatRequest, "form" | "messages" | "held">): number {
-  return form.rawPrompts === undefined ? 1 : (held?.count ?? messages.length);
+export function promptCount(request: Pick<ChatRequest, "form" | "messages" | "held">): number {
+  return request.form.rawPrompts === undefined ? 1 : messageCount(request);
 }
 
 /** Returns how many choices the answer has: as many as requested for each prompt. */

@@ -20,6 +20,7 @@ import {
 import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { Route } from "../../core/configured/route.ts";
 import type { ToolRun } from "../../core/configured/tool.ts";
+import { bodyCharacters, messageCount, roleCounts } from "../../core/request/conversation-figures.ts";
 import { endUserName } from "../../core/record/end-user.ts";
 import { unnamedFigures } from "../../core/record/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
@@ -342,16 +343,10 @@ export class CallRecorder {
 }
 
 function messageStatistics(request: ChatRequest): CallRecord["messages"] {
-  const { held } = request;
-  const blocks = [...request.blocks.keys()];
-  if (held !== undefined)
-    return { count: held.count, roles: { ...held.roles }, blocks, bodyCharacters: held.bodyCharacters };
-  const roles: Record<string, number> = {};
-  for (const message of request.messages) roles[message.role] = (roles[message.role] ?? 0) + 1;
   return {
-    count: request.messages.length,
-    roles,
-    blocks,
-    bodyCharacters: (request.written ?? request.source).text.length,
+    count: messageCount(request),
+    roles: Object.fromEntries(roleCounts(request)),
+    blocks: [...request.blocks.keys()],
+    bodyCharacters: bodyCharacters(request),
   };
 }

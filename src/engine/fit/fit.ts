@@ -272,14 +272,13 @@ export function withUnusedSettings(request: ChatRequest, { settings }: Provider)
 function withEmptyMessagesWarning(request: ChatRequest, provider: Provider, target: Target): ChatRequest {
   const own = provider.leavesOutEmpty?.(target.model) ?? NO_ROLE;
   const leftOut = own.size > 0 || request.written === undefined ? own : SILENT_ROLES;
-  if (leftOut.size === 0 || leftOut.isDisjointFrom(request.held?.emptyRoles ?? emptyRolesOf(request.messages)))
-    return request;
+  if (leftOut.size === 0 || leftOut.isDisjointFrom(emptyRolesOf(request))) return request;
   return { ...request, warnings: [...request.warnings, "empty_messages_left_out"] };
 }
 
-/** Returns the roles that have a message without content. */
-export function emptyRolesOf(messages: readonly Message[]): ReadonlySet<MessageRole> {
-  return new Set(messages.filter(isEmptyMessage).map(({ role }) => role));
+/** Returns the roles of which the client has sent a message without content. */
+export function emptyRolesOf({ messages, held }: Pick<ChatRequest, "messages" | "held">): ReadonlySet<MessageRole> {
+  return held?.emptyRoles ?? new Set(messages.filter(isEmptyMessage).map(({ role }) => role));
 }
 
 /** Whether the content is empty or has only parts without text, and no other member would be sent to a provider. */

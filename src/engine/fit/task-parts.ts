@@ -2,6 +2,7 @@
 // rules (core/chat.ts) and the form that a provider has for it.
 import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
 import type { ChatRequest, TaskRules } from "../../core/chat.ts";
+import { messageCount } from "../../core/request/conversation-figures.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { withMembers } from "../../core/request/request-source.ts";
 import type { Provider } from "../../providers/interface/provider.ts";
@@ -28,13 +29,13 @@ export function taskFormOf({ name }: TaskRules, provider: Provider, model: strin
 
 /** Returns how many upstream requests the inputs need. */
 export function taskRequests(request: ChatRequest, rules: TaskRules, provider: Provider, model: string): number {
-  return Math.max(1, Math.ceil(inputsOf(request) / taskFormOf(rules, provider, model).mostInputs));
+  return Math.max(1, Math.ceil(messageCount(request) / taskFormOf(rules, provider, model).mostInputs));
 }
 
 /** Throws `invalid_request` for more inputs than may be sent to the target. */
 export function requireFewParts(request: ChatRequest, form: TaskForm<unknown>, { label }: Provider): void {
   const most = form.mostInputs * MAX_REQUESTS;
-  const inputs = inputsOf(request);
+  const inputs = messageCount(request);
   if (inputs > most)
     throw invalidRequest(
       request.form.pathOf("messages", request),
@@ -43,7 +44,7 @@ export function requireFewParts(request: ChatRequest, form: TaskForm<unknown>, {
 }
 
 export function taskParts(request: ChatRequest, { mostInputs }: TaskForm<unknown>): readonly TaskPart[] {
-  const inputs = inputsOf(request);
+  const inputs = messageCount(request);
   const parts: TaskPart[] = [];
   for (let at = 0; at < inputs; at += mostInputs) parts.push({ at, count: Math.min(mostInputs, inputs - at) });
   return parts;
@@ -51,11 +52,7 @@ export function taskParts(request: ChatRequest, { mostInputs }: TaskForm<unknown
 
 /** Returns the search units that the inputs are estimated to be; 0 where the target does not bill those. */
 export function taskSearchUnits(request: ChatRequest, { name }: TaskRules, provider: Provider, model: string): number {
-  return provider.tasks?.[name]?.(model)?.searchUnits?.(inputsOf(request)) ?? 0;
-}
-
-function inputsOf({ messages, held }: ChatRequest): number {
-  return held?.count ?? messages.length;
+  return provider.tasks?.[name]?.(model)?.searchUnits?.(messageCount(request)) ?? 0;
 }
 
 /** Returns the request with the inputs of one part alone. */

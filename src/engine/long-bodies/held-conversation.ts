@@ -2,20 +2,20 @@
 // the serving thread has prepared is joined with the conversation again (promise 5.8).
 import { invalidRequest } from "../../core/refusals.ts";
 import { referencesInText, referencesOf } from "../objects/vendor-references.ts";
-import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
+import { estimateConversation, estimateValues } from "../../accounting/estimate.ts";
 import { memberFacts } from "../../policies/policy-facts.ts";
-import type {
-  BlockType,
-  ChatParams,
-  ChatRequest,
-  ContentPart,
-  HeldConversation,
-  Message,
-  OfferedTools,
-} from "../../core/chat.ts";
+import type { BlockType, ChatParams, ChatRequest, HeldConversation, Message, OfferedTools } from "../../core/chat.ts";
+import {
+  bodyCharacters,
+  messageCount,
+  openingOf,
+  partCounts,
+  roleCounts,
+  textCharacters,
+} from "../../core/request/conversation-figures.ts";
 import { type MemberSpan, requestOfText, type RequestSource } from "../../core/request/request-source.ts";
 import { parseBoundedJson } from "../../wire/json/json.ts";
-import { type Json, type JsonObject, setMember } from "../../core/json.ts";
+import { type Json, setMember } from "../../core/json.ts";
 import { FIELDS } from "../../core/params.ts";
 import { heldMember, heldPlace } from "../../core/request/held-member.ts";
 import { ordersOf, withOrders } from "../../core/request/turn-order.ts";
@@ -25,34 +25,8 @@ import { skeletonOf } from "./conversation-skeleton.ts";
 import { webAddressIn } from "../attempt/addressed-block.ts";
 import { unansweredCalls } from "../tools/tool-turns.ts";
 
-/** The length of a conversation's beginning, which suffices for a vendor's prompt cache to recognize it. */
-const STICKY_CHARACTERS = 2048;
 /** Replaces the conversation in a text that is parsed without it. */
 export const STAND_IN = '[{"role":"user","content":""}]';
-
-/** Returns the beginning of the first two messages, by which a sticky route recognizes a conversation. */
-export function openingOf(messages: readonly Message[]): string {
-  return JSON.stringify(messages.slice(0, 2).map(beginningOf)).slice(0, STICKY_CHARACTERS);
-}
-
-/** Cuts long texts before they are serialized, because they may have megabytes. */
-function beginningOf(message: Message): JsonObject {
-  const { content } = message;
-  if (typeof content === "string")
-    return content.length <= STICKY_CHARACTERS ? message : { ...message, content: content.slice(0, STICKY_CHARACTERS) };
-  return Array.isArray(content)
-    ? {
-        ...message,
-        content: (content as readonly ContentPart[])
-          .slice(0, STICKY_CHARACTERS)
-          .map((part) =>
-            typeof part["text"] === "string"
-              ? { ...part, text: part["text"].slice(0, STICKY_CHARACTERS) }
-              : { type: part.type },
-          ),
-      }
-    : message;
-}
 
 /** Returns the facts about a conversation that the serving thread gets. */
 export function heldFigures(
@@ -60,35 +34,25 @@ export function heldFigures(
   id: number,
   members: readonly string[],
 ): Omit<HeldConversation, "unanswered"> {
-  const roles: Record<string, number> = {};
-  const parts: Record<string, number> = {};
   const addressed = new Set<BlockType>();
-  let characters = 0;
-  for (const { role, content } of request.messages) {
-    roles[role] = (roles[role] ?? 0) + 1;
-    if (typeof content === "string") characters += content.length;
-    else
-      for (const part of content ?? []) {
-        parts[part.type] = (parts[part.type] ?? 0) + 1;
-        if (typeof part["text"] === "string") characters += part["text"].length;
-        if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
-      }
-  }
+  for (const { content } of request.messages)
+    if (typeof content !== "string")
+      for (const part of content ?? []) if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
   const references = request.written === undefined ? referencesInText(request.source.text) : referencesOf(request);
   return {
     ...(references.length > 0 && { references }),
     id,
     members,
-    count: request.messages.length,
-    roles,
-    parts,
-    characters,
-    bodyCharacters: (request.written ?? request.source).text.length,
-    promptTokens: estimatePrompt(request.messages) + estimateValues(...members.map((name) => request.extra[name])),
+    count: messageCount(request),
+    roles: Object.fromEntries(roleCounts(request)),
+    parts: Object.fromEntries(partCounts(request)),
+    characters: textCharacters(request),
+    bodyCharacters: bodyCharacters(request),
+    promptTokens: estimateConversation(request) + estimateValues(...members.map((name) => request.extra[name])),
     skeleton: skeletonOf(request.messages),
     ...(hasOwnMarks(request) && { isMarked: true as const }),
-    opening: openingOf(request.messages),
-    emptyRoles: emptyRolesOf(request.messages),
+    opening: openingOf(request),
+    emptyRoles: emptyRolesOf(request),
     addressed,
     memberFacts: members.length === 0 ? null : memberFacts(members.map((name) => request.extra[name] ?? null)),
   };

@@ -4,7 +4,7 @@
 // Decides (money and limits): How much does an attempt reserve? By: `estimateAttempt`. Also: booked by
 // `admission/call-limits.ts` (`CallLimits`). Rule: The prompt and the requested or assumed output, for each choice.
 import { amountOf, costBound } from "../../accounting/cost.ts";
-import { estimatePrompt, estimateValues } from "../../accounting/estimate.ts";
+import { estimateConversation, estimateValues } from "../../accounting/estimate.ts";
 import { rateFor } from "../../accounting/price.ts";
 import { expectedPrice } from "../../accounting/price-factors.ts";
 import type { ReservationEstimate } from "../../admission/reservation-estimate.ts";
@@ -145,8 +145,9 @@ function requestedOutput({ form, params }: ChatRequest): number | undefined {
  * through, for example documents. A request is counted once: each answer that fails asks for the count, and a request for
  * several choices has several answers.
  */
-export const promptTokens = memoizePerObject(({ messages, held, params, extra }: ChatRequest): number => {
+export const promptTokens = memoizePerObject((request: ChatRequest): number => {
+  const { params, extra } = request;
   const { tools, response_format: format, prediction } = params;
   const passed = Object.keys(extra).length === 0 ? undefined : extra;
-  return (held?.promptTokens ?? 0) + estimatePrompt(messages) + estimateValues(tools, format, prediction, passed);
+  return estimateConversation(request) + estimateValues(tools, format, prediction, passed);
 });

@@ -10,6 +10,7 @@
 // of the same session of a coding agent.
 import { requireEnabled, requireTarget } from "../../auth/permitted-models.ts";
 import type { ChatRequest } from "../../core/chat.ts";
+import { openingOf } from "../../core/request/conversation-figures.ts";
 import { type Drain, drainOf } from "../../core/configured/drain.ts";
 import { digestOf } from "../../core/text/digest.ts";
 import { GatewayError, retryLater } from "../../core/errors.ts";
@@ -34,7 +35,6 @@ import type { CallPolicies } from "../policies/call-policies.ts";
 import type { Judgement } from "../policies/call-rules.ts";
 import { type FitSettings, refuseOverwrittenGuards } from "../fit/fit.ts";
 import { settingsFor } from "../fit/fit-settings.ts";
-import { openingOf } from "../long-bodies/held-conversation.ts";
 import type { CallObjects } from "../objects/call-objects.ts";
 import { type AskedTarget, type ReadyTarget, readyTarget, wayAt } from "../fit/ready-target.ts";
 import type { EntryVerdict } from "./eligibility.ts";
@@ -414,7 +414,7 @@ export function stickyKeyOf(
   return key === null && isCached ? agentSession(http) : key;
 }
 
-function stickyKey(sticky: Sticky, { params, messages, held }: ChatRequest, http: Headers): string | null {
-  if (sticky.by === "user") return params.user ?? params.safety_identifier ?? null;
-  return sticky.by === "header" ? http.get(sticky.name) : (held?.opening ?? openingOf(messages));
+function stickyKey(sticky: Sticky, request: ChatRequest, http: Headers): string | null {
+  if (sticky.by === "user") return request.params.user ?? request.params.safety_identifier ?? null;
+  return sticky.by === "header" ? http.get(sticky.name) : openingOf(request);
 }

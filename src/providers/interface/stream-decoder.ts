@@ -67,21 +67,23 @@ export function decoderAround(
   inner: StreamDecoder,
   { push, end, passes }: Pick<StreamDecoder, "push" | "end" | "passes">,
 ): StreamDecoder {
-  const around: StreamDecoder = {
+  // each member is named, so that none can be forgotten that the interface gains
+  const around: { readonly [K in keyof StreamDecoder]-?: StreamDecoder[K] | undefined } = {
     push,
     end,
-    ...(passes !== undefined && { passes }),
-    ...(inner.growth !== undefined && { growth: () => inner.growth!() }),
-    ...(inner.padding !== undefined && { padding: inner.padding }),
-    ...(inner.pieceIn !== undefined && { pieceIn: (event: Json) => inner.pieceIn!(event) }),
-    ...(inner.toolUses !== undefined && { toolUses: () => inner.toolUses!() }),
-    ...(inner.countsAnswer !== undefined && { countsAnswer: () => inner.countsAnswer!() }),
-    ...(inner.isPlainText !== undefined && { isPlainText: inner.isPlainText }),
+    passes,
+    growth: inner.growth?.bind(inner),
+    padding: inner.padding,
+    pieceIn: inner.pieceIn?.bind(inner),
+    toolUses: inner.toolUses?.bind(inner),
+    countsAnswer: inner.countsAnswer?.bind(inner),
+    isPlainText: inner.isPlainText,
+    // whether the terminator has come changes
+    get isTerminated() {
+      return inner.isTerminated;
+    },
   };
-  // Whether the form has a terminator is known from the start; whether the terminator has come changes.
-  if (inner.isTerminated !== undefined)
-    Object.defineProperty(around, "isTerminated", { enumerable: true, get: () => inner.isTerminated });
-  return around;
+  return around as StreamDecoder;
 }
 
 export const NO_CHUNKS: readonly ChatChunk[] = [];
