@@ -18,7 +18,7 @@ import {
   RULE_VARIABLES,
 } from "../core/configured/policy.ts";
 import { instructionsOf, linearPattern, MAX_PATTERN } from "../guards/pattern-program.ts";
-import { CALENDAR_FIELDS, zonedField } from "./zoned-time.ts";
+import { CALENDAR_FIELDS, type CalendarField, zonedField } from "./zoned-time.ts";
 import {
   ClientFacts,
   FactError,
@@ -123,17 +123,16 @@ interface Compiled extends Pick<Walk, "mentions" | "headers"> {
 
 function compiled(text: string, environment: RuleEnvironment): Compiled {
   if (text.length > MAX_RULE) throw new RuleError(`a rule has at most ${MAX_RULE} characters`);
-  const { ast, type } = checked(text, text, environment);
+  const { ast, type, program } = checked(text, environment);
   if (type !== "bool")
     throw refusal(
       text,
       0,
       `a rule must give true or false, but this gives ${type === "dyn" ? "the value that was sent; compare it with something" : type}`,
     );
-  const walk: Walk = { text, nodes: 0, mentions: new Set(), headers: new Set(), edits: [] };
+  const walk: Walk = { text, nodes: 0, mentions: new Set(), headers: new Set() };
   judge(ast, walk, null);
-  const { program, ast: metered } = checked(edited(text, walk.edits), text, environment);
-  meterParts(metered, environment.evaluation);
+  meterParts(ast, environment.evaluation);
   return {
     mentions: walk.mentions,
     headers: walk.headers,
@@ -215,35 +214,18 @@ function openEnvironment(variables: readonly (RuleVariable | ConditionVariable)[
     now: "google.protobuf.Timestamp",
   };
   for (const name of variables) made.registerVariable(name, types[name]);
-  for (const field of CALENDAR_FIELDS)
-    made.registerFunction(`google.protobuf.Timestamp.${field}${ZONED}(string): int`, (at: Date, zone: string) =>
-      zonedField(field, at, zone),
-    );
-  const evaluation = new Evaluation();
-  made.registerFunction(`${BOUNDED}(list<V>): list<V>`, withinBound);
-  made.registerFunction(`${BOUNDED}(map<K, V>): map<K, V>`, withinBound);
-  made.registerFunction(`string.${MATCHES}(string): bool`, (text: string, pattern: string) =>
-    evaluation.matches(text, pattern),
-  );
-  return { language: made, evaluation };
+  return { language: made, evaluation: new Evaluation() };
 }
 
-/** Names that replace a macro's list and `matches` in the program. */
-const BOUNDED = "bounded__list";
-const MATCHES = "matches__linear";
-/** Appended to the name of a timestamp function that takes a zone. */
-const ZONED = "__zoned";
-
-interface MacroList {
-  readonly length?: number;
-  readonly size?: number;
+/** How many items a macro runs over; the library refuses what is neither a list nor a mapping. */
+function itemsOf(value: unknown): number {
+  if (typeof value !== "object" || value === null) return 0;
+  if (Array.isArray(value)) return value.length;
+  return value instanceof Map || value instanceof Set ? value.size : Object.keys(value).length;
 }
 
-const itemsOf = ({ length, size }: MacroList): number => length ?? size ?? 0;
-
-function withinBound(list: MacroList): unknown {
-  if (itemsOf(list) > MAX_ITEMS) throw new FactError(`a macro can run over at most ${MAX_ITEMS} items`);
-  return list;
+function isCalendarField(name: string): name is CalendarField {
+  return (CALENDAR_FIELDS as readonly string[]).includes(name);
 }
 
 /** Only patterns of loaded rules get here. */
@@ -312,37 +294,48 @@ class Evaluation {
   }
 }
 
-/** A part that was checked: `handle` is what the library does with the values of its operands. */
+/** A part that was checked. `handle` is what the library does with the values of its operands. */
 interface CheckedPart {
   handle?: (...given: readonly unknown[]) => unknown;
+  /** Where the part is a macro: what the library has made of it. */
+  readonly meta: { readonly alternate?: CheckedPart };
 }
 
-/** Makes each part whose work depends on the values that it is given spend steps for them. */
+/**
+ * Makes each part whose work depends on the values that it is given spend steps for them, and puts the gateway's own
+ * functions in place of those of the library that could be slow.
+ */
 function meterParts(part: ASTNode, evaluation: Evaluation): void {
-  const isMacro = part.op === "rcall" && MACROS.has(part.args[0]);
-  // a macro does no work of its own, and the library expands it where it is checked
-  const spend = isMacro || (part.op === "call" && part.args[0] === "has") ? null : spendingOf(part);
-  if (spend !== null) meterPart(part, (given) => spend(given, evaluation));
   const inner = innerParts(part);
   for (const one of inner) meterParts(one, evaluation);
-  if (!isMacro) return;
-  // the list is what `bounded__list` returns
-  const [list, ...body] = inner;
-  const steps = PART_STEPS * body.reduce((sum, one) => sum + partsIn(one), 0);
-  meterPart(list!, ([[items]]) => evaluation.spend(itemsOf(items as MacroList) * steps));
-}
-
-type Given = readonly [readonly unknown[], ...(readonly unknown[])];
-
-function meterPart(part: ASTNode, spend: (given: Given) => void): void {
-  const { handle } = part as unknown as CheckedPart;
+  const own = isMacro(part) ? macro(inner) : ownFunction(part);
+  if (own === null) return;
+  const written = part as unknown as CheckedPart;
+  const evaluated = written.meta.alternate ?? written;
+  const { handle } = evaluated;
   if (handle === undefined)
     throw new Error(
       `The library of CEL keeps no function for the part ${part.op}, so that its work cannot be bounded.`,
     );
-  (part as unknown as CheckedPart).handle = (...given) => {
-    spend(given as unknown as Given);
-    return handle(...given);
+  evaluated.handle = (...given) => own(evaluation, given as unknown as Given) ?? handle(...given);
+}
+
+/** What the library calls a function with. The first is a list for a function and a method, and the items of a macro. */
+type Given = readonly [unknown, ...(readonly unknown[])];
+
+/** Returns the value of a part, or undefined, with which the library has to find it. */
+type OwnFunction = (evaluation: Evaluation, given: Given) => unknown;
+
+function isMacro({ op, args }: ASTNode): boolean {
+  return op === "rcall" && MACROS.has(args[0]);
+}
+
+function macro([, ...body]: readonly ASTNode[]): OwnFunction {
+  const steps = PART_STEPS * body.reduce((sum, one) => sum + partsIn(one), 0);
+  return (evaluation, [items]) => {
+    const count = itemsOf(items);
+    if (count > MAX_ITEMS) throw new FactError(`a macro can run over at most ${MAX_ITEMS} items`);
+    evaluation.spend(count * steps);
   };
 }
 
@@ -350,31 +343,34 @@ function partsIn(part: ASTNode): number {
   return innerParts(part).reduce((sum, one) => sum + partsIn(one), 1);
 }
 
-type Spending = (given: Given, evaluation: Evaluation) => void;
-
-function spendingOf(part: ASTNode): Spending | null {
+function ownFunction(part: ASTNode): OwnFunction | null {
   switch (part.op) {
     case "call":
     case "rcall": {
       const [name] = part.args;
-      return ([values], evaluation) => called(name, values, evaluation);
+      // what it looks at is not evaluated
+      if (name === "has") return null;
+      return (evaluation, [values]) => called(name, values as readonly unknown[], evaluation);
     }
     case "==":
     case "!=":
     case "in":
     case "+":
-      return ([left, right], evaluation) => compared(part.op, left, right, evaluation);
+      return (evaluation, [left, right]) => compared(part.op, left, right, evaluation);
     default:
       return null;
   }
 }
 
 /** The receiver of a method is the first of the values. */
-function called(name: string, [text]: readonly unknown[], evaluation: Evaluation): void {
-  if (typeof text !== "string") return;
-  if (name === "duration" && text.length > MAX_DURATION)
+function called(name: string, [receiver, given]: readonly unknown[], evaluation: Evaluation): unknown {
+  if (isCalendarField(name) && receiver instanceof Date && typeof given === "string")
+    return zonedField(name, receiver, given);
+  if (typeof receiver !== "string") return undefined;
+  if (name === "duration" && receiver.length > MAX_DURATION)
     throw new FactError(`a duration has at most ${MAX_DURATION} characters`);
-  evaluation.spend(text.length * CHARACTER_STEPS);
+  evaluation.spend(receiver.length * CHARACTER_STEPS);
+  return name === "matches" ? evaluation.matches(receiver, given as string) : undefined;
 }
 
 /** Looking for a key of a mapping, and comparing values of different kinds, takes no time worth counting. */
@@ -398,8 +394,7 @@ interface Checked {
   readonly program: (facts: object) => unknown;
 }
 
-/** `shown` is the text as its author wrote it. */
-function checked(text: string, shown: string, { language }: RuleEnvironment): Checked {
+function checked(text: string, { language }: RuleEnvironment): Checked {
   try {
     const program = language.parse(text);
     const result = program.check();
@@ -411,7 +406,7 @@ function checked(text: string, shown: string, { language }: RuleEnvironment): Ch
       readonly message: string;
       readonly range?: { readonly start: number };
     };
-    throw refusal(shown, range?.start ?? 0, summary ?? message.split("\n")[0]!);
+    throw refusal(text, range?.start ?? 0, summary ?? message.split("\n")[0]!);
   }
 }
 
@@ -423,12 +418,6 @@ function refusal(text: string, at: number, what: string): RuleError {
   return new RuleError(`line ${before.length}, column ${column + 1}: ${what}\n    ${line}\n    ${" ".repeat(column)}^`);
 }
 
-interface Edit {
-  readonly at: number;
-  readonly end: number;
-  readonly text: string;
-}
-
 const VARIABLES: ReadonlySet<string> = new Set([...RULE_VARIABLES, ...CONDITION_VARIABLES]);
 
 interface Walk {
@@ -436,7 +425,6 @@ interface Walk {
   nodes: number;
   readonly mentions: Set<RuleVariable | ConditionVariable>;
   readonly headers: Set<string>;
-  readonly edits: Edit[];
 }
 
 /** The body of the macro that contains a node; `null` when the node is outside macros. */
@@ -444,7 +432,7 @@ interface Body {
   nodes: number;
 }
 
-/** Throws RuleError for what could make the rule slow, and notes what has to be replaced. */
+/** Throws RuleError for what could make the rule slow. */
 function judge(node: ASTNode, walk: Walk, body: Body | null): void {
   walk.nodes += 1;
   if (walk.nodes > MAX_NODES) throw refusal(walk.text, node.start, `a rule has at most ${MAX_NODES} parts`);
@@ -509,17 +497,12 @@ function judgeMethod(
   judge(receiver, walk, body);
   if (MACROS.has(name)) {
     if (body !== null) throw refusal(walk.text, start, `${name}() is inside another macro; macros cannot be nested`);
-    walk.edits.push(
-      { at: receiver.start, end: receiver.start, text: `${BOUNDED}(` },
-      { at: receiver.end, end: receiver.end, text: ")" },
-    );
     const own: Body = { nodes: 0 };
     for (const one of given) judge(one, walk, own);
     return;
   }
   if (name === "matches") judgeMatches(receiver, given, walk);
-  else if ((CALENDAR_FIELDS as readonly string[]).includes(name) && given.length > 0)
-    judgeZone(name, receiver, given[0]!, walk, body);
+  else if (isCalendarField(name) && given.length > 0) judgeZone(name, given[0]!, walk, body);
   for (const one of given) judge(one, walk, body);
 }
 
@@ -533,21 +516,9 @@ function judgeMatches(receiver: ASTNode, given: readonly ASTNode[], walk: Walk):
   } catch (thrown) {
     throw refusal(walk.text, pattern.start, `not a valid pattern: ${(thrown as Error).message}`);
   }
-  const at = nameAt("matches", receiver, walk);
-  walk.edits.push({ at, end: at + "matches".length, text: MATCHES });
 }
 
-/** What stands between a receiver and the name of its method, beside the dot: closing brackets, white space, comments. */
-const BEFORE_NAME = /^(?:[\s)\].]|\/\/[^\n]*)*/;
-
-/** Returns where the name of a method stands. Throws RuleError where it is not found, because it could not be replaced. */
-function nameAt(name: string, { end }: ASTNode, { text }: Walk): number {
-  const at = end + BEFORE_NAME.exec(text.slice(end))![0].length;
-  if (!text.startsWith(name, at)) throw refusal(text, end, `${name}() cannot be used in this way`);
-  return at;
-}
-
-function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, body: Body | null): void {
+function judgeZone(name: string, zone: ASTNode, walk: Walk, body: Body | null): void {
   if (body !== null) throw refusal(walk.text, zone.start, `${name}() with a time zone cannot be used inside a macro`);
   if (zone.op !== "value" || typeof zone.args !== "string" || !isZoneOrOffset(zone.args))
     throw refusal(
@@ -555,8 +526,6 @@ function judgeZone(name: string, receiver: ASTNode, zone: ASTNode, walk: Walk, b
       zone.start,
       `${name}() needs the name of a time zone as a text literal, such as "Europe/Berlin"`,
     );
-  const at = nameAt(name, receiver, walk) + name.length;
-  walk.edits.push({ at, end: at, text: ZONED });
 }
 
 function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, walk: Walk, body: Body | null): void {
@@ -571,15 +540,4 @@ function judgeOperator(node: Extract<ASTNode, { args: readonly ASTNode[] }>, wal
 
 function typeOf(node: ASTNode): string {
   return (node as unknown as { readonly checkedType?: { readonly name: string } }).checkedType?.name ?? "dyn";
-}
-
-function edited(text: string, edits: readonly Edit[]): string {
-  let out = "";
-  let at = 0;
-  // A closing edit at a position precedes an opening one at the same position.
-  for (const edit of edits.toSorted((a, b) => a.at - b.at || Number(b.text === ")") - Number(a.text === ")"))) {
-    out += text.slice(at, edit.at) + edit.text;
-    at = edit.end;
-  }
-  return out + text.slice(at);
 }

@@ -12,8 +12,9 @@ import {
   TargetFacts,
   TokenFacts,
 } from "../../src/policies/policy-facts.ts";
-import { compileRule, openRuleMeter, RuleError } from "../../src/policies/policy-rule.ts";
+import { type CompiledRule, compileRule, openRuleMeter, RuleError } from "../../src/policies/policy-rule.ts";
 import { parseChatRequest } from "../../src/engine/request/parse.ts";
+import type { Json } from "../../src/core/json.ts";
 import type { OperationName } from "../../src/core/operation.ts";
 import { COMMON_PARAMETERS } from "../../src/core/params.ts";
 import type { RuleFacts } from "../../src/core/configured/policy.ts";
@@ -344,10 +345,22 @@ describe("the shape of what rules see", () => {
     }
   });
 
-  test("an identifier that shadows another in a rule still belongs to no rule", () => {
-    expect(refusalOf("bounded__list(request.tools).size() == 0")).toMatch(/not available/);
-    expect(refusalOf('request.model.matches__linear("x")')).toMatch(/not available/);
-    expect(refusalOf('now.getHours__zoned("Mars/Olympus") == 1')).toMatch(/not available/);
+  test("[d3.1] a value of another kind than a macro or a function takes makes the rule fail", () => {
+    const failing = ['a.exists(x, x == "a")', 'a.matches("a")', 'a.getHours("UTC") == 1'].map((text) =>
+      compileRule(`request.metadata.${text}`),
+    );
+    const outcome = (rule: CompiledRule, a: Json): unknown => {
+      try {
+        return rule.denies(facts({ metadata: { a } }));
+      } catch {
+        return "fails";
+      }
+    };
+    expect(failing.map((rule) => outcome(rule, 5))).toEqual(["fails", "fails", "fails"]);
+    expect(failing.map((rule) => outcome(rule, null))).toEqual(["fails", "fails", "fails"]);
+    expect(failing.map((rule) => outcome(rule, "a"))).toEqual(["fails", true, "fails"]);
+    expect(failing.map((rule) => outcome(rule, ["a"]))).toEqual([true, "fails", "fails"]);
+    expect(failing.map((rule) => outcome(rule, { a: 1 }))).toEqual([true, "fails", "fails"]);
   });
 });
 
