@@ -11,6 +11,7 @@ import {
   type Untranslated,
 } from "../core/chat.ts";
 import { messageCount, partCounts, roleCounts, textCharacters } from "../core/request/conversation-figures.ts";
+import { setMembers, shortMember } from "../core/request/held-body.ts";
 import { heldPlace } from "../core/request/held-member.ts";
 import type { Principal } from "../core/identity.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../core/json.ts";
@@ -109,14 +110,12 @@ const CONTENT: ReadonlySet<string> = new Set(["messages", "input", "system", "in
  */
 function untranslatedMembers({ written }: ChatRequest): readonly (readonly [name: string, value: Json])[] {
   if (written === undefined || written.untranslated.length === 0) return [];
-  const { held, body } = written;
   const paths = new Set(written.untranslated.map(({ path }) => path));
-  const values = held === undefined ? body : held.short;
-  const unset = new Set(held?.unset);
-  return (held?.names ?? Object.keys(body)).flatMap((name) => {
-    if (CONTENT.has(name) || unset.has(name) || !paths.has(name.slice(0, MAX_PATH))) return [];
-    if (!Object.hasOwn(values, name)) throw new FactError("a member is too long");
-    return [[name, values[name] ?? null] as const];
+  return setMembers(written).flatMap((name) => {
+    if (CONTENT.has(name) || !paths.has(name.slice(0, MAX_PATH))) return [];
+    const value = shortMember(written, name);
+    if (value === undefined) throw new FactError("a member is too long");
+    return [[name, value] as const];
   });
 }
 

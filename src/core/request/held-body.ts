@@ -32,7 +32,15 @@ export function shortMember(
   { body, held }: { readonly body: JsonObject; readonly held?: HeldBody },
   name: string,
 ): Json | undefined {
-  return (held === undefined ? body : held.short)[name];
+  const members = held === undefined ? body : held.short;
+  return Object.hasOwn(members, name) ? members[name] : undefined;
+}
+
+/** The names of the members that a body sets, wherever the body is held. */
+export function setMembers({ body, held }: { readonly body: JsonObject; readonly held?: HeldBody }): readonly string[] {
+  if (held === undefined) return Object.keys(body).filter((name) => isSet(body[name]));
+  const unset = new Set(held.unset);
+  return held.names.filter((name) => !unset.has(name));
 }
 
 /** Whether a body sets the member, wherever the body is held. */
