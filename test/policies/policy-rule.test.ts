@@ -282,12 +282,12 @@ describe("the shape of what rules see", () => {
     ).toBe(false);
   });
 
-  test("methods work on values of any type, and macros in a row", () => {
-    expect(
-      compileRule('request.metadata.list.filter(x, x.matches("^b")).map(x, x).exists(x, x == "bc")').denies(
-        facts({ metadata: { list: ["a", "bc"] } }),
-      ),
-    ).toBe(true);
+  test.each([
+    'request.metadata.list.filter(x, x.matches("^b")).map(x, x).exists(x, x == "bc")',
+    '(request.metadata.list.filter(x, x.matches("^b"))).exists(x, x == "bc")',
+    '(request.metadata.list) // the words\n .map(x, x)\n.exists(x, x == "bc")',
+  ])("methods work on values of any type, and macros in a row: %j", (text) => {
+    expect(compileRule(text).denies(facts({ metadata: { list: ["a", "bc"] } }))).toBe(true);
   });
 
   test("[d3.1] macros run over the keys of a mapping as well", () => {
