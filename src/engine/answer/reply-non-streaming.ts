@@ -110,7 +110,9 @@ function madeOf(
 async function underGuards(answer: WholeAnswer, guards: readonly GuardPolicy[], call: Call): Promise<WholeAnswer> {
   const { isLong } = answer;
   try {
-    const shown = await call.policies!.answers.apply(searchedAnswer(answer, guards, isLong), guards);
+    const searched = searchedAnswer(answer, guards, isLong);
+    if (isLong) await yieldToLoop();
+    const shown = await call.policies!.answers.apply(searched, guards);
     if (isLong) await yieldToLoop();
     return { ...shown, isLong };
   } catch (thrown) {

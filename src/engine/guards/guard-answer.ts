@@ -67,25 +67,21 @@ function searchedBy<T>(given: T, walk: (guard: TextGuard) => T): Searched<T> {
   return { given, characters, walk };
 }
 
-/** `isLong`: it is never searched in the serving thread. */
+/** What is searched is made here, once for all walks over it. `isLong`: it is never searched in the serving thread. */
 export function searchedAnswer(
   answer: NonStreamingAnswer,
   guards: readonly GuardPolicy[],
   isLong: boolean,
 ): Searched<NonStreamingAnswer> {
-  const searched = searchedBy(answer, (guard) => guardedAnswer(answer, guards, guard));
+  const isChanged = changes(guards);
+  const shown = isChanged ? { ...answer, body: withoutLogprobs(answer.body) as JsonObject } : answer;
+  const searched = searchedBy(answer, (guard) => guardedAnswer(shown, isChanged, guard));
   return isLong ? { ...searched, characters: () => Number.POSITIVE_INFINITY } : searched;
 }
 
-/** Returns the answer as `guards` let it through, whose search of a text is `guard`. Throws BlockedText. */
-function guardedAnswer(
-  answer: NonStreamingAnswer,
-  guards: readonly GuardPolicy[],
-  guard: TextGuard,
-): NonStreamingAnswer {
-  const isChanged = changes(guards);
-  const shown = isChanged ? { ...answer, body: withoutLogprobs(answer.body) as JsonObject } : answer;
-  const body = mapAnswer(shown, guard);
+/** Returns the answer as guards let it through, whose search of a text is `guard`. Throws BlockedText. */
+function guardedAnswer(answer: NonStreamingAnswer, isChanged: boolean, guard: TextGuard): NonStreamingAnswer {
+  const body = mapAnswer(answer, guard);
   if (isChanged)
     body["choices"] = (body["choices"] as readonly JsonObject[]).map((choice) => ({ ...choice, logprobs: null }));
   return { ...answer, body, usage: body["usage"] as Usage };
