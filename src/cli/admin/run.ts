@@ -128,18 +128,21 @@ function label({ named }: Noun, id: string | null, answer: Json): string {
 
 export const DEFAULT_TENANT = "default";
 
-/** The path of the tenant or project that the flags name; empty for all of them. */
-export function placePath({ tenant, project, all }: PlaceFlags, place: Noun["place"] = "either"): string {
-  if (all === true || place === "none" || (place === "own" && tenant === undefined)) return "";
-  if (place === "personal" && project === undefined) return "";
-  return project !== undefined && (place === "either" || place === "personal")
+/** Flags of a command, or the place of a document. */
+type Placed = Pick<PlaceFlags, "all"> & Readonly<Partial<Record<"tenant" | "project", string | null>>>;
+
+/** The path of the tenant or project that is named; empty for all of them. */
+export function placePath({ tenant, project, all }: Placed, place: Noun["place"] = "either"): string {
+  if (all === true || place === "none" || (place === "own" && tenant == null)) return "";
+  if (place === "personal" && project == null) return "";
+  return project != null && (place === "either" || place === "personal")
     ? `/projects/${encodeURIComponent(project)}`
     : `/tenants/${encodeURIComponent(tenant ?? DEFAULT_TENANT)}`;
 }
 
-/** The path of one thing of a noun in the place that the flags name, or of all of them. */
-export function pathOf(noun: string, id: string | null, flags: PlaceFlags, place?: Noun["place"]): string {
-  return `${placePath(flags, place)}/${noun}${id === null ? "" : `/${encodeURIComponent(id)}`}`;
+/** The path of one thing of a noun in the place that is named, or of all of them. */
+export function pathOf(noun: string, id: string | null, at: Placed, place?: Noun["place"]): string {
+  return `${placePath(at, place)}/${noun}${id === null ? "" : `/${encodeURIComponent(id)}`}`;
 }
 
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {

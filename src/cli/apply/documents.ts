@@ -6,8 +6,8 @@ import { parseAllDocuments } from "yaml";
 import { type Variables, expand } from "../../config/expansion.ts";
 import { readConfigText } from "../../config/file.ts";
 import { readSecretFile } from "../../config/secret-file.ts";
-import type { ConfiguredKind } from "../../core/configured/configured.ts";
 import { isObject, type Json, type JsonObject, withTexts } from "../../core/json.ts";
+import { type Noun, NOUNS } from "../admin/nouns.ts";
 import { DEFAULT_TENANT } from "../admin/run.ts";
 
 /** In the order in which resources are created: each may refer to kinds before it. */
@@ -28,25 +28,11 @@ export const KINDS = [
 ] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** Where each kind is stored: `none` by itself, `tenant` in a tenant, `either` in a tenant or a project. */
-const PLACES: Readonly<Record<Kind | Exclude<ConfiguredKind, "setting">, "none" | "tenant" | "either">> = {
-  tenant: "none",
-  project: "tenant",
-  user: "tenant",
-  member: "either",
-  provider: "tenant",
-  tool_server: "either",
-  price: "either",
-  route: "either",
-  policy: "either",
-  limit: "either",
-  budget: "either",
-  webhook: "either",
-  settings: "either",
-};
+/** The noun of the admin API that a kind is. Each has one. */
+export const nounOfKind = (kind: Kind): Noun => NOUNS.find(({ word }) => word === kind.replace("_", "-"))!;
 
-export const KINDS_IN_TENANT: readonly Kind[] = KINDS.filter((kind) => PLACES[kind] !== "none");
-export const KINDS_IN_PROJECT: readonly Kind[] = KINDS.filter((kind) => PLACES[kind] === "either");
+export const KINDS_IN_TENANT: readonly Kind[] = KINDS.filter((kind) => kind !== "tenant");
+export const KINDS_IN_PROJECT: readonly Kind[] = KINDS.filter((kind) => nounOfKind(kind).place === "either");
 
 export interface DesiredState {
   readonly kind: Kind;
@@ -123,7 +109,8 @@ function desiredStateOf(value: Json, from: string, variables: Variables): Desire
   for (const [field, id] of Object.entries({ tenant, project }))
     if (id !== undefined && (typeof id !== "string" || id === "")) return fail(`${field} must be an id.`);
   if (kind === "tenant" && tenant !== undefined) return fail("a tenant cannot have the field tenant.");
-  if (project !== undefined && PLACES[kind] !== "either") return fail(`a ${kind} cannot have the field project.`);
+  if (project !== undefined && nounOfKind(kind).place !== "either")
+    return fail(`a ${kind} cannot have the field project.`);
   if (project !== undefined && tenant !== undefined)
     return fail("tenant and project cannot be combined, because the project implies its tenant; name one of them.");
   return {

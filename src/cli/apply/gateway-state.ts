@@ -1,24 +1,12 @@
 // The gateway's current state in the form of documents, and the request that makes each step of a plan.
-import { type ConfiguredKind, nounOf, UNSTORED_ETAG } from "../../core/configured/configured.ts";
+import { UNSTORED_ETAG } from "../../core/configured/configured.ts";
 import { type JsonObject, textOrEmpty } from "../../core/json.ts";
 import type { AdminClient } from "../admin/client.ts";
-import type { Kind, DesiredState } from "./documents.ts";
+import { pathOf } from "../admin/run.ts";
+import { type DesiredState, type Kind, nounOfKind } from "./documents.ts";
 import type { Step, ActualState } from "./plan.ts";
 
 export type AppliedPlace = Pick<DesiredState, "tenant" | "project">;
-
-/** Nouns of the admin API for what the configuration file cannot hold, and for the one kind that has no names. */
-const OTHER_NOUNS: Readonly<Record<Exclude<Kind, ConfiguredKind>, string>> = {
-  tenant: "tenants",
-  project: "projects",
-  user: "users",
-  member: "memberships",
-  settings: "settings",
-};
-
-function pathNoun(kind: Kind): string {
-  return kind in OTHER_NOUNS ? OTHER_NOUNS[kind as keyof typeof OTHER_NOUNS] : nounOf(kind as ConfiguredKind);
-}
 
 /** Fields that a response shows beside the document. */
 const HEAD = new Set([
@@ -35,11 +23,10 @@ const HEAD = new Set([
   "read_only_fields",
 ]);
 
-function pathOf(kind: Kind, { tenant, project }: AppliedPlace): string {
-  if (kind === "tenant" || kind === "project") return `/${pathNoun(kind)}`;
-  const place =
-    project === null ? `/tenants/${encodeURIComponent(tenant!)}` : `/projects/${encodeURIComponent(project)}`;
-  return `${place}/${pathNoun(kind)}`;
+/** The path of one thing of a kind, or of all of them. */
+function placeOf(kind: Kind, at: AppliedPlace, id: string | null = null): string {
+  const { path, place } = nounOfKind(kind);
+  return pathOf(path, id, at, place);
 }
 
 /** All resources of a kind in a place. Throws RefusedRequest with the status 404 where the place does not exist. */
@@ -49,9 +36,9 @@ export async function readActualState(
   place: AppliedPlace,
 ): Promise<readonly ActualState[]> {
   if (kind === "settings")
-    return [actualStateOf(kind, place, (await client.send("GET", pathOf(kind, place))) as JsonObject)];
+    return [actualStateOf(kind, place, (await client.send("GET", placeOf(kind, place))) as JsonObject)];
   const found = await client.list(
-    pathOf(kind, place),
+    placeOf(kind, place),
     kind === "project" ? { tenant_id: place.tenant ?? undefined } : {},
   );
   // Resources of the file that apply to all tenants belong to no place.
@@ -101,8 +88,8 @@ function withoutNulls(shown: JsonObject, head: ReadonlySet<string>): JsonObject 
 /** Throws what the client throws: the ETag rejects the request when the resource was changed in between. */
 export async function make(client: AdminClient, { action, what, desired, actual }: Step): Promise<void> {
   const { kind, name } = what;
-  const base = pathOf(kind, what);
-  const item = kind === "settings" ? base : `${base}/${encodeURIComponent(actual?.id ?? name)}`;
+  const base = placeOf(kind, what);
+  const item = kind === "settings" ? base : placeOf(kind, what, actual?.id ?? name);
   const ifMatch = actual?.etag ?? null;
   if (action === "remove") return void (await client.send("DELETE", item, { ifMatch }));
   const { spec } = desired!;
