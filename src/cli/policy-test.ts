@@ -114,7 +114,7 @@ const MIN_PRINTED_STEPS = 2000;
 
 type GuardCost = { readonly policy: string } & ReturnType<typeof guardCost>;
 
-function costsOf({ policies }: PlacedPolicies): readonly GuardCost[] {
+function costsOf(policies: PlacedPolicies): readonly GuardCost[] {
   return policies.flatMap(({ id, document: { guard } }) =>
     guard === undefined || guard.service !== undefined ? [] : [{ policy: id, ...guardCost(compileGuard(guard).work) }],
   );
@@ -129,9 +129,7 @@ function costText({
   return `the guard of ${policy} takes up to ${steps} steps per character: in the worst case ${ms} ms for 1,000 characters, and 0.1 s from ${from} characters on`;
 }
 
-interface PlacedPolicies {
-  readonly policies: readonly Configured<PolicyDocument>[];
-}
+type PlacedPolicies = readonly Configured<PolicyDocument>[];
 
 function readPolicies(file: string, environment: Environment): PlacedPolicies {
   const { policies, tenants, projects } = readConfigFile({
@@ -144,13 +142,11 @@ function readPolicies(file: string, environment: Environment): PlacedPolicies {
     documents: Readonly<Record<string, PolicyDocument>>,
     place: Pick<Configured<unknown>, "tenantId" | "projectId">,
   ) => documentsOfFile<PolicyDocument>("", Object.entries(documents), place);
-  return {
-    policies: [
-      ...of(policies, { tenantId: null, projectId: null }),
-      ...Object.entries(tenants).flatMap(([id, own]) => of(own.policies, { tenantId: id, projectId: null })),
-      ...Object.entries(projects).flatMap(([id, own]) => of(own.policies, { tenantId: null, projectId: id })),
-    ],
-  };
+  return [
+    ...of(policies, { tenantId: null, projectId: null }),
+    ...Object.entries(tenants).flatMap(([id, own]) => of(own.policies, { tenantId: id, projectId: null })),
+    ...Object.entries(projects).flatMap(([id, own]) => of(own.policies, { tenantId: null, projectId: id })),
+  ];
 }
 
 function sampleFiles(path: string): readonly string[] {
@@ -193,7 +189,7 @@ function problem(file: string, message: string): ConfigurationError {
   return new ConfigurationError([problemIn(file, message)]);
 }
 
-function resultOf(name: string, sample: Sample, { policies }: PlacedPolicies): Result {
+function resultOf(name: string, sample: Sample, policies: PlacedPolicies): Result {
   const request = requestOf(name, sample);
   // the file does not say to which tenant a project belongs, but the sample does
   const placed = policies.map((one) => (one.projectId === null ? one : { ...one, tenantId: sample.tenant }));

@@ -22,7 +22,7 @@ export function cell(thing: Json, field: string): string {
   return cellOf(value);
 }
 
-function cellOf(value: Json | undefined): string {
+export function cellOf(value: Json | undefined): string {
   if (value === undefined || value === null) return "-";
   if (Array.isArray(value))
     return (

@@ -3,13 +3,13 @@
 // policies.
 import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { readConfigText } from "../../config/file.ts";
 import { printError, printJson, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, nullIfAbsent, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
-import { cell, NO_PRICE, rowsOf } from "../things.ts";
+import { cell, cellOf, NO_PRICE, rowsOf } from "../things.ts";
 
 export interface SimulateRouteFlags extends GatewayFlags, PlaceFlags, InputFlags {
   readonly fault?: readonly string[];
@@ -42,7 +42,7 @@ export async function compare(name: string, flags: CompareRouteFlags, environmen
   const { pairs, from, to } = answer;
   if (pairs === 0)
     return printLine("In this time there is no call of this route that was copied and whose copy has ended.");
-  printLine(`${counted(text(pairs), "call")} from ${text(from)} to ${text(to)}, each with its copy`);
+  printLine(`${counted(cellOf(pairs), "call")} from ${cellOf(from)} to ${cellOf(to)}, each with its copy`);
   const sides = [answer["calls"], answer["copies"]].map((one) => one as JsonObject);
   printTable(
     ["", "CALLS", "COPIES"],
@@ -52,20 +52,18 @@ export async function compare(name: string, flags: CompareRouteFlags, environmen
 
 const percentilesAt =
   (member: string) =>
-  (side: JsonObject): string => {
-    const { p50, p95 } = side[member] as JsonObject;
-    return `${text(p50)}, ${text(p95)}`;
-  };
+  (side: JsonObject): string =>
+    `${cell(side, `${member}.p50`)}, ${cell(side, `${member}.p95`)}`;
 const countsAt =
   (member: string) =>
   (side: JsonObject): string =>
     Object.entries(side[member] as JsonObject)
-      .map(([name, calls]) => `${text(calls)} ${name}`)
+      .map(([name, calls]) => `${cellOf(calls)} ${name}`)
       .join(", ") || "-";
 const figureAt =
   (member: string) =>
   (side: JsonObject): string =>
-    text(side[member]);
+    cell(side, member);
 
 /** The lines of the comparison. */
 const COMPARED: readonly (readonly [label: string, of: (side: JsonObject) => string])[] = [
@@ -73,7 +71,7 @@ const COMPARED: readonly (readonly [label: string, of: (side: JsonObject) => str
   ["errors", figureAt("errors")],
   ["codes", countsAt("codes")],
   ["finish reasons", countsAt("finish_reasons")],
-  ["USD", (side) => cell(side, "cost_usd")],
+  ["USD", figureAt("cost_usd")],
   ["without a price", figureAt("unpriced")],
   ["prompt tokens", figureAt("prompt_tokens")],
   ["completion tokens", figureAt("completion_tokens")],
@@ -105,13 +103,13 @@ export async function versions(
     rowsOf(answer["data"]).map((row) => {
       const [by, change, calls] = [row["actor"], row["change"], row["calls"]].map((one) => (isObject(one) ? one : {}));
       return [
-        text(row["number"]),
-        text(row["at"]),
-        text(by!["user_id"] ?? by!["token_id"]),
-        row["rolled_back_to"] === null ? text(change!["action"]) : `back to ${text(row["rolled_back_to"])}`,
-        text(calls!["calls"]),
-        text(calls!["errors"]),
-        text(row["note"]),
+        cellOf(row["number"]),
+        cellOf(row["at"]),
+        cellOf(by!["user_id"] ?? by!["token_id"]),
+        row["rolled_back_to"] === null ? cellOf(change!["action"]) : `back to ${cellOf(row["rolled_back_to"])}`,
+        cellOf(calls!["calls"]),
+        cellOf(calls!["errors"]),
+        cellOf(row["note"]),
       ];
     }),
   );
@@ -162,8 +160,8 @@ export async function draft(
   if (flags.json === true) return printJson(answer);
   const { text: typed, base_etag: base, current_etag: current, saved_at: at } = answer;
   if (typed === null) return printLine(`There is no draft of ${name}.`);
-  if (saved === null) printLine(text(typed));
-  else printLine(`Your draft of ${name} was saved at ${text(at)}. Nothing is published.`);
+  if (saved === null) printLine(cellOf(typed));
+  else printLine(`Your draft of ${name} was saved at ${cellOf(at)}. Nothing is published.`);
   if (base !== current) printError(`${name} has changed since this draft was begun.`);
 }
 
@@ -191,24 +189,21 @@ function faultOf(text: string): JsonObject {
   };
 }
 
-const text = (value: Json | undefined): string =>
-  value === null || value === undefined ? "-" : typeof value === "string" ? value : JSON.stringify(value);
-
 function print(answer: JsonObject): void {
   const { calls, from, to } = answer;
   printLine(
     calls === 0
       ? "No call of this route can be simulated."
-      : `${counted(text(calls), "call")} from ${text(from)} to ${text(to)}`,
+      : `${counted(cellOf(calls), "call")} from ${cellOf(from)} to ${cellOf(to)}`,
   );
   for (const { reason, calls: left } of rowsOf(answer["left_out"]))
-    printLine(`left out: ${text(left)}. ${text(reason)}`);
+    printLine(`left out: ${cellOf(left)}. ${cellOf(reason)}`);
   for (const title of ["now", "proposed"]) {
     const outcome = answer[title];
     if (isObject(outcome)) printOutcome(title, outcome);
   }
   for (const { name, passed, fault } of rowsOf(answer["tests"]))
-    printLine(`test ${text(name)}: ${passed === true ? "holds" : `does not hold. ${text(fault)}`}`);
+    printLine(`test ${cellOf(name)}: ${passed === true ? "holds" : `does not hold. ${cellOf(fault)}`}`);
   const { difference } = answer;
   if (!isObject(difference)) return;
   printLine("");
@@ -224,7 +219,7 @@ function printOutcome(title: string, outcome: JsonObject): void {
   const { answered, failed, unjudged, total_ms: total } = outcome;
   printLine("");
   printLine(
-    `${title}: ${text(answered)} answered, ${text(failed)} failed, ${costText(outcome)}; half of them end within ${text(isObject(total) ? total["p50"] : null)} ms`,
+    `${title}: ${cellOf(answered)} answered, ${cellOf(failed)} failed, ${costText(outcome)}; half of them end within ${cellOf(isObject(total) ? total["p50"] : null)} ms`,
   );
   if (typeof unjudged === "number" && unjudged > 0)
     printLine(
@@ -233,20 +228,20 @@ function printOutcome(title: string, outcome: JsonObject): void {
   printTable(
     ["TARGET", "CALLS", "SHARE", "REFUSED", "TOO LONG", "USD", "RECORDED ANSWERS"],
     rowsOf(outcome["targets"]).map((row) => [
-      text(row["target"]),
-      text(row["calls"]),
+      cellOf(row["target"]),
+      cellOf(row["calls"]),
       `${((row["share"] as number) * 100).toFixed(1)} %`,
-      text(row["refused"]),
-      text(row["too_long"]),
+      cellOf(row["refused"]),
+      cellOf(row["too_long"]),
       cell(row, "cost_usd"),
-      text(row["recorded_answers"]),
+      cellOf(row["recorded_answers"]),
     ]),
   );
   for (const { calls, target, message } of rowsOf(outcome["refusals"]))
-    printLine(`${text(calls)} refused by ${text(target)}: ${text(message)}`);
-  for (const { calls, code } of rowsOf(outcome["failures"])) printLine(`${text(calls)} failed with ${text(code)}`);
+    printLine(`${cellOf(calls)} refused by ${cellOf(target)}: ${cellOf(message)}`);
+  for (const { calls, code } of rowsOf(outcome["failures"])) printLine(`${cellOf(calls)} failed with ${cellOf(code)}`);
   for (const { kind, name, calls, unknown } of rowsOf(outcome["rules"]))
     printLine(
-      `${text(calls)} refused by the ${text(kind)} ${text(name)}${unknown === 0 ? "" : `; ${text(unknown)} cannot be judged`}`,
+      `${cellOf(calls)} refused by the ${cellOf(kind)} ${cellOf(name)}${unknown === 0 ? "" : `; ${cellOf(unknown)} cannot be judged`}`,
     );
 }

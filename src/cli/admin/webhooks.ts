@@ -34,10 +34,6 @@ const MOST = 100;
 const TEST_WAIT_MS = 30_000;
 const TEST_POLL_MS = 250;
 
-function wordOf(answer: Json, field: string): string {
-  return isObject(answer) ? cell(answer, field) : "-";
-}
-
 export async function deliveries(flags: DeliveriesFlags, environment: Environment): Promise<void> {
   const client = openAdminClient(flags, environment);
   const found = await client.list(
@@ -67,19 +63,19 @@ export async function test(name: string, flags: WebhookFlags, environment: Envir
   const queued = await client.send("POST", `${pathOf("webhooks", name, flags)}/test`);
   const tried = await firstAttempt(client, flags, queued);
   if (flags.json === true) printJson(tried);
-  else if (wordOf(tried, "state") === "delivered")
+  else if (cell(tried, "state") === "delivered")
     printLine(
-      `The webhook ${name} accepted the event ${wordOf(tried, "event_id")} (HTTP status ${wordOf(tried, "last_status")}).`,
+      `The webhook ${name} accepted the event ${cell(tried, "event_id")} (HTTP status ${cell(tried, "last_status")}).`,
     );
   else if (!isAttempted(tried))
     printLine(
-      `The webhook ${name} has not answered within ${TEST_WAIT_MS / 1000} s. The delivery ${wordOf(tried, "id")} is still ${wordOf(tried, "state")}; see it with: dragoman webhook delivery ${wordOf(tried, "id")}`,
+      `The webhook ${name} has not answered within ${TEST_WAIT_MS / 1000} s. The delivery ${cell(tried, "id")} is still ${cell(tried, "state")}; see it with: dragoman webhook delivery ${cell(tried, "id")}`,
     );
   else
     printLine(
-      `The webhook ${name} did not accept the event: ${wordOf(tried, "last_error")}. The delivery ${wordOf(tried, "id")} is ${wordOf(tried, "state")}; next attempt: ${wordOf(tried, "next_attempt_at")}.`,
+      `The webhook ${name} did not accept the event: ${cell(tried, "last_error")}. The delivery ${cell(tried, "id")} is ${cell(tried, "state")}; next attempt: ${cell(tried, "next_attempt_at")}.`,
     );
-  return wordOf(tried, "state") === "delivered" ? 0 : 1;
+  return cell(tried, "state") === "delivered" ? 0 : 1;
 }
 
 const isAttempted = (one: Json): boolean => isObject(one) && (one["state"] !== "pending" || one["last_error"] !== null);
@@ -87,7 +83,7 @@ const isAttempted = (one: Json): boolean => isObject(one) && (one["state"] !== "
 /** The delivery after its first attempt, or as it was when the time was over. */
 async function firstAttempt(client: AdminClient, flags: WebhookFlags, queued: Json): Promise<Json> {
   const isOfAll = isObject(queued) && queued["tenant_id"] === null;
-  const path = pathOf(DELIVERIES, wordOf(queued, "id"), isOfAll ? { all: true } : flags);
+  const path = pathOf(DELIVERIES, cell(queued, "id"), isOfAll ? { all: true } : flags);
   for (let waitedMs = 0; waitedMs < TEST_WAIT_MS; waitedMs += TEST_POLL_MS) {
     const now = await client.send("GET", path);
     if (isAttempted(now)) return now;
@@ -105,7 +101,7 @@ export async function rotate(
   const path = `${pathOf("webhooks", name, flags)}/rotate`;
   const answer = await asked(flags, environment, "POST", path, { body });
   if (answer === null) return;
-  const until = wordOf(answer, "previous_secret_until");
+  const until = cell(answer, "previous_secret_until");
   printLine(
     `The webhook ${name} has a new secret. ${until === "-" ? "No old secret signs any more." : `The old secret signs too until ${until}.`}`,
   );
