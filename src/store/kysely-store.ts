@@ -10,7 +10,7 @@ import { draftTable } from "./configuration/kysely-drafts.ts";
 import { addEvents, removeUnaddressedEvents } from "./events/kysely-event-writes.ts";
 import { movedAway, movedToSql } from "./database/move-marks.ts";
 import { pruneAudit } from "./audit/kysely-audit.ts";
-import { writeHistory } from "./configuration/kysely-history.ts";
+import { writeHistory, writeNote } from "./configuration/kysely-history.ts";
 import { type Db, kyselyReader } from "./kysely-reader.ts";
 import type { Written } from "./kysely-work.ts";
 import { reencryptAll } from "./configuration/kysely-reencryption.ts";
@@ -56,18 +56,7 @@ export function kyselyStore(db: Db, options: KyselyStoreOptions): Store {
     readIdentities: () => inOneView(db, readIdentities),
     readContents: (known = null) => readContents(db, cipher, known),
     change,
-    note: async (actor, note) =>
-      void (await beginWriting(db).execute((tx) =>
-        writeHistory(tx, {
-          actor,
-          atMs: clock.now(),
-          revision: null,
-          entries: [{ ...note, isChange: false }],
-          steps: [],
-          rolledBackTo: null,
-          remark: null,
-        }),
-      )),
+    note: (actor, note) => beginWriting(db).execute((tx) => writeNote(tx, actor, clock.now(), note)),
     pruneAudit: (before) => pruneAudit(db, before),
     removeUnaddressedEvents: (beforeMs) => removeUnaddressedEvents(db, beforeMs),
     sessions: sessionTable(db),
@@ -137,15 +126,8 @@ function reencryptWithNewestKey(
     const counter = await moveRevision(tx);
     const done = await reencryptAll(tx, cipher);
     const note = `${counted(done.rows, "row is", "rows are")} encrypted with the newest key${done.unopened.length === 0 ? "" : `, ${done.unopened.length} could not be decrypted`}.`;
-    await writeHistory(tx, {
-      actor: COMMAND_LINE,
-      atMs: clock.now(),
-      revision: null,
-      entries: [{ action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note, isChange: false }],
-      steps: [],
-      rolledBackTo: null,
-      remark: null,
-    });
+    const rotation = { action: "rotate", outcome: "done", kind: "master_key", tenantId: null, note } as const;
+    await writeNote(tx, COMMAND_LINE, clock.now(), rotation);
     await announce?.(tx, counter);
     return done;
   });

@@ -44,36 +44,27 @@ export interface EncryptedDatabase extends Database {
 }
 
 /**
- * Opens an existing database: a mistyped folder or address does not create one. Throws StoreError or
- * ConfigurationError.
+ * What happens where there is no database: it is refused, as for a mistyped folder or address, created if none existed
+ * before, or created in any case.
  */
-export async function openExistingDatabase(options: DatabaseOptions): Promise<EncryptedDatabase> {
-  return await opened(options, "open");
-}
+type WhereNone = "refuse" | "make" | "replace";
 
 /**
- * Creates folder, database and, with SQLite, master key where they do not exist. With `mayReplace`, also where a
- * database existed before. Throws StoreError or ConfigurationError.
+ * Where it creates a database, it creates the folder and, with SQLite, the master key too. Throws StoreError or
+ * ConfigurationError.
  */
-export async function openDatabase(options: DatabaseOptions, mayReplace = false): Promise<EncryptedDatabase> {
-  return await opened(options, mayReplace ? "replace" : "make");
-}
-
-/** What happens where there is no database: it is refused, created if none existed before, or created in any case. */
-type WhereNone = "open" | "make" | "replace";
-
-async function opened(
+export async function openDatabase(
   { dataFolder, databaseUrl, environment, ledger }: DatabaseOptions,
-  whereNone: WhereNone,
+  whereNone: WhereNone = "make",
 ): Promise<EncryptedDatabase> {
   const place = { dataFolder: resolve(dataFolder), ledgerFolder: ledger?.folder ?? null };
-  requireFolders(place, { write: databaseUrl === null && whereNone !== "open" });
+  requireFolders(place, { write: databaseUrl === null && whereNone !== "refuse" });
   const file = databaseFile(place.dataFolder);
   const lost = databaseUrl === null ? await lostDatabase(place, whereNone) : null;
   if (lost !== null) requireNone({ name: `The database ${file}`, ...lost, place, databaseUrl }, whereNone);
   try {
     // A command that needs an existing database makes no folder: with PostgreSQL it may have been given none.
-    if (whereNone !== "open") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
+    if (whereNone !== "refuse") mkdirSync(dataFolder, { recursive: true, mode: OWNERS_FOLDER });
   } catch (error) {
     throw dataFolderUnusable(place.dataFolder, pathFault(error, place.dataFolder), error);
   }
@@ -202,7 +193,7 @@ function requireNone(
       `${name} ${loss}, but a gateway has run here before: there is ${remains.map((path) => resolve(path)).join(" and ")}. Restore a backup of the database, or ${others}. To start with an empty database, without the previous tenants, tokens and settings, run: dragoman database create --data ${dataFolder}. Calls that are still in the ledger are then shipped to it.`,
     );
   }
-  if (whereNone === "open")
+  if (whereNone === "refuse")
     throw new StoreError(
       "unusable",
       databaseUrl === null

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { messageOf } from "../../src/core/thrown.ts";
 import { openSource } from "../../src/store/copies/copy-places.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { type EncryptedDatabase, openDatabase, openExistingDatabase } from "../../src/store/open-database.ts";
+import { type EncryptedDatabase, openDatabase } from "../../src/store/open-database.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "dragoman-open-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -61,8 +61,8 @@ test("[d15.3] a database that a move or a restore fills is refused before its ta
   // its tables are those of another version, which nothing may migrate while rows of that version come
   filling.run("delete from kysely_migration");
   const cure = "a move or a restore fills it and has not ended. Run the same command again";
-  for (const open of [openDatabase, openExistingDatabase])
-    expect(await refusalOf(open(optionsFor(dataFolder)))).toContain(cure);
+  for (const whereNone of ["make", "refuse"] as const)
+    expect(await refusalOf(openDatabase(optionsFor(dataFolder), whereNone))).toContain(cure);
   expect(await openSource({ file }).then(() => "it was opened", messageOf)).toContain(cure);
   expect(filling.query("select count(*) as run from kysely_migration").get()).toEqual({ run: 0 });
   filling.close();
@@ -93,8 +93,8 @@ describe("a database whose master key is missing", () => {
   test("is refused where it has secrets, with the file and the cure, and no key is made", async () => {
     const { dataFolder, key } = await made("secrets", true);
     renameSync(key, `${key}.copy`);
-    for (const open of [openDatabase, openExistingDatabase]) {
-      const refusal = await refusalOf(open(optionsFor(dataFolder)));
+    for (const whereNone of ["make", "refuse"] as const) {
+      const refusal = await refusalOf(openDatabase(optionsFor(dataFolder), whereNone));
       expect(refusal).toContain(`The master key ${key} is missing`);
       expect(refusal).toMatch(/from your copy.*DRAGOMAN_MASTER_KEY.*openssl rand -base64 32 > /);
       expect(existsSync(key)).toBe(false);

@@ -6,12 +6,7 @@ import type { Environment } from "../../config/environment.ts";
 import { resolveConfigFile } from "../../snapshot/server-options.ts";
 import { databaseFile } from "../../store/data-folder.ts";
 import { using } from "../../store/database/database.ts";
-import {
-  type DatabaseOptions,
-  openDatabase,
-  openExistingDatabase,
-  type EncryptedDatabase,
-} from "../../store/open-database.ts";
+import { type DatabaseOptions, openDatabase, type EncryptedDatabase } from "../../store/open-database.ts";
 import { namedServerOptions } from "../named-configuration.ts";
 import { printJson, printLine } from "../output.ts";
 
@@ -35,7 +30,7 @@ export function withOpenDatabase<T>(
   place: DatabaseOptions,
   work: (database: EncryptedDatabase) => Promise<T>,
 ): Promise<T> {
-  return using(openExistingDatabase(place), work);
+  return using(openDatabase(place, "refuse"), work);
 }
 
 /** Creates the database when it does not exist. */
@@ -54,7 +49,7 @@ export function withAnyDatabase<T>(
  */
 export async function create(flags: DatabaseFlags, environment: Environment): Promise<void> {
   const place = placeOf(flags, environment);
-  await using(openDatabase({ ...place, environment }, true), () => Promise.resolve());
+  await using(openDatabase({ ...place, environment }, "replace"), () => Promise.resolve());
   const where = place.databaseUrl === null ? resolve(databaseFile(place.dataFolder)) : "the PostgreSQL database";
   if (flags.json === true) printJson({ database: where });
   else

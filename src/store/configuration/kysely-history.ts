@@ -257,6 +257,12 @@ export interface History {
   readonly remark: string | null;
 }
 
+/** Records what changed nothing that has a revision. */
+export async function writeNote(tx: Db, actor: Actor, atMs: number, note: AuditNote): Promise<void> {
+  const entries = [{ ...note, isChange: false }];
+  await writeAudit(tx, { actor, atMs, revision: null, entries, remark: null }, null);
+}
+
 /** Returns the version that was made, or `null`. */
 export async function writeHistory(tx: Db, history: History): Promise<number | null> {
   const version = history.steps.length === 0 ? null : await writeVersion(tx, history);
@@ -297,7 +303,7 @@ async function writeVersion(tx: Db, { actor, atMs, steps, rolledBackTo, remark }
 
 async function writeAudit(
   tx: Db,
-  { actor, atMs, revision, entries, remark }: History,
+  { actor, atMs, revision, entries, remark }: Omit<History, "steps" | "rolledBackTo">,
   version: number | null,
 ): Promise<void> {
   const rows = entries.map((entry) => ({

@@ -50,17 +50,17 @@ export async function holdWrites(db: Db, id: string, forMs: number): Promise<voi
 
 /** Returns false when the time was over: something may have been changed. */
 export async function renewHold(db: Db, id: string, forMs: number): Promise<boolean> {
-  const { numAffectedRows } =
-    await sql`update database_move set until_ms = ${nowSql(db)} + ${BigInt(forMs)} where id = ${id} and role = 'from' and until_ms > ${nowSql(db)}`.execute(
-      db,
-    );
-  return numAffectedRows === 1n;
+  return await changeHold(db, id, sql`until_ms = ${nowSql(db)} + ${BigInt(forMs)}`);
 }
 
 /** Holds for good. Returns false, as renewHold() does, when the time was over. */
 export async function holdForever(db: Db, id: string): Promise<boolean> {
+  return await changeHold(db, id, sql`until_ms = ${FOREVER_MS}, state = 'moved'`);
+}
+
+async function changeHold(db: Db, id: string, change: RawBuilder<unknown>): Promise<boolean> {
   const { numAffectedRows } =
-    await sql`update database_move set until_ms = ${FOREVER_MS}, state = 'moved' where id = ${id} and role = 'from' and until_ms > ${nowSql(db)}`.execute(
+    await sql`update database_move set ${change} where id = ${id} and role = 'from' and until_ms > ${nowSql(db)}`.execute(
       db,
     );
   return numAffectedRows === 1n;

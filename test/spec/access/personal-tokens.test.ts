@@ -3,7 +3,7 @@
 // is sent to a provider.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../../src/config/environment.ts";
-import { openExistingDatabase } from "../../../src/store/open-database.ts";
+import { openDatabase } from "../../../src/store/open-database.ts";
 import { createToken, rotateToken } from "../../../src/auth/tokens/token-admin.ts";
 import type { Role } from "../../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
@@ -42,7 +42,7 @@ beforeAll(async () => {
       : Response.json(openaiAnswer());
   });
   gateway = await startGateway({ config: `providers: { local: { type: custom, base_url: "${upstream.url}" } }\n` });
-  ({ store } = await openExistingDatabase({
+  ({ store } = await openDatabase({
     dataFolder: gateway.dataFolder,
     databaseUrl: null,
     environment: readEnvironment({}),
