@@ -125,7 +125,7 @@ export function shownStanding({ snapshot, callsInFlight, workers, dependencies: 
     database: { reached_ms_ago: Math.round(database.unreachedMs), problems: [...database.problems] },
     limit_store: {
       driver: limitStore.driver,
-      away_for_ms: limitStore.awayForMs === null ? null : Math.round(limitStore.awayForMs),
+      away_for_ms: rounded(limitStore.awayForMs),
       reason: limitStore.reason,
     },
     ledger: {
@@ -151,6 +151,6 @@ export function shownTargets(targets: readonly TargetStatus[]): readonly JsonObj
   }));
 }
 
-function rounded(ms: number | null): number | null {
+export function rounded(ms: number | null): number | null {
   return ms === null ? null : Math.round(ms);
 }

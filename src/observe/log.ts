@@ -12,6 +12,7 @@ import {
   type Attempt,
   type CallRecord,
   type CopiedCall,
+  figureOf,
   isUnauthenticated,
   type LimitOutcome,
   type PlanStep,
@@ -174,7 +175,7 @@ function lineOf(record: CallRecord) {
     operation: record.operation,
     model_asked: text(record.modelAsked),
     route: text(record.route),
-    route_version: number(record.routeVersion),
+    route_version: figureOf(record.routeVersion),
     provider: text(record.provider),
     model: text(record.model),
     stream: record.stream,
@@ -185,12 +186,12 @@ function lineOf(record: CallRecord) {
     completion_tokens: usage?.completion_tokens,
     total_tokens: usage?.total_tokens,
     usage_source: usage === null ? undefined : (record.usageSource ?? undefined),
-    cached_tokens: number(usage?.prompt_tokens_details?.cached_tokens),
-    reasoning_tokens: number(usage?.completion_tokens_details?.reasoning_tokens),
+    cached_tokens: figureOf(usage?.prompt_tokens_details?.cached_tokens),
+    reasoning_tokens: figureOf(usage?.completion_tokens_details?.reasoning_tokens),
     usage_unnamed: record.unnamedUsage ?? undefined,
     cost_nano_usd: cost?.nanoUsd,
     price_id: text(cost?.priceId ?? null),
-    caller_cost_nano_usd: number(record.callerCost?.nanoUsd),
+    caller_cost_nano_usd: figureOf(record.callerCost?.nanoUsd),
     cache: record.cache === null ? undefined : cacheFields(record.cache),
     finish: unlessEmpty(record.finishReasons),
     native_finish: unlessEmpty(record.nativeFinishReasons.map((word) => cut(word, MAX_TEXT_CHARACTERS))),
@@ -235,10 +236,10 @@ function attemptFields(attempt: Attempt) {
     provider: attempt.provider,
     model: text(attempt.model),
     round: attempt.round > 1 ? attempt.round : undefined,
-    status: number(attempt.status),
+    status: figureOf(attempt.status),
     code: attempt.code ?? undefined,
     native_code: text(attempt.nativeCode),
-    retry_after_ms: number(attempt.retryAfterMs),
+    retry_after_ms: figureOf(attempt.retryAfterMs),
     from_cache: attempt.fromCache || undefined,
     prompt_cache_miss: attempt.promptCacheMiss === null ? undefined : missFields(attempt.promptCacheMiss),
     prompt_tokens: usage?.prompt_tokens,
@@ -290,7 +291,7 @@ function toolFields({ server, tool, round, code, isError, resultBytes, startMs, 
     round,
     code: code ?? undefined,
     is_error: isError || undefined,
-    result_bytes: number(resultBytes),
+    result_bytes: figureOf(resultBytes),
     start_ms: milliseconds(startMs),
     total_ms: milliseconds(totalMs),
   };
@@ -303,7 +304,7 @@ function cacheFields({ outcome, bypass, key, scope, ageMs, savedNanoUsd }: Cache
     key: text(key),
     scope: text(scope),
     age_ms: milliseconds(ageMs),
-    saved_nano_usd: number(savedNanoUsd),
+    saved_nano_usd: figureOf(savedNanoUsd),
   };
 }
 
@@ -314,7 +315,7 @@ function limitFields({ id, value, unit, before, reserved, settled, after, wouldR
     unit,
     before,
     reserved,
-    settled: number(settled),
+    settled: figureOf(settled),
     after,
     would_refuse: wouldRefuse || undefined,
     refused,
@@ -345,10 +346,6 @@ function text(value: string | null, max = MAX_TEXT_CHARACTERS): string | undefin
 }
 function cut(value: string, max: number): string {
   return value.length <= max ? value : `${value.slice(0, max)}… (${value.length} characters)`;
-}
-/** A provider's figure may be of any type; a value that is not a number is left out. */
-function number(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
 }
 /** Callers choose the names and how many there are. */
 function boundedDispositions(

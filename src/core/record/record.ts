@@ -81,6 +81,11 @@ export function usedBy({ usage, fromCache }: Attempt, { cache }: Pick<CallRecord
   return fromCache && cache?.outcome !== "miss" ? null : usage;
 }
 
+/** A provider's figure may be of any type; undefined for one that is not a number. */
+export function figureOf(value: unknown): number | undefined {
+  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+}
+
 /** What a caller may see of an attempt: no host and no key (promise 7.6). */
 export function attemptSummary({ provider, model, status, code }: Attempt): JsonObject {
   return { provider, model, status, code };

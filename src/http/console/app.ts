@@ -178,13 +178,8 @@ const claimBody = z.strictObject({ code: z.string().min(1).max(200) });
 
 /** Needs no session: whoever has the code receives the token. */
 async function redeemed({ request, arrival, address }: Asked, context: ConsoleContext): Promise<Response> {
-  const { clock, store } = context;
   const { code } = checked(claimBody, (await readJsonBody(request, context.snapshot().limits, null)).value);
-  const made = await redeemedClaim(code, address, {
-    store,
-    snapshot: () => context.snapshot(),
-    nowMs: () => clock.now(),
-  });
+  const made = await redeemedClaim(code, address, context);
   if (made === null) {
     await countFailure({ address, account: null, what: { action: "redeem", kind: "claim" } }, context);
     throw new GatewayError(

@@ -15,8 +15,8 @@ import type { Integration } from "./integration-settings.ts";
 import { openSink } from "./open-sink.ts";
 import type { MetricsExport, MetricsWatch } from "./sinks/otlp-metrics.ts";
 import { ParsedCalls, type ParsedLine } from "./parsed-calls.ts";
-import { type QueueWatch, type Receiver, SinkQueue } from "./sink-queue.ts";
-import type { RecordedCall } from "./sink.ts";
+import { type QueueWatch, SinkQueue } from "./sink-queue.ts";
+import type { RecordedCall, Sink } from "./sink.ts";
 import type { TraceBase } from "./sinks/trace-fields.ts";
 
 export interface IntegrationSetup {
@@ -86,7 +86,7 @@ function openQueues(
 ): readonly OpenQueue[] {
   // Sinks that get the same line share its parsed form.
   const parsed = new ParsedCalls();
-  const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Receiver<T>>) =>
+  const queueOf = <T>(index: number, integration: Integration, open: () => Promise<Sink<T>>) =>
     new SinkQueue<T>({
       open,
       delivery: integration.settings.delivery,

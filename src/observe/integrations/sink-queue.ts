@@ -9,12 +9,7 @@ import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";
 import type { IntegrationDelivery } from "./integration-fields.ts";
-import { type Rejected, SinkFault } from "./sink.ts";
-
-export interface Receiver<T> {
-  deliver(items: readonly T[], signal: AbortSignal): Promise<void | Rejected>;
-  close(): Promise<void>;
-}
+import { type Rejected, type Sink, SinkFault } from "./sink.ts";
 
 export interface Queued<T> {
   /** The length of the text, as an approximate measure of memory. */
@@ -38,7 +33,7 @@ export interface QueueWatch {
 
 export interface SinkQueueOptions<T> {
   /** When it throws, it is called again at the next delivery. */
-  readonly open: () => Promise<Receiver<T>>;
+  readonly open: () => Promise<Sink<T>>;
   readonly delivery: IntegrationDelivery;
   readonly watch: QueueWatch;
   readonly clock: Pick<Clock, "monotonic">;
@@ -62,7 +57,7 @@ export class SinkQueue<T> {
   #items: (Queued<T> | undefined)[] = [];
   #head = 0;
   #units = 0;
-  #receiver: Receiver<T> | null = null;
+  #receiver: Sink<T> | null = null;
   #failuresInRow = 0;
   #firstWaitingMs = 0;
   #endsAtMs: number | null = null;
@@ -277,7 +272,7 @@ export class SinkQueue<T> {
   }
 
   /** A try that was given up may open its receiver after another one has: then that one stays, and this one is closed. */
-  async #opened(): Promise<Receiver<T>> {
+  async #opened(): Promise<Sink<T>> {
     const opened = await this.#options.open();
     if (this.#receiver === null) return (this.#receiver = opened);
     opened.close().catch(() => {});

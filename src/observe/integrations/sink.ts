@@ -16,12 +16,12 @@ export interface Rejected {
   readonly why: string;
 }
 
-export interface Sink {
+export interface Sink<T = RecordedCall> {
   /**
    * Resolves when the receiver has accepted all calls, or has said which ones it never will. After a failure the same
    * calls are delivered again. Throws SinkFault; any other error counts as retryable. `signal` is its time limit.
    */
-  deliver(calls: readonly RecordedCall[], signal: AbortSignal): Promise<void | Rejected>;
+  deliver(calls: readonly T[], signal: AbortSignal): Promise<void | Rejected>;
   close(): Promise<void>;
 }
 

@@ -3,8 +3,8 @@
 import { describe, expect, test } from "bun:test";
 import { systemClock } from "../../../src/core/clock.ts";
 import type { IntegrationDelivery } from "../../../src/observe/integrations/integration-fields.ts";
-import { type RefusedFor, SinkFault } from "../../../src/observe/integrations/sink.ts";
-import { type Receiver, type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
+import { type RefusedFor, type Sink, SinkFault } from "../../../src/observe/integrations/sink.ts";
+import { type Shed, SinkQueue } from "../../../src/observe/integrations/sink-queue.ts";
 import { until } from "../../harness/time/until.ts";
 
 const DELIVERY: IntegrationDelivery = {
@@ -32,7 +32,7 @@ function setUp(
   const shed: Partial<Record<Shed, number>> = {};
   const told: string[] = [];
   const seen = { delivered: 0, failed: 0, retried: 0, mostQueued: 0, closed: 0, opened: 0 };
-  const receiver: Receiver<number> = {
+  const receiver: Sink<number> = {
     async deliver(batch) {
       batches.push(batch);
       atMs.push(performance.now());
@@ -272,16 +272,16 @@ describe("a delivery that fails", () => {
     await queue.end(10);
   });
   test("because the sink was opened too late delivers each call once, by one receiver, and closes the other", async () => {
-    const openings: PromiseWithResolvers<Receiver<number>>[] = [];
+    const openings: PromiseWithResolvers<Sink<number>>[] = [];
     const delivered: string[] = [];
     const closed: string[] = [];
-    const named = (name: string): Receiver<number> => ({
+    const named = (name: string): Sink<number> => ({
       deliver: async (batch) => void delivered.push(...batch.map((call) => `${name} ${call}`)),
       close: async () => void closed.push(name),
     });
     const queue = new SinkQueue<number>({
       open: async () => {
-        openings.push(Promise.withResolvers<Receiver<number>>());
+        openings.push(Promise.withResolvers<Sink<number>>());
         return openings.at(-1)!.promise;
       },
       delivery: { ...DELIVERY, batchWaitMs: 1, timeoutMs: 10 },

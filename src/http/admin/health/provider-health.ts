@@ -11,6 +11,7 @@ import { drainShape, drainsOf } from "./drains.ts";
 import { type AdminOperation, PLACES_BELOW, reading } from "../operation.ts";
 import { type PlacedRoute, placedRoutes } from "./placed-routes.ts";
 import { type AdminCalls, readForEach } from "../report-reads.ts";
+import { rounded } from "../../standing.ts";
 import { time } from "../schemas.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 
@@ -255,8 +256,6 @@ function statusOf(
   if (avoided > 0 || isFaulty) return "degraded";
   return attempts === 0 ? "unused" : "ok";
 }
-
-const rounded = (ms: number | null): number | null => (ms === null ? null : Math.round(ms));
 
 export function providerHealthOperations(world: HealthWorld): readonly AdminOperation[] {
   return PLACES_BELOW.map(({ name: place, base, scopeText }) =>

@@ -5,6 +5,7 @@ import { callerWithin } from "../../../auth/caller-within.ts";
 import { requireMoreThanOps, requireRole } from "../../../auth/grants.ts";
 import { actingToken } from "../../../auth/logins/kept-identity.ts";
 import { createToken, DAY_MS, type IssuedToken, LONGEST_DAYS } from "../../../auth/tokens/token-admin.ts";
+import type { Clock } from "../../../core/clock.ts";
 import { GatewayError } from "../../../core/errors.ts";
 import type { Snapshot } from "../../../core/snapshot.ts";
 import type { StoredClaim } from "../../../store/identity/claims.ts";
@@ -22,8 +23,8 @@ export interface RedeemingContext {
   readonly store: Pick<Reader, "findClaim"> & {
     change<T>(actor: Actor, work: (writer: Writer) => Promise<T>): Promise<Changed<T>>;
   };
+  readonly clock: Pick<Clock, "now">;
   snapshot(): Snapshot;
-  nowMs(): number;
 }
 
 /**
@@ -38,7 +39,7 @@ export async function redeemedClaim(
   const actor: Actor = { ...LOCAL_ACTOR, isOperator: false, address, via: "console" };
   const openClaim = async (reader: Pick<Reader, "findClaim">): Promise<StoredClaim | null> => {
     const claim = await reader.findClaim(secretHash(code));
-    return claim !== null && stateOf(claim, context.nowMs()) === "open" ? claim : null;
+    return claim !== null && stateOf(claim, context.clock.now()) === "open" ? claim : null;
   };
   // anybody may send a code, and a change keeps all others waiting
   if ((await openClaim(context.store)) === null) return null;
@@ -62,7 +63,7 @@ export async function redeemedClaim(
 /** Throws what the giver would be answered who makes the token now. */
 async function tokenOf(claim: StoredClaim, writer: Writer, context: RedeemingContext): Promise<IssuedToken> {
   const snapshot = context.snapshot();
-  const nowMs = context.nowMs();
+  const nowMs = context.clock.now();
   const token = actingToken(claim.giver, snapshot, nowMs);
   if (token === null) throw new GatewayError("revoked_token", "The giver's own right has ended.");
   requireMoreThanOps(token);

@@ -30,11 +30,6 @@ export function attributeOf(value: Json): AttributeValue | undefined {
   return Array.isArray(value) && value.every((item) => typeof item === "string") ? value : JSON.stringify(value);
 }
 
-/** A provider's figure may be of any type; undefined for one that is not a number. */
-export function figureOf(value: unknown): number | undefined {
-  return typeof value === "number" && Number.isFinite(value) ? value : undefined;
-}
-
 /** The fields of a client's object, each with the prefix. */
 export function prefixed(prefix: string, object: JsonObject | null): Attributes {
   const attributes: Record<string, AttributeValue | undefined> = {};

@@ -2,8 +2,8 @@
 // https://arize-ai.github.io/openinference/spec/semantic_conventions.html
 import type { Message, ToolCall, Usage } from "../../../core/chat.ts";
 import type { CallContent, AnswerContent } from "../../../core/configured/content.ts";
-import { type CallRecord, usedBy } from "../../../core/record/record.ts";
-import { type AttributeValue, type Attributes, cut, figureOf, merged } from "./attributes.ts";
+import { type CallRecord, figureOf, usedBy } from "../../../core/record/record.ts";
+import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {

@@ -2,10 +2,10 @@
 // of OpenTelemetry's conventions for generative AI and MCP (https://opentelemetry.io/docs/specs/semconv/gen-ai/), the
 // gateway's own begin with `dragoman.`, and the client's metadata has a prefix of its own.
 import type { Usage } from "../../../core/chat.ts";
-import { type Attempt, type CallRecord, usedBy, type UsageSource } from "../../../core/record/record.ts";
+import { type Attempt, type CallRecord, figureOf, usedBy, type UsageSource } from "../../../core/record/record.ts";
 import type { ToolRun } from "../../../core/configured/tool.ts";
 import type { TraceContext } from "../../../core/record/trace.ts";
-import { type Attributes, cut, type Double, figureOf, prefixed } from "./attributes.ts";
+import { type Attributes, cut, type Double, prefixed } from "./attributes.ts";
 import { conventionalOperation } from "./operation-names.ts";
 import type { Span } from "./span.ts";
 

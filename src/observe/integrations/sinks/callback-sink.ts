@@ -7,8 +7,7 @@ import { messageOf } from "../../../core/thrown.ts";
 import { isPending } from "../../../core/maybe-promise.ts";
 import type { Callbacks, CallStart, StreamChunk } from "../callback.ts";
 import type { CallbackSettings } from "./callback-settings.ts";
-import { type RecordedCall, SinkFault } from "../sink.ts";
-import type { Receiver } from "../sink-queue.ts";
+import { type RecordedCall, type Sink, SinkFault } from "../sink.ts";
 
 export type CallbackItem =
   | { readonly kind: "end"; readonly call: RecordedCall }
@@ -26,7 +25,7 @@ export async function openCallbackSink({
   module,
   content,
   delivery,
-}: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Receiver<CallbackItem>> {
+}: Pick<CallbackSettings, "module" | "content" | "delivery">): Promise<Sink<CallbackItem>> {
   const callbacks = callbacksOf(await import(pathToFileURL(module).href));
   const late = (): Error => new Error(`it did not finish within ${delivery.timeoutMs} ms`);
   const call = (item: CallbackItem): unknown => {

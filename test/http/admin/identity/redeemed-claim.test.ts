@@ -35,7 +35,7 @@ test.each<readonly [string, StoredClaim | null]>([
       snapshot: () => {
         throw new Error("nobody's rights were to be looked at");
       },
-      nowMs: () => 10,
+      clock: { now: () => 10 },
     });
   expect([await redeem(claim), changes]).toEqual([null, 0]);
   await redeem(OPEN).catch(() => null);
