@@ -7,7 +7,7 @@ import type { ImportContext } from "../gateway-import.ts";
 import type { Value } from "../reference.ts";
 import { targetEntry } from "../target-entry.ts";
 import type { Deployment } from "./deployment.ts";
-import { tagConditions } from "./tags.ts";
+import { anyOf, tagConditions } from "./tags.ts";
 
 export interface Group {
   /** What clients ask for. */
@@ -99,14 +99,9 @@ export function targetsOf(
       params: deployment.params,
       drop: deployment.drop,
       ...(deployment.maxConcurrency !== null && { max_concurrency: deployment.maxConcurrency }),
-      ...(conditions.size > 0 && { when: anyOf(same.map((row) => conditions.get(row.deployment)!)) }),
+      ...(conditions.size > 0 && { when: anyOf(new Set(same.map((row) => conditions.get(row.deployment)!))) }),
     });
   });
-}
-
-function anyOf(conditions: readonly string[]): string {
-  const distinct = [...new Set(conditions)];
-  return distinct.length === 1 ? distinct[0]! : distinct.map((one) => `(${one})`).join(" || ");
 }
 
 /** Whether both are written as the same target. */

@@ -41,12 +41,12 @@ export function tagConditions(
   const matches = new Map(
     tagged.map((each) => [
       each,
-      joined([...(tagsOf(each).length > 0 ? [matching(tagsOf(each), matchesAll)] : []), ...patterns.get(each)!]),
+      anyOf([...(tagsOf(each).length > 0 ? [matching(tagsOf(each), matchesAll)] : []), ...patterns.get(each)!]),
     ]),
   );
   const hasDefault = tagged.length < deployments.length;
-  const asks = joined([HAS_TAGS, ...byPattern]);
-  const otherwise = `!(${joined([...new Set(matches.values())])})`;
+  const asks = anyOf([HAS_TAGS, ...byPattern]);
+  const otherwise = `!(${anyOf(new Set(matches.values()))})`;
   headers.add(HEADER);
   if (byPattern.length > 0) headers.add("user-agent");
   draft.set("server", ["condition_headers"], [...headers].toSorted());
@@ -66,8 +66,9 @@ function tagsOf({ settings }: Deployment): readonly string[] {
   return textsOf(settings.get("tags"));
 }
 
-function joined(conditions: readonly string[]): string {
-  return conditions.length === 1 ? conditions[0]! : conditions.map((one) => `(${one})`).join(" || ");
+export function anyOf(conditions: Iterable<string>): string {
+  const all = [...conditions];
+  return all.length === 1 ? all[0]! : all.map((one) => `(${one})`).join(" || ");
 }
 
 /** The header has its tags with commas between them. With strict tags, all tags of both places have to be among these. */

@@ -9,7 +9,7 @@ import { CALL_COLUMN_TYPES, CALL_COLUMNS } from "./call-column-types.ts";
 import { type CallSchema, SUM_COLUMNS } from "./call-schema.ts";
 import { inParts } from "../database/in-parts.ts";
 import { lockRollUps } from "../sums/roll-up-triggers.ts";
-import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
+import { addingSums, KEYS, type SumTable } from "../sums/call-sums.ts";
 
 interface Columns {
   readonly table: string;
@@ -39,7 +39,7 @@ const sumsOf = (table: SumTable): Columns => ({
     ...KEYS[table].map((key) => [key, key.endsWith("_ms") ? "int8" : key === "end_user" ? "text" : "int4"] as const),
     ...SUM_COLUMNS.map((column) => [column, "int8"] as const),
   ],
-  rest: `on conflict (${KEYS[table].join(", ")}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
+  rest: addingSums(table),
 });
 const SUMS: Readonly<Record<SumTable, Columns>> = {
   call_hour: sumsOf("call_hour"),

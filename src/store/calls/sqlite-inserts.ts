@@ -4,7 +4,7 @@ import type { Database, SQLQueryBindings, Statement } from "bun:sqlite";
 import { BlockWriter } from "./call-blocks.ts";
 import type { CallInserts } from "./call-insert.ts";
 import { SUM_COLUMNS } from "./call-schema.ts";
-import { KEYS, raisedSum, type SumTable } from "../sums/call-sums.ts";
+import { addingSums, KEYS } from "../sums/call-sums.ts";
 
 type Insert = Statement<unknown, SQLQueryBindings[]>;
 
@@ -52,18 +52,10 @@ export function sqliteInserts(database: Database, explain: (error: unknown) => u
     addUp: (_, table, rows) =>
       explained(() => {
         if (rows.length === 0) return;
-        const raise = sumsInto(table);
+        const raise = prepared(table, [...KEYS[table], ...SUM_COLUMNS], addingSums(table));
         for (const { key, sums } of rows) raise.run(...KEYS[table].map((column) => key[column]!), ...sums);
       }),
   };
-
-  function sumsInto(table: SumTable): Insert {
-    return prepared(
-      table,
-      [...KEYS[table], ...SUM_COLUMNS],
-      `on conflict (${names(KEYS[table])}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`,
-    );
-  }
 }
 
 const names = (columns: readonly string[]): string => columns.map((column) => `"${column}"`).join(", ");

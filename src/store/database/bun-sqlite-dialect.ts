@@ -169,10 +169,6 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errno" in error && typeof error.errno === "number" && (error.errno & 0xff) === 5;
 }
 
-interface Waiter {
-  readonly start: () => void;
-}
-
 /** Decides which user has the connection. It is a class because it lives as long as the connection. */
 class ConnectionTurns {
   /** The holder waits for another process, so it must not be timed out. */
@@ -181,7 +177,8 @@ class ConnectionTurns {
   /** Grows with each turn and each statement, so that only a holder that does nothing is timed out. */
   #turn = 0;
   #workedMs = 0;
-  readonly #waiting: Waiter[] = [];
+  /** Each begins the turn of one that waits. */
+  readonly #waiting: (() => void)[] = [];
 
   take(): Promise<void> {
     if (!this.#isInUse) {
@@ -195,7 +192,7 @@ class ConnectionTurns {
         seenTurn = this.#turn;
         if (moved) return;
         clearInterval(timer);
-        this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
+        this.#waiting.splice(this.#waiting.indexOf(start), 1);
         reject(
           new StoreError(
             "busy",
@@ -203,13 +200,11 @@ class ConnectionTurns {
           ),
         );
       }, TURN_TIMEOUT_MS);
-      const waiter: Waiter = {
-        start: () => {
-          clearInterval(timer);
-          resolve();
-        },
+      const start = (): void => {
+        clearInterval(timer);
+        resolve();
       };
-      this.#waiting.push(waiter);
+      this.#waiting.push(start);
     });
   }
 
@@ -234,6 +229,6 @@ class ConnectionTurns {
     this.#turn++;
     const next = this.#waiting.shift();
     if (next === undefined) this.#isInUse = false;
-    else next.start();
+    else next();
   }
 }

@@ -173,24 +173,17 @@ async function fanOutPart(
   return deliveries;
 }
 
+const waitingOf = (db: Db, webhookId: string) =>
+  db.selectFrom("webhook_delivery").where("state", "=", "pending").where("webhook_id", "=", webhookId);
+
 /** Removes the oldest deliveries of the webhook. They are counted outside of the transaction that blocks others. */
 async function makeRoom(db: Db, webhookId: string, mostWaiting: number): Promise<number> {
-  const { waiting } = await db
-    .selectFrom("webhook_delivery")
+  const { waiting } = await waitingOf(db, webhookId)
     .select((row) => row.fn.countAll<bigint>().as("waiting"))
-    .where("state", "=", "pending")
-    .where("webhook_id", "=", webhookId)
     .executeTakeFirstOrThrow();
   const surplus = Number(waiting) - mostWaiting;
   if (surplus <= 0) return 0;
-  const oldest = db
-    .selectFrom("webhook_delivery")
-    .select("id")
-    .where("state", "=", "pending")
-    .where("webhook_id", "=", webhookId)
-    .orderBy("created_at_ms")
-    .orderBy("id")
-    .limit(sql.lit(surplus));
+  const oldest = waitingOf(db, webhookId).select("id").orderBy("created_at_ms").orderBy("id").limit(sql.lit(surplus));
   return Number((await db.deleteFrom("webhook_delivery").where("id", "in", oldest).executeTakeFirst()).numDeletedRows);
 }
 
@@ -205,11 +198,8 @@ async function claim(
   tx: Transaction<EventSchema>,
   { webhookId, most, nowMs, leaseMs }: Wanted,
 ): Promise<readonly ClaimedDelivery[]> {
-  const free = tx
-    .selectFrom("webhook_delivery")
+  const free = waitingOf(tx, webhookId)
     .select("id")
-    .where("state", "=", "pending")
-    .where("webhook_id", "=", webhookId)
     .where("next_at_ms", "<=", toInteger(nowMs))
     .orderBy("next_at_ms")
     .limit(sql.lit(most))

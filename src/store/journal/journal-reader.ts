@@ -3,7 +3,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import type { Batch } from "./journal-batch.ts";
 import { nextEntry, readEntry, withoutRoomAhead } from "./journal-entry.ts";
-import { type JournalPlace, segmentPath } from "./journal-folder.ts";
+import { isBehind, type JournalPlace, segmentPath } from "./journal-folder.ts";
 import { rowOf } from "./journal-row.ts";
 import type { JournalTail } from "./journal-tail.ts";
 import type { LedgerRow } from "./ledger.ts";
@@ -106,12 +106,9 @@ export class JournalReader {
 
   /** Reports each place once, however often it is read. */
   #reportDamage(segment: number, from: number, to: number): void {
-    if (
-      segment < this.#damageReported.segment ||
-      (segment === this.#damageReported.segment && from <= this.#damageReported.offset)
-    )
-      return;
-    this.#damageReported = { segment, offset: from };
+    const place = { segment, offset: from };
+    if (!isBehind(place, this.#damageReported)) return;
+    this.#damageReported = place;
     this.#options.onDamage(segment, from, to);
   }
 }

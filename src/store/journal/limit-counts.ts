@@ -133,9 +133,9 @@ function openCounts(file: string): LimitCounts {
   const put = database.query<unknown, [string, string, string]>(
     "INSERT INTO limit_count (rule, value, state) VALUES (?1, ?2, ?3) ON CONFLICT (rule, value) DO UPDATE SET state = excluded.state",
   );
+  const read = (): KeptCount[] => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all();
   // Damage is detected now instead of when a count is read.
-  for (const { state } of database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all())
-    JSON.parse(state ?? "null");
+  for (const { state } of read()) JSON.parse(state ?? "null");
   const { quick_check: verdict } = database.query<{ readonly quick_check: string }, []>("PRAGMA quick_check(1)").get()!;
   if (verdict !== "ok") throw new Error(verdict);
   let lock: FolderLock | null = lockFile(`${file}.lock`);
@@ -148,7 +148,6 @@ function openCounts(file: string): LimitCounts {
     }
     for (const run of added) beside.remove(run);
   });
-  const read = (): KeptCount[] => database.query<KeptCount, []>("SELECT rule, value, state FROM limit_count").all();
   return {
     isNew,
     run: beside.own,

@@ -83,7 +83,7 @@ export async function openJournal(
   const keep = (progress: Progress | null) => state.keep(journal.writtenTo, progress);
   // On a full disk the state is stored later, when there is space.
   await keep(null).catch(() => {});
-  const { isKept, drop } = openRelease(folder, findings, { disk, counted, log });
+  const { isKept, drop } = openRelease(folder, findings, counted, { disk, log });
   const shipper = new JournalShipper({
     folder,
     journal: state.name,
@@ -114,15 +114,8 @@ export async function openJournal(
 function openRelease(
   folder: string,
   findings: JournalFindings,
-  {
-    disk,
-    counted,
-    log,
-  }: {
-    readonly disk: JournalDisk;
-    readonly counted: LedgerOptions["counted"] | undefined;
-    readonly log: LedgerOptions["log"];
-  },
+  counted: LedgerOptions["counted"] | undefined,
+  { disk, log }: Required<Pick<LedgerOptions, "disk" | "log">>,
 ) {
   const marks = new Map<number, () => boolean>();
   const damaged = new Set(

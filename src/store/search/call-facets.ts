@@ -136,13 +136,12 @@ async function failures(
   if (numbered === null) return { failures: { values: [], searchedToMs: null }, causes: [] };
   const query = logQuery({ limit: 1 }, numbered, true);
   const end = (await query.end!.execute(db)).rows[0];
+  const failed = query.matching(end === undefined ? null : [end.id]);
   const { rows } = await sql<{
     readonly status: bigint | number;
     readonly code: bigint | number;
     readonly calls: bigint | number | string;
-  }>`select status, code, count(*) as calls ${query.matching(end === undefined ? null : [end.id])} group by status, code`.execute(
-    db,
-  );
+  }>`select status, code, count(*) as calls ${failed} group by status, code`.execute(db);
   const nameOf = await namesOf(
     db,
     rows.map(({ code }) => code),
@@ -158,7 +157,7 @@ async function failures(
         .toSorted((a, b) => b.calls - a.calls || a.status - b.status),
       searchedToMs: end === undefined ? null : timeOfKey(end.id),
     },
-    causes: areAsked ? await causes(db, query.matching(end === undefined ? null : [end.id])) : [],
+    causes: areAsked ? await causes(db, failed) : [],
   };
 }
 

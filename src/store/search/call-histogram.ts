@@ -110,6 +110,7 @@ async function counted(db: Db, edges: readonly number[], filter: HistogramQuery[
   const complete = { buckets: found, searchedToMs: begin > fromMs ? begin : null, wholeUntilMs: null };
   if (numbered === null) return complete;
   let cursor: string | null = null;
+  let { searchedToMs } = complete;
   for (let step = 0; step < MOST_STEPS; step++) {
     const query = logQuery({ limit: 1, cursor }, numbered);
     const end = query.end === null ? undefined : (await query.end.execute(db)).rows[0];
@@ -125,10 +126,9 @@ async function counted(db: Db, edges: readonly number[], filter: HistogramQuery[
       found[index] = addedSums(found[index]!, sums);
     if (end === undefined) return complete;
     cursor = cursorAt(query.key, [end.id]);
-    const reachedMs = timeOfKey(end.id);
-    if (step === MOST_STEPS - 1) return { ...complete, searchedToMs: reachedMs };
+    searchedToMs = timeOfKey(end.id);
   }
-  return complete;
+  return { ...complete, searchedToMs };
 }
 
 const MINUTE_MS = 60_000;

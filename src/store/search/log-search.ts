@@ -127,9 +127,8 @@ async function search(db: Db, page: PageRequest, numbered: NumberedFilter): Prom
   const end = last === undefined ? null : order === "ended" ? [last.at_ms, last.id] : [last.id];
   const { rows } = await query.rows(end).execute(db);
   const keyOf = (row: FoundRow): readonly KeyPart[] => (order === "ended" ? [row.end_ms as bigint, row.id] : [row.id]);
-  const { data, nextCursor } = pageOf(rows, page, query.key, (row) => row, keyOf);
-  const found = { data, nextCursor };
-  if (end === null || nextCursor !== null) return { ...found, searchedToMs: null };
+  const found = pageOf(rows, page, query.key, (row) => row, keyOf);
+  if (end === null || found.nextCursor !== null) return { ...found, searchedToMs: null };
   return { ...found, nextCursor: cursorAt(query.key, end), searchedToMs: timeOf(order, end) };
 }
 

@@ -30,8 +30,12 @@ export type Summed = Pick<
 /** The limit of a sum: a row that could not be updated would block every row after it. */
 export const MOST_OF_A_SUM = 9_000_000_000_000_000_000n;
 
+/** SQL that adds the sums of a row to those of the existing one. */
+export const addingSums = (table: SumTable): string =>
+  `on conflict (${KEYS[table].join(", ")}) do update set ${SUM_COLUMNS.map((column) => raisedSum(table, column)).join(", ")}`;
+
 /** SQL that adds a row's sum to the existing one without exceeding what the column can hold. */
-export function raisedSum(table: string, column: string): string {
+function raisedSum(table: string, column: string): string {
   const [own, more] = [`"${table}"."${column}"`, `excluded."${column}"`];
   const isSigned = column === SIGNED_SUM;
   const least = isSigned ? ` when ${more} < 0 and ${own} < -${MOST_OF_A_SUM} - ${more} then -${MOST_OF_A_SUM}` : "";

@@ -175,11 +175,8 @@ async function pieceArms(
   { pieces }: DividedPeriod,
 ): Promise<readonly RawBuilder<unknown>[]> {
   if (pieces.length === 0) return [];
-  const { scope } = query;
-  const inScope = await scopeConditions(db, scope, "calls");
-  if (inScope === null) return [];
-  const isPostgres = usesPostgres(db);
-  return [pieceArm(query, pieces, inScope, isPostgres)];
+  const inScope = await scopeConditions(db, query.scope, "calls");
+  return inScope === null ? [] : [pieceArm(query, pieces, inScope, usesPostgres(db))];
 }
 
 /** The calls of pieces, added up for each of them; once more with the other sign, where they are taken from. */
