@@ -15,13 +15,15 @@ export const chosenId = z
     /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/,
     "expected 1 to 64 letters, digits, dots, underscores and dashes, beginning with a letter or digit",
   );
-/** A display name: one line without control characters. */
-export const label = z
-  .string()
-  .trim()
-  .min(1)
-  .max(100)
-  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+const oneLine = (max: number) =>
+  z
+    .string()
+    .trim()
+    .min(1)
+    .max(max)
+    .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+/** A display name. */
+export const label = oneLine(100);
 export const amount = z
   .union([z.number(), z.string()])
   .meta({ description: "A count, or for money US dollars as decimal text." });
@@ -85,12 +87,7 @@ export const dryRunQuery = {
     .meta({ description: "`true` checks the request and shows the result without changing anything." }),
 };
 
-const reason = z
-  .string()
-  .trim()
-  .min(1)
-  .max(500)
-  .regex(/^[^\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]*$/u, "expected one line without control characters");
+const reason = oneLine(500);
 export const noteQuery = {
   note: reason
     .optional()
