@@ -11,7 +11,7 @@ import { rowOf } from "../src/store/journal/journal-row.ts";
 import type { LedgerRow } from "../src/store/journal/ledger.ts";
 import { type CallSpread, fillCalls, madeCall, type Mix, requestIdOf } from "./load/made-calls.ts";
 import { openSqliteCalls } from "../src/store/calls/sqlite-calls.ts";
-import { openSqliteStore } from "../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../src/store/sqlite.ts";
 import { usageTotals } from "../test/harness/usage-totals.ts";
 
 const MINUTE_MS = 60_000;
@@ -48,7 +48,7 @@ export async function measureCalls(rows: number, mix: Mix = "many callers"): Pro
   const folder = mkdtempSync(join(tmpdir(), "dragoman-bench-calls-"));
   try {
     const file = join(folder, "calls.db");
-    const store = await openSqliteStore({ file });
+    const { store } = await openSqliteDatabase({ file });
     await store.migrate();
     await store.close();
     const calls = openSqliteCalls({ file });

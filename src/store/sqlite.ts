@@ -19,11 +19,6 @@ export interface SqliteOptions extends SqliteFile {
  * Opens the file without changing the schema: call migrate() first. Throws StoreError `unusable` or `busy`, whose
  * message names the file and the cure.
  */
-export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  return (await openSqliteDatabase(options)).store;
-}
-
-/** Like openSqliteStore(). */
 export async function openSqliteDatabase(options: SqliteOptions): Promise<OpenDatabase> {
   const { db, connection, close } = await openDatabase<Schema>(options);
   const store = kyselyStore(db, {

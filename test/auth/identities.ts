@@ -4,7 +4,7 @@ import type { AccessToken, Membership, Project } from "../../src/core/identity.t
 import type { Snapshot } from "../../src/core/snapshot.ts";
 import type { Identities } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
 
 export type IdentityMaps = Pick<Snapshot, "tokens" | "tokensByHash" | "projects" | "memberships">;
@@ -23,7 +23,7 @@ export function identityMaps(identities: Pick<Identities, "tokens" | "projects" 
 
 /** Tenant acme with the projects site and app, tenant beta with the project lab; ann is developer in site, bob has no role, zoe is admin of beta. */
 export async function peopledStore(): Promise<Store> {
-  const store = await openSqliteStore({ file: ":memory:" });
+  const { store } = await openSqliteDatabase({ file: ":memory:" });
   await store.migrate();
   for (const id of ["acme", "beta"]) await writes(store).createTenant({ id, name: id });
   for (const [id, tenantId] of [

@@ -10,7 +10,7 @@ import { measureCalls } from "../../bench/calls.ts";
 import { bunSqliteDialect } from "../../src/store/database/bun-sqlite-dialect.ts";
 import type { LogFilter } from "../../src/store/calls/calls.ts";
 import { logQuery } from "../../src/store/search/log-search.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 
 test("20,000 calls: pages stay quick however deep, and reports delay nothing else", async () => {
   const { tookMs, longestPauseMs, rowsPerSecond } = await measureCalls(20_000);
@@ -33,7 +33,7 @@ describe("no page reads the whole table", () => {
   let db: Kysely<any>;
   beforeAll(async () => {
     const file = join(folder, "calls.db");
-    const store = await openSqliteStore({ file });
+    const { store } = await openSqliteDatabase({ file });
     await store.migrate();
     await store.close();
     database = new Database(file, { safeIntegers: true, strict: true });

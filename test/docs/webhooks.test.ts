@@ -15,7 +15,7 @@ import { webhookHeaders } from "../../src/observe/webhooks/webhook-signature.ts"
 import { breakerEvent } from "../../src/routing/health/breaker-event.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openSqliteEvents } from "../../src/store/events/sqlite-events.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { rowOf } from "../contract/store/call-records.ts";
 import { someEvent } from "../contract/store/event-queue.suite.ts";
 import { projectFolder } from "../harness/processes/gateway-program.ts";
@@ -92,7 +92,7 @@ async function examples(): Promise<ReadonlyMap<string, object>> {
     watch.close();
   }
   const file = join(folder, "db");
-  const store = await openSqliteStore({ file });
+  const { store } = await openSqliteDatabase({ file });
   await store.migrate();
   await store.change(LOCAL_ACTOR, async (writer) => {
     await writer.createTenant({ id: "default", name: "d" });

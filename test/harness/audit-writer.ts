@@ -2,12 +2,12 @@
 // the arguments are the file or the address, and the tenant.
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
 import { openPostgresDatabase } from "../../src/store/postgres.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 
 const [, , place = "", tenantId] = process.argv;
 const store = place.startsWith("postgresql:")
   ? openPostgresDatabase({ url: place }).store
-  : await openSqliteStore({ file: place });
+  : (await openSqliteDatabase({ file: place })).store;
 for (let row = 0; ; row++) {
   await store.note(LOCAL_ACTOR, {
     action: "login",

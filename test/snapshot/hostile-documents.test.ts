@@ -16,7 +16,7 @@ import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openMemoizer } from "../../src/snapshot/memoize.ts";
 import { openSnapshotSource } from "../../src/snapshot/source.ts";
 import type { OpenedResource } from "../../src/store/configuration/contents.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { writes } from "../harness/store-writes.ts";
 import { growth, MOST_GROWTH } from "../harness/time/cpu-time.ts";
 import { until } from "../harness/time/until.ts";
@@ -454,7 +454,7 @@ describe("many routes of many tenants", () => {
 test("damaged rows, and rows of a newer version, are left out and named; everything else is read, also later changes", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-damaged-"));
   const file = join(folder, "store.db");
-  const store = await openSqliteStore({ file, cipher: openSecretCipher([new Uint8Array(32)]) });
+  const { store } = await openSqliteDatabase({ file, cipher: openSecretCipher([new Uint8Array(32)]) });
   await store.migrate();
   await writes(store).createTenant({ id: "acme", name: "acme" });
   for (const id of ["one", "two", "three"]) await writes(store).createProject({ id, tenantId: "acme", name: id });

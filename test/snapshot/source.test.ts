@@ -13,7 +13,7 @@ import {
   type SnapshotSourceOptions,
 } from "../../src/snapshot/source.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import type { Identities, StoredToken } from "../../src/store/records.ts";
 import type { Store } from "../../src/store/store.ts";
 import { FAMILIES } from "../config/families.ts";
@@ -95,7 +95,7 @@ async function open({ file: path = null, ...options }: Options = {}): Promise<Sn
   return source;
 }
 async function openStore(): Promise<Store> {
-  const store = await openSqliteStore({ file: join(folder, "store.db") });
+  const { store } = await openSqliteDatabase({ file: join(folder, "store.db") });
   stores.push(store);
   await store.migrate();
   await writes(store).createTenant({ id: "default", name: "Default" });
@@ -189,7 +189,7 @@ describe("the store", () => {
     await writes(store).createToken(token("old"));
     const source = await open({ store });
     expect(source.current().tokens.get("old")!.revokedAtMs).toBeNull();
-    const other = await openSqliteStore({ file: join(folder, "store.db") });
+    const { store: other } = await openSqliteDatabase({ file: join(folder, "store.db") });
     stores.push(other);
     await writes(other).changeToken("old", (stored) => ({ ...stored, revokedAtMs: 5 }));
     await until(() => source.current().tokens.get("old")!.revokedAtMs === 5);

@@ -14,7 +14,7 @@ import { findRoute } from "../../src/routing/resolve-route.ts";
 import { loadConfiguration } from "../../src/snapshot/configuration.ts";
 import { openSnapshotSource, type SnapshotProblem, type SnapshotSource } from "../../src/snapshot/source.ts";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import type { Store } from "../../src/store/store.ts";
 import { writes } from "../harness/store-writes.ts";
 import { timesAsMuch } from "../harness/time/cpu-time.ts";
@@ -30,7 +30,7 @@ let problems: SnapshotProblem[];
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "dragoman-stored-"));
-  store = await openSqliteStore({ file: join(folder, "store.db"), cipher: openSecretCipher([KEY]) });
+  ({ store } = await openSqliteDatabase({ file: join(folder, "store.db"), cipher: openSecretCipher([KEY]) }));
   await store.migrate();
   [source, problems] = [null, []];
   for (const id of ["acme", "beta"]) await writes(store).createTenant({ id, name: id });
@@ -87,7 +87,7 @@ test("a tool server whose secret cannot be decrypted, or is invalid, is named", 
     name: "broken",
     document: { url: 7 },
   });
-  const other = await openSqliteStore({
+  const { store: other } = await openSqliteDatabase({
     file: join(folder, "store.db"),
     cipher: openSecretCipher([new Uint8Array(32).fill(2)]),
   });
@@ -122,7 +122,7 @@ describe("a stored provider", () => {
   test("without a key never takes the operator's, and one whose key cannot be decrypted is off and named", async () => {
     await put("provider", "openai", {});
     await put("provider", "mistral", { api_key: "secret-of-acme" });
-    const other = await openSqliteStore({
+    const { store: other } = await openSqliteDatabase({
       file: join(folder, "store.db"),
       cipher: openSecretCipher([new Uint8Array(32).fill(2)]),
     });

@@ -1,14 +1,14 @@
 // Changes of many rows in SQLite, which answers at once: other work of the thread has its turns between the statements.
 import { expect, test } from "bun:test";
 import { LOCAL_ACTOR } from "../../src/store/records.ts";
-import { openSqliteStore } from "../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../src/store/sqlite.ts";
 import { storedSample } from "../harness/sample-tokens.ts";
 import { longestTurnShare } from "../harness/time/cpu-time.ts";
 
 const TOKENS = 3000;
 
 test("[d5.8] the removal of a project with all that is in it holds up nothing else, and readers wait for it", async () => {
-  const store = await openSqliteStore({ file: ":memory:" });
+  const { store } = await openSqliteDatabase({ file: ":memory:" });
   try {
     await store.migrate();
     await store.change(LOCAL_ACTOR, async (writer) => {

@@ -4,7 +4,7 @@ import { newAccessToken } from "../../../src/auth/tokens/access-token.ts";
 import { bootstrap } from "../../../src/auth/first-identities.ts";
 import type { TokenRequest } from "../../../src/auth/tokens/token-admin.ts";
 import { shownToken } from "../../../src/http/admin/identity/token-shapes.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { peopledStore, thrownBy } from "../identities.ts";
 import { createToken, revokeToken, rotateToken, writes } from "../../harness/store-writes.ts";
@@ -117,7 +117,7 @@ describe("creating a token", () => {
   });
 
   test("the only project and the only user need no name, and before the first start there are none", async () => {
-    const fresh = await openSqliteStore({ file: ":memory:" });
+    const { store: fresh } = await openSqliteDatabase({ file: ":memory:" });
     await fresh.migrate();
     expect((await thrownBy(() => createToken(fresh, { name: "x" }, NOW))).message).toContain("There is no project yet");
     await bootstrap(fresh, NOW);

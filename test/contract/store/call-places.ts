@@ -1,7 +1,7 @@
 // Databases for tests of the stores of calls, with tenants and projects of which contents are kept.
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { writes } from "../../harness/store-writes.ts";
 
@@ -22,7 +22,7 @@ export function furnishedFiles(folder: string): () => Promise<string> {
   let first: Promise<string> | null = null;
   const furnish = async (): Promise<string> => {
     const file = join(folder, "furnished.db");
-    const store = await openSqliteStore({ file });
+    const { store } = await openSqliteDatabase({ file });
     await store.migrate();
     await addPlaces(store);
     await store.close();

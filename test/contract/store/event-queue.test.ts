@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openPostgresEvents } from "../../../src/store/events/postgres-events.ts";
 import { openSqliteEvents } from "../../../src/store/events/sqlite-events.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { migratedDatabases } from "../../harness/servers/databases.ts";
 import { postgresDatabases } from "../../harness/servers/postgres-server.ts";
 import { eventQueueSuite, type QueuePlace, someEvent } from "./event-queue.suite.ts";
@@ -17,7 +17,7 @@ let files = 0;
 
 eventQueueSuite("a SQLite file", async (): Promise<QueuePlace> => {
   const file = join(folder, `events-${++files}.db`);
-  const store = await openSqliteStore({ file });
+  const { store } = await openSqliteDatabase({ file });
   await store.migrate();
   return { store, open: (options) => openSqliteEvents({ file, ...options }), dispose: () => store.close() };
 });
@@ -25,7 +25,7 @@ eventQueueSuite("a SQLite file", async (): Promise<QueuePlace> => {
 describe("a SQLite file that was removed", () => {
   test("accepts no event, so that it waits in memory and is not lost with the file", async () => {
     const file = join(folder, `events-${++files}.db`);
-    const store = await openSqliteStore({ file });
+    const { store } = await openSqliteDatabase({ file });
     await store.migrate();
     const queue = openSqliteEvents({ file });
     expect(await queue.append([someEvent()])).toBe(1);

@@ -7,7 +7,7 @@ import { join, resolve } from "node:path";
 import { Kysely } from "kysely";
 import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { bunSqliteDialect } from "../../../src/store/database/bun-sqlite-dialect.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
 import { rowOf } from "./call-records.ts";
 import { auditChainSuite } from "./audit-chain.suite.ts";
@@ -24,7 +24,7 @@ async function newFilePlace(): Promise<StorePlace> {
   const file = newFile();
   const externalClients = new Database(file, { create: true });
   return {
-    open: (options) => openSqliteStore({ file, ...options }),
+    open: async (options) => (await openSqliteDatabase({ file, ...options })).store,
     run: async (sql) => void externalClients.run(sql),
     read: async (sql) => externalClients.query(sql).all(),
     dispose: async () => externalClients.close(),
@@ -36,7 +36,7 @@ auditChainSuite("a SQLite file", newFilePlace);
 
 async function openingError(file: string): Promise<Error> {
   try {
-    await (await openSqliteStore({ file, busyTimeoutMs: 100 })).close();
+    await (await openSqliteDatabase({ file, busyTimeoutMs: 100 })).store.close();
   } catch (error) {
     return error as Error;
   }
@@ -86,7 +86,7 @@ describe("a SQLite file that cannot be used gives an error with file and cure", 
     test(what, async () => {
       const place = mkdtempSync(join(tmpdir(), "dragoman-store-"));
       const file = join(place, "store.db");
-      await (await openSqliteStore({ file })).close();
+      await (await openSqliteDatabase({ file })).store.close();
       chmodSync(file, fileMode);
       chmodSync(place, folderMode);
       try {
@@ -105,7 +105,7 @@ async function asOrdinaryUser(file: string): Promise<{ readonly message: string 
   return JSON.parse(
     await inProcess(`
       if (process.getuid() === 0) process.setuid(65534);
-      try { await openSqliteStore({ file: ${JSON.stringify(file)} }); console.log(JSON.stringify({ message: "it was opened" })); }
+      try { await openSqliteDatabase({ file: ${JSON.stringify(file)} }); console.log(JSON.stringify({ message: "it was opened" })); }
       catch (error) { console.log(JSON.stringify({ message: error.message })); }
     `),
   ) as { message: string };
@@ -113,10 +113,10 @@ async function asOrdinaryUser(file: string): Promise<{ readonly message: string 
 
 const sourceFile = resolve(import.meta.dir, "../../../src/store/sqlite.ts");
 
-/** Runs the script in a process of its own, which has openSqliteStore, and gives what it printed. */
+/** Runs the script in a process of its own, which has openSqliteDatabase, and gives what it printed. */
 async function inProcess(script: string, cwd = folder): Promise<string> {
   const child = Bun.spawn(
-    [process.execPath, "-e", `const { openSqliteStore } = await import(${JSON.stringify(sourceFile)});\n${script}`],
+    [process.execPath, "-e", `const { openSqliteDatabase } = await import(${JSON.stringify(sourceFile)});\n${script}`],
     { cwd, stdout: "pipe", stderr: "pipe" },
   );
   const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
@@ -130,7 +130,7 @@ describe("one SQLite file and several processes", () => {
     const outputs = await Promise.all(
       Array.from({ length: 6 }, (_, index) =>
         inProcess(`
-          const store = await openSqliteStore({ file: ${JSON.stringify(file)} });
+          const { store } = await openSqliteDatabase({ file: ${JSON.stringify(file)} });
           await store.migrate();
           for (let n = 0; n < 5; n++) await store.change({ tokenId: null, userId: null, role: null, tenantId: null, address: null }, (writer) => writer.createTenant({ id: "t-${index}-" + n, name: "Tenant" }));
           await store.close();
@@ -139,7 +139,7 @@ describe("one SQLite file and several processes", () => {
       ),
     );
     expect(outputs).toEqual(Array.from({ length: 6 }, () => "done\n"));
-    const store = await openSqliteStore({ file });
+    const { store } = await openSqliteDatabase({ file });
     expect((await store.readIdentities()).tenants).toHaveLength(30);
     expect(await store.revision()).toBe("30");
     await store.close();
@@ -147,7 +147,7 @@ describe("one SQLite file and several processes", () => {
 
   test("a lock of another process is waited for while this process goes on working", async () => {
     const file = newFile();
-    const store = await openSqliteStore({ file });
+    const { store } = await openSqliteDatabase({ file });
     await store.migrate();
     const other = new Database(file);
     other.run("begin immediate");
@@ -170,7 +170,7 @@ describe("one SQLite file and several processes", () => {
 
   test("a change that waits for a lock of another process blocks no read, and nothing of it is visible before it is made", async () => {
     const file = newFile();
-    const store = await openSqliteStore({ file, busyTimeoutMs: 60_000 });
+    const { store } = await openSqliteDatabase({ file, busyTimeoutMs: 60_000 });
     await store.migrate();
     const other = new Database(file);
     other.run("begin immediate");
@@ -197,7 +197,7 @@ describe("one SQLite file and several processes", () => {
 
   test("only the owner can read the file", async () => {
     const file = newFile();
-    await (await openSqliteStore({ file })).close();
+    await (await openSqliteDatabase({ file })).store.close();
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
@@ -205,7 +205,7 @@ describe("one SQLite file and several processes", () => {
     const place = mkdtempSync(join(folder, "uri-"));
     for (const file of ["file:odd.db?mode=memory", "100% #1.db"]) {
       await inProcess(
-        `const store = await openSqliteStore({ file: ${JSON.stringify(file)} }); await store.migrate(); await store.close();`,
+        `const { store } = await openSqliteDatabase({ file: ${JSON.stringify(file)} }); await store.migrate(); await store.close();`,
         place,
       );
       expect(statSync(join(place, file)).size).toBeGreaterThan(0);
@@ -215,12 +215,12 @@ describe("one SQLite file and several processes", () => {
 
 describe("SQLite in memory", () => {
   test("is a complete store that ends with the handle", async () => {
-    const store = await openSqliteStore({ file: ":memory:" });
+    const { store } = await openSqliteDatabase({ file: ":memory:" });
     await store.migrate();
     await writes(store).createTenant({ id: "acme", name: "Acme" });
     expect(await store.revision()).toBe("1");
     await store.close();
-    const next = await openSqliteStore({ file: ":memory:" });
+    const { store: next } = await openSqliteDatabase({ file: ":memory:" });
     await next.migrate();
     expect((await next.readIdentities()).tenants).toEqual([]);
     await next.close();
@@ -250,7 +250,7 @@ describe("[d2.6] a SQLite file that disappears while it is in use is reported, b
   for (const [how, end] of Object.entries(ends))
     test(how, async () => {
       const file = newFile();
-      const store = await openSqliteStore({ file, cipher: openSecretCipher([new Uint8Array(32)]) });
+      const { store } = await openSqliteDatabase({ file, cipher: openSecretCipher([new Uint8Array(32)]) });
       await store.migrate();
       await store.revision();
       await writes(store).createTenant({ id: "acme", name: "Acme" });

@@ -9,13 +9,13 @@ import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { openContentStore } from "../../../src/store/calls/content-store.ts";
 import type { CallStore } from "../../../src/store/calls/calls.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { writes } from "../../harness/store-writes.ts";
 
 test("[d11.3, d12.8] an object that is kept like content ends with its retention, its project and its content", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-durable-"));
   const file = join(folder, "calls.db");
-  const store = await openSqliteStore({ file });
+  const { store } = await openSqliteDatabase({ file });
   await store.migrate();
   for (const tenant of ["acme", "other"]) await writes(store).createTenant({ id: tenant, name: tenant });
   for (const [id, tenantId] of [

@@ -10,7 +10,7 @@ import type { DatabasePlace } from "../../../src/store/database/database.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openPostgresCalls } from "../../../src/store/calls/postgres-calls.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { connection, DATABASES_VARIABLE, type PostgresDatabases, postgresDatabases } from "./postgres-server.ts";
 
@@ -41,7 +41,7 @@ export const SQLITE: DatabaseKind = {
     const file = join(folder, "dragoman.sqlite");
     return Promise.resolve({
       place: { file },
-      openStore: (options) => openSqliteStore({ file, ...options }),
+      openStore: async (options) => (await openSqliteDatabase({ file, ...options })).store,
       openCalls: () => openSqliteCalls({ file }),
       read(sql) {
         const database = new Sqlite(file);

@@ -4,7 +4,7 @@ import { type NewEvent, NO_WEBHOOKS, type Webhook, type WebhookSet } from "../..
 import { auditHeads } from "../../../src/observe/webhooks/audit-heads.ts";
 import { checkChain } from "../../../src/store/audit/audit-check.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 
 /** Webhooks of these tenants, and of what concerns none. */
 const receivedBy = (...tenants: readonly (string | null)[]): WebhookSet => ({
@@ -14,7 +14,7 @@ const receivedBy = (...tenants: readonly (string | null)[]): WebhookSet => ({
 });
 
 test("each new head is emitted once, for its tenant, and finds a log that was set back", async () => {
-  const store = await openSqliteStore({ file: ":memory:" });
+  const { store } = await openSqliteDatabase({ file: ":memory:" });
   await store.migrate();
   const said: NewEvent[] = [];
   let webhooks = receivedBy();
@@ -38,7 +38,7 @@ test("each new head is emitted once, for its tenant, and finds a log that was se
   const { sequence, hash } = said[2]!.data as { readonly sequence: number; readonly hash: string };
   expect([said.length, sequence]).toEqual([3, 2]);
   expect((await checkChain(store, "acme", { sequence, hash })).problems).toEqual([]);
-  const other = await openSqliteStore({ file: ":memory:" });
+  const { store: other } = await openSqliteDatabase({ file: ":memory:" });
   await other.migrate();
   await other.note(LOCAL_ACTOR, { action: "login", outcome: "done", kind: "session", tenantId: "acme" });
   expect((await checkChain(other, "acme", { sequence, hash })).problems).toMatchObject([{ problem: "rewritten" }]);

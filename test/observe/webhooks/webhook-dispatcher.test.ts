@@ -17,7 +17,7 @@ import {
 } from "../../../src/observe/webhooks/webhook-settings.ts";
 import type { Delivery, EventQueue } from "../../../src/store/events/events.ts";
 import { openSqliteEvents } from "../../../src/store/events/sqlite-events.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { createSocketUpstream } from "../../../src/wire/http/upstream-socket.ts";
 import { someEvent } from "../../contract/store/event-queue.suite.ts";
@@ -43,7 +43,7 @@ describe("deliveries to webhooks", () => {
   beforeEach(async () => {
     folder = mkdtempSync(join(tmpdir(), "dragoman-dispatcher-"));
     const file = join(folder, "db");
-    store = await openSqliteStore({ file });
+    ({ store } = await openSqliteDatabase({ file }));
     await store.migrate();
     queue = openSqliteEvents({ file });
     answer = () => new Response("thanks");

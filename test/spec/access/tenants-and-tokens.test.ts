@@ -13,7 +13,7 @@ import { bootstrap, makeOwner } from "../../../src/auth/first-identities.ts";
 import { readEnvironment } from "../../../src/config/environment.ts";
 import { CATALOGUE, GatewayError, type ErrorCode } from "../../../src/core/errors.ts";
 import type { AccessToken, Principal } from "../../../src/core/identity.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { identityMaps, peopledStore, thrownBy } from "../../auth/identities.ts";
 import { createToken, revokeToken, rotateToken, writes } from "../../harness/store-writes.ts";
@@ -77,7 +77,7 @@ describe("the token's text", () => {
 
   test("[d2.5] is stored nowhere: the store's files hold the id and the SHA-256, and no part of the secret", async () => {
     const place = mkdtempSync(join(folder, "files-"));
-    const onDisk = await openSqliteStore({ file: join(place, "store.db") });
+    const { store: onDisk } = await openSqliteDatabase({ file: join(place, "store.db") });
     await onDisk.migrate();
     const first = (await bootstrap(onDisk, NOW))!.token;
     const made = await createToken(onDisk, { name: "made" }, NOW);
@@ -151,7 +151,7 @@ describe("a token's life", () => {
 
   test("[d2.6] ends by a revocation in one process for another that asks the store", async () => {
     const file = join(folder, "shared.db");
-    const [server, operator] = [await openSqliteStore({ file }), await openSqliteStore({ file })];
+    const [server, operator] = [(await openSqliteDatabase({ file })).store, (await openSqliteDatabase({ file })).store];
     await server.migrate();
     const { token } = (await bootstrap(server, NOW))!;
     const id = token.split("_")[2]!;
@@ -223,7 +223,7 @@ describe("refused tokens", () => {
 
 describe("the first start", () => {
   const fresh = async (): Promise<Store> => {
-    const empty = await openSqliteStore({ file: ":memory:" });
+    const { store: empty } = await openSqliteDatabase({ file: ":memory:" });
     await empty.migrate();
     return empty;
   };

@@ -15,7 +15,7 @@ import {
 import { detectorsOf } from "../../../src/guards/detector-classes.ts";
 import { openContentStore } from "../../../src/store/calls/content-store.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
 import { writes } from "../../harness/store-writes.ts";
 import { keptReader, responsesGateway, forShortAndLongRequests } from "../../operations/responses/responses-calls.ts";
@@ -39,7 +39,7 @@ const RULES = {
 async function staged() {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-hidden-"));
   const file = join(folder, "calls.db");
-  const store = await openSqliteStore({ file });
+  const { store } = await openSqliteDatabase({ file });
   await store.migrate();
   for (const id of ["acme", "other"]) await writes(store).createTenant({ id, name: id });
   await writes(store).createProject({ id: "site", tenantId: "acme", name: "site" });

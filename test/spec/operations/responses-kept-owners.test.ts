@@ -16,7 +16,7 @@ import type { Snapshot } from "../../../src/core/snapshot.ts";
 import { keepResponse, type KeptResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { Actor, AuditNote } from "../../../src/store/records.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { cannedUpstream, type Stub, stubGateway, type StubOptions } from "../../harness/in-process.ts";
 import { providerSettings, storedKey } from "../../harness/targets.ts";
 import { openaiAnswer } from "../../harness/servers/upstream.ts";
@@ -125,7 +125,7 @@ describe("[d2.7, d12.8, d13.4] a project or a user that was removed and made aga
   /** The identities as they are now, after `again` was removed and made again a second later. */
   async function madeAgain(again: "tenant" | "project" | "user") {
     let nowMs = clock.now();
-    const store = await openSqliteStore({ file: ":memory:", clock: { ...clock, now: () => nowMs } });
+    const { store } = await openSqliteDatabase({ file: ":memory:", clock: { ...clock, now: () => nowMs } });
     await store.migrate();
     const { removeTenant, removeProject, removeUser, ...write } = writes(store);
     const makeTenant = () => write.createTenant({ id: "acme", name: "Acme" });

@@ -1,12 +1,12 @@
 // Who could do what at a time in the past, where the times of changes do not tell their order.
 import { expect, test } from "bun:test";
 import { identitiesAsOf } from "../../../src/store/audit/audit-as-of.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { writes } from "../../harness/store-writes.ts";
 
 test("a change that was made after a clock was set back hides no earlier one", async () => {
   let nowMs = 1000;
-  const store = await openSqliteStore({ file: ":memory:", clock: { now: () => nowMs, monotonic: () => 0 } });
+  const { store } = await openSqliteDatabase({ file: ":memory:", clock: { now: () => nowMs, monotonic: () => 0 } });
   try {
     await store.migrate();
     await writes(store).createTenant({ id: "acme", name: "acme" });

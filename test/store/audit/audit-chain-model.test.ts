@@ -10,7 +10,7 @@ import { checkChain } from "../../../src/store/audit/audit-check.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import type { Clock } from "../../../src/core/clock.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import type { Store } from "../../../src/store/store.ts";
 import { migratedDatabases } from "../../harness/servers/databases.ts";
 import { drawCount } from "../../harness/time/long-run.ts";
@@ -48,7 +48,7 @@ function sqlitePlace(name: string): Place {
   let copies = 0;
   return {
     address: () => file,
-    open: (options) => openSqliteStore({ file, ...options }),
+    open: async (options) => (await openSqliteDatabase({ file, ...options })).store,
     run(sql) {
       const database = new Database(file);
       const rows = database.query(sql).all() as readonly object[];

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { openSecretCipher } from "../../../src/config/secret-cipher.ts";
 import { openContentStore, type ContentText } from "../../../src/store/calls/content-store.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
-import { openSqliteStore } from "../../../src/store/sqlite.ts";
+import { openSqliteDatabase } from "../../../src/store/sqlite.ts";
 import { writes } from "../../harness/store-writes.ts";
 
 const sealerOf = (byte: number) => openSecretCipher([new Uint8Array(32).fill(byte)]);
@@ -15,7 +15,7 @@ const sealerOf = (byte: number) => openSecretCipher([new Uint8Array(32).fill(byt
 test("[d11.3] without its key no content can be read, and its retention is still reported; with a project its content is removed, also what arrives later", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
   const file = join(folder, "calls.db");
-  const store = await openSqliteStore({ file });
+  const { store } = await openSqliteDatabase({ file });
   await store.migrate();
   await writes(store).createTenant({ id: "acme", name: "acme" });
   for (const id of ["site", "app"]) await writes(store).createProject({ id, tenantId: "acme", name: id });
@@ -69,7 +69,7 @@ test("[d11.3] without its key no content can be read, and its retention is still
 test("[d11.3] a tenant that was removed leaves no key behind, and one that is created again under its name has a key of its own at once", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
   const file = join(folder, "calls.db");
-  const store = await openSqliteStore({ file });
+  const { store } = await openSqliteDatabase({ file });
   await store.migrate();
   const begin = async (): Promise<void> => {
     await writes(store).createTenant({ id: "acme", name: "acme" });
