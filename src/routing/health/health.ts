@@ -354,24 +354,24 @@ function breakerOf({ breakers }: KeyHealth, settings: BreakerSettings): Breaker 
 
 /**
  * At the bound of an owner, its oldest breaker is removed. At the bound of the target, the tenant with the most breakers
- * loses its oldest one.
+ * loses its oldest one; of several such tenants, one for which that is closed.
  */
 function addBreaker({ breakers }: KeyHealth, settings: BreakerSettings): Breaker {
   const own = breakers.filter((one) => one.settings.ofTenant === settings.ofTenant);
   if (own.length >= MAX_BREAKERS_OF_OWNER) breakers.splice(breakers.indexOf(own[0]!), 1);
-  else if (breakers.length >= MAX_BREAKERS_PER_KEY) breakers.splice(breakers.indexOf(oldestOfMost(breakers)), 1);
+  else if (breakers.length >= MAX_BREAKERS_PER_KEY) breakers.splice(breakers.indexOf(leastNeeded(breakers)), 1);
   const breaker = newBreaker(settings);
   breakers.push(breaker);
   return breaker;
 }
 
-/** Returns the oldest breaker of the tenant that has the most. */
-function oldestOfMost(breakers: readonly Breaker[]): Breaker {
+/** Of those of tenants. */
+function leastNeeded(breakers: readonly Breaker[]): Breaker {
   const ofTenants = breakers.filter(({ settings: { ofTenant } }) => ofTenant !== undefined);
-  const most = [...Map.groupBy(ofTenants, ({ settings: { ofTenant } }) => ofTenant).values()].reduce((longest, one) =>
-    one.length > longest.length ? one : longest,
-  );
-  return most[0]!;
+  const owned = [...Map.groupBy(ofTenants, ({ settings: { ofTenant } }) => ofTenant).values()];
+  const most = Math.max(...owned.map(({ length }) => length));
+  const oldest = owned.filter(({ length }) => length === most).map(([first]) => first!);
+  return oldest.find(({ isTripped }) => !isTripped) ?? oldest[0]!;
 }
 
 function rest(kept: KeyHealth, forMs: number, nowMs: number): void {

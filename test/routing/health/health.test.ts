@@ -432,7 +432,7 @@ describe("a breaker with settings of a tenant", () => {
     attempt(health, "upstream_fault", 0, KEY, STRICT);
     for (let openMs = 1; openMs < 50; openMs++)
       attempt(health, "success", 1, KEY, { ...STRICT, ofTenant: "other", openMs });
-    for (let tenant = 1; tenant < 50; tenant++)
+    for (let tenant = 1; tenant < 100; tenant++)
       attempt(health, "success", 1, KEY, { ...STRICT, ofTenant: `tenant ${tenant}` });
     expect(health.blockedReason(KEY, STRICT, 2)).toBe("open");
   });
