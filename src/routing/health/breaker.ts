@@ -36,6 +36,9 @@ export interface Breaker {
 /** The open time grows up to this, unless its initial value is longer. */
 const MAX_GROWN_OPEN_MS = 60_000;
 
+/** As long as the state of a target is kept that is not called. */
+const UNPROBED_MS = 15 * 60_000;
+
 const ELSEWHERE = -1;
 
 export function newBreaker(settings: BreakerSettings): Breaker {
@@ -67,6 +70,14 @@ export function breakerFreeAtMs(breaker: Breaker, nowMs: number): number {
   const phase = phaseOf(breaker, nowMs);
   if (phase === "open") return breaker.openUntilMs;
   return phase === "probing" ? Math.max(nowMs + 1, breaker.probeSinceMs + breaker.openForMs) : nowMs;
+}
+
+/**
+ * Whether it has waited for its probe so long that no route has its settings any more, or none that is called: its state
+ * would never change again.
+ */
+export function isAbandoned({ isTripped, probe, openUntilMs }: Breaker, nowMs: number): boolean {
+  return isTripped && probe === 0 && nowMs - openUntilMs >= UNPROBED_MS;
 }
 
 /** Returns the number of the probe that this attempt becomes, or 0 for an ordinary attempt. */
@@ -134,11 +145,11 @@ export function takeBreakerNews(breaker: Breaker, { state, leftMs, openForMs }: 
     if (breaker.isTripped) closeBreaker(breaker);
     return;
   }
-  breaker.isTripped = true;
   if (state === "open") {
     breaker.openForMs = openForMs;
     breaker.openUntilMs = nowMs + leftMs;
-  }
+  } else if (!breaker.isTripped) breaker.openUntilMs = nowMs;
+  breaker.isTripped = true;
   // A probe of this process continues, and its end counts.
   if (breaker.probe > 0) return;
   breaker.probe = state === "probing" ? ELSEWHERE : 0;

@@ -7,6 +7,7 @@ import {
   countedBy,
   countElsewhere,
   enterBreaker,
+  isAbandoned,
   leaveBreaker,
   newBreaker,
   phaseOf,
@@ -240,7 +241,8 @@ class KnownHealth implements OpenHealth {
       this.#toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
     for (const breaker of kept.breakers) {
       const { isTripped: was, probe: wasProbe } = breaker;
-      leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
+      if (breaker !== own && isAbandoned(breaker, nowMs)) renewBreaker(breaker);
+      else leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
       if (breaker.isTripped !== was) this.#changed(key, kept, breaker, nowMs);
       else if (breaker.probe !== wasProbe) this.#toTell?.target(breakerNews(key, breaker, nowMs));
     }

@@ -138,6 +138,19 @@ describe("a breaker", () => {
     expect(health.blockedReason(KEY, { ...strict }, 0)).toBe("open");
   });
 
+  test("[d7.5] whose settings no route has any more is given up, and hides none of the others from then on", () => {
+    const changes: string[] = [];
+    const health = openHealth(({ state }) => changes.push(state));
+    trip(health, 0);
+    const changed = { ...B, failures: 2 };
+    attempt(health, "success", 900_999, KEY, changed);
+    expect([health.snapshot(900_999)[0]!.state, changes]).toEqual(["half_open", ["opened"]]);
+    attempt(health, "success", 901_000, KEY, changed);
+    expect([health.snapshot(901_000)[0]!.state, changes]).toEqual(["closed", ["opened", "closed"]]);
+    trip(health, 901_001, KEY, changed);
+    expect([health.snapshot(901_001)[0]!.state, changes]).toEqual(["open", ["opened", "closed", "opened"]]);
+  });
+
   const outcomes = fc.array(
     fc.record({
       outcome: fc.constantFrom<Outcome>("success", "client_fault", "cancelled", "upstream_fault"),
