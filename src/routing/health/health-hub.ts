@@ -7,8 +7,9 @@
 // `shared-credentials.ts`, `shared-events.ts`, `shared-integrations.ts`, `shared-contents.ts`, `machine-figures.ts`.
 // Rule: The list is docs/operations.md#what-workers-have-in-common.
 import type { BreakerChange } from "./health.ts";
-import { breakerId, type BreakerNews, CollectedNews, type HealthNews, type RestNews } from "./health-news.ts";
-import { isShownBreaker } from "./target-key.ts";
+import { breakerId, type BreakerNews, CollectedNews, type HealthNews, ownerOfBreaker } from "./health-news.ts";
+import { openKeyedState, type Kept } from "./keyed-state.ts";
+import { isShownBreaker, tenantOfKey } from "./target-key.ts";
 
 export interface HealthHub<Member> {
   /** A process begins. It is sent the breakers that are open, and the rests. */
@@ -36,8 +37,15 @@ interface Opened<Member> {
   readonly prober: Member | null;
 }
 
-/** As many targets as a process distinguishes. */
-const MAX_KEYS = 10_000;
+interface KnownBreaker<Member> extends Kept {
+  /** `null` while it is closed. */
+  opened: Opened<Member> | null;
+}
+
+interface KnownRest extends Kept {
+  untilMs: number;
+}
+
 /**
  * By how much a breaker stays open longer in the processes that did not open it: the one that did may send the probe
  * first, so that it is one probe and not one for each process.
@@ -47,8 +55,16 @@ const PROBED_LATER_MS = 100;
 export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Member>): HealthHub<Member> {
   const members = new Map<Member, CollectedNews>();
   const due = new Set<Member>();
-  const opened = new Map<string, Opened<Member>>();
-  const restsUntilMs = new Map<string, number>();
+  const breakers = openKeyedState<KnownBreaker<Member>>({
+    create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs, opened: null }),
+    isBusy: ({ opened }, nowMs) => opened !== null && (opened.prober !== null || nowMs < opened.openUntilMs),
+    ownerOf: ownerOfBreaker,
+  });
+  const rests = openKeyedState<KnownRest>({
+    create: (nowMs) => ({ usedMs: nowMs, lookedMs: nowMs, untilMs: Number.NEGATIVE_INFINITY }),
+    isBusy: ({ untilMs }, nowMs) => nowMs < untilMs,
+    ownerOf: tenantOfKey,
+  });
 
   const sendTo = (member: Member, held: CollectedNews): void => {
     const news = held.take();
@@ -60,42 +76,40 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
   };
   const changed = (id: string, { key, breaker, faults, calls, openForMs }: BreakerNews, isOpen: boolean): void => {
     if (!isShownBreaker(key, breaker)) return;
-    for (const [other, { news }] of opened)
-      if (other !== id && news.key === key && isShownBreaker(key, news.breaker)) return;
+    for (const [other, { opened }] of breakers.entries())
+      if (other !== id && opened?.news.key === key && isShownBreaker(key, opened.news.breaker)) return;
     onChange({ key, state: isOpen ? "opened" : "closed", faults, calls, windowMs: breaker.windowMs, openForMs });
-  };
-  const keep = (id: string, one: Opened<Member>): void => {
-    if (opened.size >= MAX_KEYS && !opened.has(id)) opened.delete(opened.keys().next().value!);
-    opened.set(id, one);
   };
 
   /** Returns false when the news are out of date, because another process was first. */
   const accepts = (member: Member, id: string, news: BreakerNews, nowMs: number): boolean => {
-    const known = opened.get(id);
+    const kept = breakers.of(id, nowMs);
+    const { opened } = kept;
     if (news.state === "open") {
-      if (known !== undefined && known.prober !== member) return false;
-      keep(id, { news, openUntilMs: nowMs + news.leftMs, opener: member, prober: null });
-      if (known === undefined) changed(id, news, true);
+      if (opened !== null && opened.prober !== member) return false;
+      kept.opened = { news, openUntilMs: nowMs + news.leftMs, opener: member, prober: null };
+      if (opened === null) changed(id, news, true);
       return true;
     }
+    if (opened === null) return false;
     if (news.state === "closed") {
-      if (!opened.delete(id)) return false;
+      kept.opened = null;
       changed(id, news, false);
       return true;
     }
     const isProbing = news.state === "probing";
-    if (known === undefined || known.prober !== (isProbing ? null : member)) return false;
-    keep(id, { ...known, prober: isProbing ? member : null });
+    if (opened.prober !== (isProbing ? null : member)) return false;
+    kept.opened = { ...opened, prober: isProbing ? member : null };
     return true;
   };
   /** How the breaker stands, for one process. */
   const stateFor = (member: Member, id: string, news: BreakerNews, nowMs: number): BreakerNews => {
-    const known = opened.get(id);
-    if (known === undefined) return { ...news, state: "closed" };
-    if (known.prober !== null) return { ...known.news, state: "probing" };
-    const leftMs = known.openUntilMs - nowMs;
-    if (leftMs <= 0) return { ...known.news, state: "unprobed" };
-    return { ...known.news, leftMs: known.opener === member ? leftMs : leftMs + PROBED_LATER_MS };
+    const opened = breakers.find(id)?.opened ?? null;
+    if (opened === null) return { ...news, state: "closed" };
+    if (opened.prober !== null) return { ...opened.news, state: "probing" };
+    const leftMs = opened.openUntilMs - nowMs;
+    if (leftMs <= 0) return { ...opened.news, state: "unprobed" };
+    return { ...opened.news, leftMs: opened.opener === member ? leftMs : leftMs + PROBED_LATER_MS };
   };
   /**
    * Every process gets the new state, also the one that reported it: so all agree in the end, in whichever order their
@@ -107,15 +121,6 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
     for (const [member, held] of members)
       if (isAccepted || member === from) held.target(stateFor(member, id, news, nowMs));
   };
-  const rest = ({ key, leftMs }: RestNews, nowMs: number): void => {
-    const untilMs = Math.max(restsUntilMs.get(key) ?? Number.NEGATIVE_INFINITY, nowMs + leftMs);
-    restsUntilMs.delete(key);
-    restsUntilMs.set(key, untilMs);
-    for (const [oldest, endsMs] of restsUntilMs) {
-      if (endsMs > nowMs && restsUntilMs.size <= MAX_KEYS) return;
-      restsUntilMs.delete(oldest);
-    }
-  };
   const others = (from: Member, tell: (held: CollectedNews) => void): void => {
     for (const [member, held] of members) if (member !== from) tell(held);
   };
@@ -124,8 +129,9 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
     join(member, nowMs) {
       const held = new CollectedNews(() => due.add(member));
       members.set(member, held);
-      for (const [id, { news }] of opened) held.target(stateFor(member, id, news, nowMs));
-      for (const [key, untilMs] of restsUntilMs)
+      for (const [id, { opened }] of breakers.entries())
+        if (opened !== null) held.target(stateFor(member, id, opened.news, nowMs));
+      for (const [key, { untilMs }] of rests.entries())
         if (untilMs > nowMs) held.target({ kind: "rest", key, leftMs: untilMs - nowMs });
       sendUrgent();
     },
@@ -134,18 +140,21 @@ export function openHealthHub<Member>({ send, onChange }: HealthHubOptions<Membe
       for (const news of targets) {
         if (news.kind === "breaker") breakerReported(member, news, nowMs);
         else others(member, (held) => held.target(news));
-        if (news.kind === "rest") rest(news, nowMs);
-        else if (news.kind === "renewed") restsUntilMs.delete(news.key);
+        if (news.kind === "rest") {
+          const kept = rests.of(news.key, nowMs);
+          kept.untilMs = Math.max(kept.untilMs, nowMs + news.leftMs);
+        } else if (news.kind === "renewed") rests.of(news.key, nowMs).untilMs = Number.NEGATIVE_INFINITY;
       }
       for (const spending of spendings) others(member, (held) => held.spent(spending));
       sendUrgent();
     },
     leave(member) {
       members.delete(member);
-      for (const [id, one] of opened) {
-        if (one.prober !== member) continue;
-        opened.set(id, { ...one, prober: null });
-        for (const held of members.values()) held.target({ ...one.news, state: "unprobed" });
+      for (const [, kept] of breakers.entries()) {
+        const { opened } = kept;
+        if (opened === null || opened.prober !== member) continue;
+        kept.opened = { ...opened, prober: null };
+        for (const held of members.values()) held.target({ ...opened.news, state: "unprobed" });
       }
       sendUrgent();
     },

@@ -2,6 +2,7 @@
 // them have seen. A process collects it here, and its owner passes it on. Times are durations, because each process has
 // a clock of its own.
 import type { BreakerSettings } from "../../core/configured/route.ts";
+import { tenantOfKey } from "./target-key.ts";
 
 /** Attempts that ended, for every breaker of the target. */
 export interface CountNews {
@@ -61,6 +62,12 @@ export interface HealthNews {
 /** The same text for equal settings, of whichever snapshot of the configuration. */
 export function breakerId(key: string, { failures, ratio, windowMs, openMs, ofTenant = "" }: BreakerSettings): string {
   return `${failures} ${ratio} ${windowMs} ${openMs} ${ofTenant} ${key}`;
+}
+
+/** Whose breaker it is, where room is shared: the tenant's that has written the settings, else as of its target. */
+export function ownerOfBreaker(id: string): string | null {
+  const [, , , , ofTenant = "", ...key] = id.split(" ");
+  return ofTenant === "" ? tenantOfKey(key.join(" ")) : `of ${ofTenant}`;
 }
 
 /** Collects news, and adds up those that are numbers. */

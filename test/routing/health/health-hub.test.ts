@@ -354,3 +354,21 @@ test("[d7.5] the breaker of a tenant's settings is no news for people, and hides
     ["own:model of acme", "opened", 9],
   ]);
 });
+
+test("[d7.5 d13.3] what a process learns that begins later is not forgotten for what is known of a tenant, however much it is", () => {
+  const machine = machineOf(1);
+  const [process] = machine.processes as [Process];
+  const open = (key: string, breaker: BreakerSettings) =>
+    ({ kind: "breaker", key, breaker, state: "open", leftMs: 900, openForMs: 900, faults: 3, calls: 3 }) as const;
+  const rest = (key: string) => ({ kind: "rest", key, leftMs: 900 }) as const;
+  machine.hub.report(process, { targets: [open(KEYS[0], B), rest(KEYS[1])], spendings: [] }, 0);
+  const targets = Array.from({ length: 10_001 }, (_, at) => `one:model-${at} by token credential digest`).flatMap(
+    (key) => [open(key, { ...B, ofTenant: "acme" }), rest(key)],
+  );
+  machine.hub.report(process, { targets, spendings: [] }, 0);
+  machine.begin();
+  machine.settle();
+  const later = machine.processes[1]!;
+  const reasons = KEYS.map((key) => later.health.blockedReason(key, B, machine.timeOf(later)));
+  expect(reasons).toEqual(["open", "rate_limited"]);
+});
