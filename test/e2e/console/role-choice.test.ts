@@ -33,6 +33,33 @@ describe.skipIf(program === null)("the role of a user", () => {
     await world.close();
   });
 
+  test("[d14.5] that was given here and taken away elsewhere since then is no longer shown", async () => {
+    const world = await openServedWorld();
+    const browser = await launch(program!);
+    const made = await openConsole(browser, world.url);
+    const { page } = made;
+    const takeAway = () => world.store.change(LOCAL_ACTOR, (writer) => writer.removeMembership("acme-viewer", null));
+    const give = async (role: string, user: string): Promise<void> => {
+      await page.getByLabel(`Role of ${user}`).selectOption(role);
+      await page.getByRole("button", { name: `Give the role ${role} ${user}` }).click();
+      await page.getByRole("button", { name: "Give the role" }).waitFor({ state: "detached" });
+      await made.settled();
+    };
+    await takeAway();
+    await made.open("/acme/-/people");
+    await made.signIn(world.tokens.get("acme.owner")!);
+    await made.settled();
+    await give("viewer", "acme-viewer");
+    expect(await page.getByLabel("Role of acme-viewer").inputValue()).toBe("viewer");
+    await takeAway();
+    // the list is read again
+    await give("admin", "acme-reader");
+    expect(await page.getByLabel("Role of acme-viewer").inputValue()).toBe("");
+    await made.close();
+    await browser.close();
+    await world.close();
+  });
+
   test("[d14.5] that somebody else has given since the page was read is not overwritten by one that is new there", async () => {
     const world = await openServedWorld();
     const browser = await launch(program!);

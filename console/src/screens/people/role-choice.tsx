@@ -56,6 +56,7 @@ export function RoleChoice({ path, userId, membership, roles, isReadOnly }: Role
   const current = membership?.role ?? "";
   // a role that was given is shown until the list has been read again
   const isRead = lastChosen?.isGiven === true && lastChosen.seen?.etag !== membership?.etag;
+  if (isRead) setChosen(null);
   const chosen = isRead ? null : lastChosen;
   const send = async (sending: ChosenRole): Promise<void> => {
     const sent = await ask(roleRequest(path, userId, sending.role), ifStill(sending.seen));
