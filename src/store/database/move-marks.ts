@@ -49,7 +49,7 @@ const isFilling = ({ role, state }: MoveMark): boolean => role === "to" && state
 export const notFilled = (name: string): StoreError =>
   new StoreError(
     "unusable",
-    `${name} is not complete: a move or a restore fills it and has not ended. Run the same command again, which goes on.`,
+    `${name} is not complete: a move or a restore fills it and has not ended. Run that move or restore again, which goes on.`,
   );
 
 export const movedAway = (name: string, other: string): StoreError =>

@@ -426,7 +426,9 @@ describe("[d15.3] the file", () => {
           .values({ id: RESTORE, role: "to", state: "copying", other: "a backup", until_ms: 0n })
           .execute(),
       );
-      expect(await failure(() => within(openTarget(place), async () => {}))).toContain("is not complete");
+      expect(await failure(() => within(openTarget(place), async () => {}))).toContain(
+        "is not complete: a move or a restore fills it and has not ended. Run that move or restore again",
+      );
       await within(openTarget(place, false), async () => {});
     },
   );
