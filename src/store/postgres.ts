@@ -35,7 +35,10 @@ export interface PostgresOptions {
 export const GATEWAYS = "dragoman";
 /** The channel on which changes are announced. */
 const CHANNEL = "dragoman_changes";
-/** A server that was demoted answers what only reads as before. Within this time, all connections have left it. */
+/**
+ * A server that was demoted answers what only reads as before. After this time, connections leave it as soon as no
+ * transaction uses them; the one that listens stays, because what it misses is found by polling.
+ */
 const LIFETIME_S = 300;
 const INT8 = 20;
 const NUMERIC = 1700;
