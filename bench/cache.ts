@@ -82,6 +82,8 @@ async function hit(cache: ResponseCache): Promise<Uint8Array> {
   });
   const response = await attempt.respond(() => Promise.reject(new Error("nothing is sent")), {
     isAccepted: false,
+    refusal: null,
+    refusedWith: () => {},
     fromCache: () => {},
   });
   return response.body.bytes(MIB);
@@ -119,7 +121,7 @@ async function miss(cache: ResponseCache, of: UpstreamRequest): Promise<void> {
         cancel: () => {},
       },
     });
-  const response = await reader.respond(exchange, { isAccepted: true });
+  const response = await reader.respond(exchange, { isAccepted: true, refusal: null });
   await response.body.bytes(MIB);
   cache.keep(reader, question, "application/json");
   reader.leave();

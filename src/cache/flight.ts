@@ -13,6 +13,7 @@ import { GatewayError } from "../core/errors.ts";
 import { untilOver } from "../core/concurrency/timeout.ts";
 import { decodeUtf8, readBytes, readOn } from "../wire/body-bytes.ts";
 import { LEAST_HELD_BYTES, type SharedBytes } from "../core/concurrency/shared-bytes.ts";
+import type { Attempt } from "../core/record/record.ts";
 import type { UpstreamBody, UpstreamResponse } from "../wire/upstream.ts";
 import { ArrivedPieces } from "./arrived-pieces.ts";
 import type { CacheAddress } from "./answer-cache.ts";
@@ -32,10 +33,15 @@ export interface FlightOptions extends CacheAddress {
 
 type Exchange = (signal: CancelSignal) => Promise<UpstreamResponse>;
 
+/** How a provider has refused a request. */
+export type Refusal = Pick<Attempt, "status" | "nativeCode" | "retryAfterMs">;
+
 /** What is known of the request of a flight. */
 export interface FlightRequest {
   /** Whether the provider has it and did not refuse it. */
   readonly isAccepted: boolean;
+  /** `null` where the provider has not refused it. */
+  readonly refusal: Refusal | null;
 }
 
 export class Flight {
@@ -175,6 +181,10 @@ export class Flight {
     if (this.#hasArrived || this.#readers.size < 2) return true;
     this.#passOnPayment(reader);
     return false;
+  }
+
+  get request(): FlightRequest | null {
+    return this.#request;
   }
 
   /** Whether the provider has the request and the call of this reader would pay for it. */
@@ -350,6 +360,10 @@ export class FlightReader implements UpstreamBody {
   /** Whether the call would pay for the request that was sent, although it has read nothing of the answer. */
   get owes(): boolean {
     return this.#flight.isOwedBy(this);
+  }
+
+  get refusal(): Refusal | null {
+    return this.#flight.request?.refusal ?? null;
   }
 
   /** Whether the request was sent, or this call has to send it. */

@@ -22,7 +22,7 @@ test("[d5.8, d13.5] a response without room is read to its end and not kept; ano
     });
     const reader = flight.join(new Cancellation());
     const answer = { status: 200, header: () => null, body: arrivedBody(LONG) };
-    await reader.respond(() => Promise.resolve(answer), { isAccepted: true });
+    await reader.respond(() => Promise.resolve(answer), { isAccepted: true, refusal: null });
     let bytes = 0;
     for (let piece = await reader.read(); piece !== null; piece = await reader.read()) bytes += piece.length;
     return { reader, bytes };

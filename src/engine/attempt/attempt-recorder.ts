@@ -2,6 +2,7 @@
 import { emptyAttempt, type SentAttempt } from "../../core/record/empty-record.ts";
 import type { ErrorCode } from "../../core/errors.ts";
 import type { Usage } from "../../core/chat.ts";
+import type { Refusal } from "../../cache/flight.ts";
 import type { Attempt, PromptCacheMiss, UsageSource } from "../../core/record/record.ts";
 import type { CallClock } from "../call/call-clock.ts";
 
@@ -13,6 +14,7 @@ export class AttemptRecorder {
   #isAccepted: boolean | null = null;
   #isOwed: (() => boolean) | null = null;
   #hasResponded = false;
+  #refusal: Refusal | null = null;
 
   /** Called when the request is about to be sent. */
   constructor(request: SentAttempt, clock: CallClock) {
@@ -34,12 +36,21 @@ export class AttemptRecorder {
   }
 
   /**
+   * What the provider has refused the request with; `null` where it has not. Calls that share the request fail with it too,
+   * also after this one has ended.
+   */
+  get refusal(): Refusal | null {
+    return this.#refusal;
+  }
+
+  /**
    * Records that the head of an upstream response has arrived. Returns whether it is the first response to this
    * request. A response that other calls still wait for when this call has ended is not recorded.
    */
   responded(status: number, requestId: string | null): boolean {
     const isFirst = !this.#hasResponded;
     this.#hasResponded = true;
+    if (status >= 300) this.#refusal = { status, nativeCode: null, retryAfterMs: null };
     if (this.#row.totalMs !== null) return isFirst;
     this.#row.headMs ??= this.#clock.elapsedMs();
     this.#row.status = status;
@@ -58,9 +69,13 @@ export class AttemptRecorder {
 
   /** Records the provider's own error code, and how long it asked to wait. */
   refused(nativeCode: string | null, retryAfterMs: number | null): void {
-    if (this.#row.totalMs !== null) return;
-    this.#row.nativeCode = nativeCode;
-    this.#row.retryAfterMs = retryAfterMs;
+    this.#refusal = { ...this.#refusal!, nativeCode, retryAfterMs };
+    this.refusedWith(this.#refusal);
+  }
+
+  /** Records how the provider has refused the request, which another call may have sent. */
+  refusedWith(refusal: Refusal): void {
+    if (this.#row.totalMs === null) Object.assign(this.#row, refusal);
   }
 
   /** Records how long a provider asked to wait in an error inside its stream. */

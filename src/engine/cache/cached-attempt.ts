@@ -7,7 +7,7 @@
 // (`outputGuards`). Rule: Those of the call that gets it: the bytes of the provider are kept, and read as if they had
 // just arrived. A guard that blocks them does not remove them.
 import type { CacheQuestion, KeptAnswer, ResponseCache } from "../../cache/response-cache.ts";
-import { FlightReader } from "../../cache/flight.ts";
+import { FlightReader, type FlightRequest, type Refusal } from "../../cache/flight.ts";
 import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { CachedCall, CacheOutcome, CacheScope } from "../../core/configured/cache.ts";
 import type { FinishReason } from "../../core/chat.ts";
@@ -18,11 +18,11 @@ import { arrivedBody } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 
 /** What the cache needs of the row of an upstream request. */
-export interface CachedRow {
-  /** Whether the provider has the request and did not refuse it. */
-  readonly isAccepted: boolean;
+export interface CachedRow extends FlightRequest {
   /** Records that no request was sent; `isOwed` says whether the call pays for that of another call. */
   fromCache(isOwed: () => boolean): void;
+  /** Records how the provider has refused the request of another call. */
+  refusedWith(refusal: Refusal): void;
 }
 
 export interface CachedAttemptOptions {
@@ -99,9 +99,15 @@ export class CachedAttempt {
         body: arrivedBody(bytes),
       };
     }
-    const response = await found.respond(exchange, row);
-    this.#contentType = response.header("content-type");
-    return response;
+    try {
+      const response = await found.respond(exchange, row);
+      this.#contentType = response.header("content-type");
+      return response;
+    } catch (thrown) {
+      // what follows a refusal depends on its status, also for calls that have not sent the request
+      if (found.refusal !== null) row.refusedWith(found.refusal);
+      throw thrown;
+    }
   }
 
   /** Releases a slot at the target when the exchange with the provider is over, which may be after this attempt. */

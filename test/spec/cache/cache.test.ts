@@ -777,6 +777,42 @@ describe("one flight", () => {
     expect(gateway.cache.figures()).toMatchObject({ entries: 0, flights: 0 });
   });
 
+  test.each([302, 408, 409, 451])(
+    "[d7.3] [d13.5] a refusal of a shared request with the status %i leads each call to the next target",
+    async (status) => {
+      const refusing = cannedUpstream({ ...WHOLE, status, body: '{"error":{"message":"Not now.","type":"conflict"}}' });
+      const answering = cannedUpstream(WHOLE);
+      const asked: string[] = [];
+      const gate = Promise.withResolvers<void>();
+      const upstream: UpstreamClient = {
+        async send(request, upstreamCall) {
+          const { host } = new URL(request.url);
+          asked.push(host);
+          if (host === "two.test") return answering.send(request, upstreamCall);
+          await gate.promise;
+          return refusing.send(request, upstreamCall);
+        },
+      };
+      const routes = new Map([["both", routeOf("both", ["one:m", "two:m"], { retries: 0 })]]);
+      const { gateway, call } = flying({ upstream, snapshot: { routes } });
+      const { lookUp } = gateway.cache;
+      let lookedUp = 0;
+      gateway.cache.lookUp = (...question) => {
+        lookedUp += 1;
+        return lookUp.apply(gateway.cache, question);
+      };
+      const calls = [1, 2, 3].map(() => call({ route: "both", model: undefined, stream: false }));
+      await until(() => lookedUp === 3 && asked.length === 1);
+      gate.resolve();
+      const responses = await Promise.all(calls.map(({ response }) => response));
+      expect(responses.map((response) => [response.status, response.headers.get("x-gateway-model")])).toEqual(
+        calls.map(() => [200, "two:m"]),
+      );
+      expect(asked.filter((host) => host === "one.test")).toHaveLength(1);
+      for (const { attempts } of gateway.records) expect(attempts[0]).toMatchObject({ provider: "one", status });
+    },
+  );
+
   test.each([
     ["off", "route:other", "other", null],
     ["gone past", { model: "two:m", api_key: "own" }, "kept", "bypass"],
