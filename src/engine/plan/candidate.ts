@@ -402,7 +402,7 @@ function costOf(candidate: RouteCandidate, prices: CallPrices): number | null {
 
 /**
  * Returns what the calls of one conversation have in common, by which they stay at one target (promises 7.5 and 16.2); null
- * for a call that the strategy alone sends to one.
+ * for a call that the strategy alone sends to one. Calls whose header or name of a user is empty have nothing in common.
  */
 export function stickyKeyOf(
   { sticky }: Pick<Route, "sticky">,
@@ -410,11 +410,13 @@ export function stickyKeyOf(
   http: Headers,
   isCached: boolean,
 ): string | null {
-  const key = sticky === null ? null : stickyKey(sticky, request, http);
-  return key === null && isCached ? agentSession(http) : key;
+  const key = sticky === null ? "" : stickyKey(sticky, request, http);
+  if (key !== "") return key;
+  return isCached ? agentSession(http) : null;
 }
 
-function stickyKey(sticky: Sticky, request: ChatRequest, http: Headers): string | null {
-  if (sticky.by === "user") return request.params.user ?? request.params.safety_identifier ?? null;
-  return sticky.by === "header" ? http.get(sticky.name) : openingOf(request);
+/** Returns an empty text for a call without a key. */
+function stickyKey(sticky: Sticky, request: ChatRequest, http: Headers): string {
+  if (sticky.by === "user") return request.params.user ?? request.params.safety_identifier ?? "";
+  return sticky.by === "header" ? (http.get(sticky.name) ?? "") : openingOf(request);
 }

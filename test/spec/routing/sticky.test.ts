@@ -81,6 +81,16 @@ describe.each(Object.entries(WAYS))("[d7.5] by %s", (_, open) => {
   });
 });
 
+test.each(["a header", "the request's user"] as const)(
+  "[d7.5] by %s that is empty, calls have nothing in common and go where the strategy sends them",
+  async (way) => {
+    const ask = WAYS[way]!();
+    const seen = new Set<string>();
+    for (let call = 0; call < 200 && seen.size < UPSTREAMS.length; call++) seen.add(await ask(""));
+    expect(seen.size).toBe(UPSTREAMS.length);
+  },
+);
+
 describe("[d7.5] over HTTP", () => {
   let gateway: GatewayProcess;
   const upstream = startUpstream(() => Response.json(openaiAnswer("Hello")));
