@@ -55,6 +55,15 @@ test("[d12.8] a call that runs is in progress for a gateway whose clock is a min
   expect(await asked()).toBe("failed");
 }, 60_000);
 
+test("[d12.8] a call whose process was killed is interrupted also where the clock was set back by an hour since", async () => {
+  const { marks, keep, reader } = twoGateways();
+  await keep("in_progress");
+  await marks.runs();
+  const kept = { ...reader.kept, clock: turnedClock(NOW_MS - 3_600_000) };
+  const found = await retrievedResponse({ ...reader, kept, id: ID, query: () => undefined });
+  expect(found).toMatchObject({ status: "failed", error: { code: "interrupted" } });
+}, 60_000);
+
 test("[d12.8] a call that ends while another gateway looks whether it runs keeps its answer", async () => {
   const { marks, keep, asked } = twoGateways();
   await keep("in_progress");

@@ -123,7 +123,9 @@ function charactersIn(events: readonly string[]): number {
  */
 export async function isRunning(stores: MarkedStores, tenantId: string, id: string): Promise<boolean> {
   const first = await leaseOf(stores, tenantId, id);
-  if (first !== null && first > stores.clock.now()) return true;
+  const leftMs = first === null ? 0 : first - stores.clock.now();
+  // where a clock was set back, only the next lease says whether the call still runs
+  if (leftMs > 0 && leftMs <= LEASE_MS + UNHEARD_MS) return true;
   for (let waitedMs = 0; waitedMs < UNHEARD_MS; waitedMs += LOOK_MS) {
     await Bun.sleep(LOOK_MS);
     const lease = await leaseOf(stores, tenantId, id);
