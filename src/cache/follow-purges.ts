@@ -58,7 +58,8 @@ export function followPurges({ cache, reader, clock }: FollowPurgesOptions): Fol
       return;
     }
     try {
-      const rows = await removalsSince(lookedAtMs - OVERLAP_MS);
+      // the clock may have been set back since the last look
+      const rows = await removalsSince(Math.min(lookedAtMs, nowMs) - OVERLAP_MS);
       for (const row of rows) if (!known.has(row.id)) await cache.purge(placeOf(row), row.atMs);
       known = new Set(rows.map(({ id }) => id));
       lookedAtMs = nowMs;

@@ -28,6 +28,30 @@ test("[d13.5] a process that holds no answers need not read the purges of that t
   purges.end();
 });
 
+test("[d13.5] a purge is found that was made after the clock was set back, and before the next look", async () => {
+  let nowMs = Date.UTC(2040, 0, 1);
+  const readFrom: number[] = [];
+  const purges = followPurges({
+    cache: { purge: async () => 0, mayHold: () => true },
+    reader: {
+      async listAudit(_page, filter) {
+        readFrom.push(filter!.fromMs!);
+        return { data: [], nextCursor: null };
+      },
+    },
+    clock: { now: () => nowMs },
+  });
+  await purges.follow();
+  nowMs -= 3_600_000;
+  const purgedMs = nowMs;
+  nowMs += 500;
+  readFrom.length = 0;
+  await purges.follow();
+  purges.end();
+  expect(readFrom.length).toBeGreaterThan(0);
+  expect(Math.max(...readFrom)).toBeLessThanOrEqual(purgedMs);
+});
+
 test("[d13.5] what was purged, or was of a removed tenant, while a process did not run is removed when it starts", async () => {
   const world = await openAdminWorld();
   const purge = await world.send("acme.owner", "POST", "/api/v1/admin/tenants/acme/cache/purge", { route: "faq" });
