@@ -11,6 +11,8 @@ import { untilOver } from "../core/concurrency/timeout.ts";
 
 interface Entry {
   issued: Issued | null;
+  /** Monotonic time at which the exchange began. */
+  issuedMs: number;
   credential: Credential | null;
   pending: Promise<Credential> | null;
   fault: unknown;
@@ -41,6 +43,7 @@ export function openTokenCache(clock: Clock, max: number) {
   const entryOf = (key: string): Entry => {
     const entry = entries.get(key) ?? {
       issued: null,
+      issuedMs: 0,
       credential: null,
       pending: null,
       fault: null,
@@ -51,9 +54,11 @@ export function openTokenCache(clock: Clock, max: number) {
   };
 
   const start = (entry: Entry, make: TokenMaker): Promise<Credential> => {
+    const beganMs = clock.monotonic();
     const pending = make.issue().then(
       (issued) => {
         entry.issued = issued;
+        entry.issuedMs = beganMs;
         entry.fault = null;
         entry.pending = null;
         return (entry.credential = make.toCredential(issued));
@@ -79,8 +84,9 @@ export function openTokenCache(clock: Clock, max: number) {
       const entry = entryOf(key);
       const { issued, credential } = entry;
       if (issued !== null && credential !== null) {
-        const leftMs = issued.expiresAtMs - clock.now();
         const lifeMs = issued.expiresAtMs - issued.issuedAtMs;
+        // the clock may have been set back, and the monotonic one may stand still while the machine sleeps
+        const leftMs = Math.min(issued.expiresAtMs - clock.now(), entry.issuedMs + lifeMs - clock.monotonic());
         if (leftMs > Math.min(MARGIN_MS, lifeMs * MARGIN_SHARE)) {
           if (
             leftMs < Math.min(AHEAD_MS, lifeMs * AHEAD_SHARE) &&

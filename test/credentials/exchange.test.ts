@@ -183,6 +183,14 @@ describe("a token", () => {
     expect((await fault(stored)).code).toBe("upstream_authentication");
   });
 
+  test("is used no longer than it lives where the clock was set back", async () => {
+    const { lend, clock } = lending();
+    await lend(stored);
+    clock.setBack(HOUR_MS);
+    clock.pass(HOUR_MS + 1000);
+    expect(await lend(stored)).toMatchObject({ secret: "token-2-0123456789" });
+  });
+
   test("that a provider refused is dropped, and a newer one is not dropped with it", async () => {
     const { lend, lender } = lending();
     const first = await lend(stored);

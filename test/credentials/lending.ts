@@ -23,14 +23,19 @@ export const MINUTE_MS = 60_000;
 
 export class TurnedClock {
   #passedMs = 0;
+  #setBackMs = 0;
   now(): number {
-    return START_MS + this.#passedMs;
+    return START_MS + this.#passedMs - this.#setBackMs;
   }
   monotonic(): number {
     return this.#passedMs;
   }
   pass(ms: number): void {
     this.#passedMs += ms;
+  }
+  /** Sets the time of the day back. */
+  setBack(ms: number): void {
+    this.#setBackMs += ms;
   }
 }
 
