@@ -35,12 +35,15 @@ export function thresholdWatch(
       let known = reported.get(account);
       if (known === undefined || known.resetsAtMs !== status.resetsAtMs)
         reported.set(account, (known = { resetsAtMs: status.resetsAtMs, percents: new Set() }));
-      if (known.percents.has(threshold.percent)) continue;
-      known.percents.add(threshold.percent);
+      const { percents } = known;
+      if (percents.has(threshold.percent)) continue;
+      percents.add(threshold.percent);
       const report = (isFirst: boolean): void => {
         if (isFirst) onCrossed({ account, threshold, status });
       };
-      store.first(account, `threshold ${threshold.percent} of ${account.rule.limit}`).then(report, () => {});
+      // where the store cannot say it, the next charge asks again
+      const asked = store.first(account, `threshold ${threshold.percent} of ${account.rule.limit}`);
+      asked.then(report, () => void percents.delete(threshold.percent));
     }
   };
 
