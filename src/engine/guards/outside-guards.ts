@@ -70,7 +70,17 @@ const MOST_BREAKERS = 10_000;
 /** Requests that wait for a slot of one service; each waits for the `timeout_s` of its service at most. */
 const MOST_WAITING = 10_000;
 
-class NoVerdict extends Error {}
+class NoVerdict extends Error {
+  /** Whether the question may only have waited for its turn. */
+  readonly isOfWait: boolean;
+
+  constructor(message: string, isOfWait = false) {
+    super(message);
+    this.isOfWait = isOfWait;
+  }
+}
+/** A request that was cut although it had less than this share of the time of its question says nothing about the service. */
+const FAIR_SHARE = 0.5;
 
 export function openGuardServices(options: GuardServicesOptions) {
   const { clock } = options;
@@ -96,11 +106,12 @@ export function openGuardServices(options: GuardServicesOptions) {
       if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
       const probe = enterBreaker(breaker, clock.monotonic());
       const sent: Sent = { requests: 0, characters: 0, thousands: 0 };
+      const turns: Turn[] = [];
       try {
         const verdict = await withinTime(service, callSignal, async (signal) => {
           const asked = batches.map((parts) =>
             inTurn(slots, { service, tenantId }, signal, () =>
-              askOne(parts, { service, endpoint, question, signal, sent }, options),
+              askOne(parts, { service, endpoint, question, signal, sent, turns }, options),
             ),
           );
           return verdictOf(question.texts.length, await Promise.all(asked));
@@ -108,7 +119,12 @@ export function openGuardServices(options: GuardServicesOptions) {
         leaveBreaker(breaker, "success", clock.monotonic(), probe);
         return { ...verdict, ...sent };
       } catch (thrown) {
-        leaveBreaker(breaker, callSignal?.aborted === true ? "cancelled" : "upstream_fault", clock.monotonic(), probe);
+        const nowMs = clock.monotonic();
+        const hadTime = turns.some(
+          (turn) => !turn.isAnswered && nowMs - turn.sinceMs >= service.timeoutMs * FAIR_SHARE,
+        );
+        const isFault = callSignal?.aborted !== true && (hadTime || !(thrown instanceof NoVerdict && thrown.isOfWait));
+        leaveBreaker(breaker, isFault ? "upstream_fault" : "cancelled", nowMs, probe);
         callSignal?.throwIfAborted();
         return { ...withoutVerdict(reasonOf(thrown)), ...sent };
       }
@@ -126,7 +142,7 @@ async function withinTime<T>(
   const over = (): void => signal.abort(callSignal!.reason);
   callSignal?.addEventListener("abort", over);
   const timer = setTimeout(
-    () => signal.abort(new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`)),
+    () => signal.abort(new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`, true)),
     timeoutMs,
   );
   try {
@@ -151,7 +167,7 @@ async function inTurn<T>(
   const turn = takeTurn(slots, { key, tenant: tenantId, max, queueMax: MOST_WAITING });
   try {
     if (!(await untilOver(Promise.resolve(turn.came), signal)))
-      throw new NoVerdict("too many requests wait for the service");
+      throw new NoVerdict("too many requests wait for the service", true);
     return await work();
   } finally {
     turn.leave();
@@ -165,12 +181,20 @@ interface Asking {
   readonly question: ServiceQuestion;
   readonly signal: Cancellation;
   readonly sent: Sent;
+  readonly turns: Turn[];
 }
 
 interface Sent {
   requests: number;
   characters: number;
   thousands: number;
+}
+
+/** Of one part of a question that needs no longer wait. */
+interface Turn {
+  readonly sinceMs: number;
+  /** With an answer that can be used. */
+  isAnswered: boolean;
 }
 
 /** The answer to one request. */
@@ -181,18 +205,24 @@ interface Found {
 
 async function askOne(
   parts: readonly Part[],
-  { service, endpoint, question, signal, sent }: Asking,
+  { service, endpoint, question, signal, sent, turns }: Asking,
   options: GuardServicesOptions,
 ): Promise<Found> {
   const texts = parts.map(({ part }) => part);
   const characters = texts.reduce((sum, { length }) => sum + length, 0);
+  const turn: Turn = { sinceMs: options.clock.monotonic(), isAnswered: false };
+  turns.push(turn);
   for (let times = 1; ; times++) {
     const request = await endpoint.request({ ...question, texts }, signal);
     sent.requests += 1;
     sent.characters += characters;
     sent.thousands += Math.ceil(characters / 1000);
     const answer = await exchange(request, service, endpoint.guarded, signal, options);
-    if (typeof answer === "string") return { parts, findings: endpoint.decode(jsonOf(answer), texts) };
+    if (typeof answer === "string") {
+      const findings = endpoint.decode(jsonOf(answer), texts);
+      turn.isAnswered = true;
+      return { parts, findings };
+    }
     if (!answer.mayGoOn || times === MOST_TRIED)
       throw new NoVerdict(`the service answered with the status ${answer.status}`);
   }

@@ -366,6 +366,20 @@ describe("a service without a verdict", () => {
     expect(on.stub.records.at(-1)!.policies[0]!.why).toContain("is not asked for a while");
   });
 
+  test("[d7.5] [d16.4] is asked as before after many calls whose time was over while they waited for a turn", async () => {
+    const on = stage(
+      policy({ on: "input", service: { ...SERVICE, max_concurrent: 1, timeout_s: 0.3 } }),
+      async (body) => {
+        if (body.texts[0] !== "hello again") await Bun.sleep(200);
+        return { findings: [] };
+      },
+    );
+    const calls = Array.from({ length: 20 }, (_, index) => say(on, user(`hello ${index}`)));
+    const refused = (await Promise.all(calls)).filter(({ status }) => status === 403);
+    expect(refused.length).toBeGreaterThan(10);
+    expect((await say(on, user("hello again"))).status).toBe(200);
+  });
+
   test("[d16.4] that fails with the options of one guard is asked by other guards as before", async () => {
     const presidio = (name: string, language: string): object => ({
       name,
