@@ -16,6 +16,8 @@ const SITE = `${A}/projects/site/tool_servers`;
 const OWN = `${A}/tenants/default/tool_servers`;
 
 let end: ToolServerEnd;
+/** Of long results. */
+let wideEnd: ToolServerEnd;
 let servers: OpenToolServers;
 let world: AdminWorld;
 let folder: string;
@@ -34,6 +36,7 @@ beforeAll(async () => {
       { name: "dies", run: () => ({ raw: "gone from http://inside.example", status: 500 }) },
     ],
   });
+  wideEnd = openToolServer({ tools: [{ name: "reads", run: () => said("x".repeat(1_100_000)) }] });
   const file = join(folder, "dragoman.yaml");
   writeFileSync(
     file,
@@ -43,6 +46,7 @@ tool_servers:
   program: { command: operators-program, args: [--secret, operators-secret], environment: { KEY: operators-secret } }
 tenants:
   acme: { tool_servers: { above: { url: "${end.url}", role: maintainer } } }
+  default: { tool_servers: { wide: { url: "${wideEnd.url}", max_result_bytes: 4000000 } } }
 projects:
   site: { tool_servers: { shared: { url: "${end.url}" }, away: { url: "${end.url}", enabled: false } } }
 `,
@@ -59,6 +63,7 @@ afterAll(async () => {
   await world.close();
   await servers.close();
   await end.stop();
+  await wideEnd.stop();
   rmSync(folder, { recursive: true });
 });
 
@@ -294,6 +299,21 @@ describe("trying out a tool server", () => {
     expect(both[1]!.body).toEqual(both[0]!.body);
     expect(both.filter(({ headers }) => headers.get("idempotent-replayed") === "true").length).toBe(1);
     expect(runs() - before).toBe(1);
+  });
+
+  test("[d9.3] keeps no result of more than 1 MiB for a repeated request, which calls the tool no second time", async () => {
+    const call = () =>
+      world.send("default.owner", "POST", `${OWN}/wide/call`, { tool: "reads" }, { "idempotency-key": "wide" });
+    const first = await call();
+    expect([first.status, first.body.content[0].text.length]).toEqual([200, 1_100_000]);
+    const again = await call();
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    expect(again.body).toEqual({ ...first.body, content: null });
+    expect(wideEnd.sent.filter(({ message }) => message["method"] === "tools/call")).toHaveLength(1);
+    const [{ longest }] = (await world.read("select max(length(body)) as longest from kept_answers")) as [
+      { readonly longest: number },
+    ];
+    expect(Number(longest)).toBeLessThan(100_000);
   });
 
   test("[d9.3] calls nothing in a dry run", async () => {

@@ -12,6 +12,7 @@ import { insufficientRole } from "../../../core/refusals.ts";
 import type { ToolResultPart, ToolServer } from "../../../core/configured/tool.ts";
 import type { ToolAsker, ToolServers } from "../../../mcp/tool-servers.ts";
 import { type AdminCall, type AdminOperation, type Answer, PLACES_BELOW, reading, writing } from "../operation.ts";
+import { MAX_ADMIN_BODY_BYTES } from "../input.ts";
 import { shownAs, type ThingOf } from "../shown.ts";
 import type { Writer } from "../../../store/writer.ts";
 
@@ -69,8 +70,10 @@ const result = z
   .strictObject({
     ok: z.boolean().meta({ description: "If false there is no result, and `error` says why." }),
     is_error: z.boolean().nullable().meta({ description: "Whether the tool reports an error." }),
-    content: z.array(block).nullable(),
-    structured: z.unknown().meta({ description: "Null if the result has no structured content." }),
+    content: z.array(block).nullable().meta({
+      description: "Null if there is no result, and where one of more than 1 MiB is repeated under an idempotency key.",
+    }),
+    structured: z.unknown().meta({ description: "Null if the result has no structured content, or is not repeated." }),
     result_bytes: z.int().nullable(),
     duration_ms: z.number(),
     error: fault,
@@ -112,6 +115,14 @@ const NOTHING_KNOWN = {
   listMs: null,
   tools: null,
 };
+
+/**
+ * What is kept of a request for a day is no longer than the document of another request, however much a server sends
+ * that a tenant has registered.
+ */
+function isRepeated({ result_bytes: bytes }: JsonObject): boolean {
+  return typeof bytes !== "number" || bytes <= MAX_ADMIN_BODY_BYTES;
+}
 
 async function tested(call: AdminCall, servers: ToolServers): Promise<ThingOf<typeof serverStatus.shape>> {
   const server = serverOf(call);
@@ -251,7 +262,10 @@ export function toolOperations(servers: ToolServers, monotonic: () => number): r
         body: callBody,
         answer: result,
         prepare: async (call) => ({ found: shownAs(result, await called(call, servers, monotonic)) }),
-        run: (call, writer, found) => written(call, writer, "call", found, { tool: call.body.tool }),
+        run: (call, writer, found) => ({
+          ...written(call, writer, "call", found, { tool: call.body.tool }),
+          ...(!isRepeated(found) && { repeated: { ...found, content: null, structured: null } }),
+        }),
       }),
     ];
   });
