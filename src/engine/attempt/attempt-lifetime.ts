@@ -7,6 +7,7 @@
 // `routing/head-limit.ts`. What a route inherits: `routing/compile-routes.ts` (`compileRoute`).
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { MAX_TIMER_MS } from "../../core/clock.ts";
+import { afterSocketsRead } from "../../core/concurrency/event-loop.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { RouteTimeouts } from "../../core/configured/route.ts";
 import { headLimitMs } from "../../routing/head-limit.ts";
@@ -71,7 +72,7 @@ export class AttemptLifetime {
     if (this.#cancellation.aborted) return;
     // a non-streaming answer arrives as a whole, so that its first token cannot be timed
     const firstTokenMs = this.#isStream ? this.#timeouts.firstTokenMs : null;
-    if (firstTokenMs !== null) this.#timer = setTimeout(() => this.end(tooLate(firstTokenMs)), firstTokenMs);
+    if (firstTokenMs !== null) this.#wait(firstTokenMs, () => this.end(tooLate(firstTokenMs)));
     else if (this.#isAnotherLeft !== null) this.#awaitHead();
   }
 
@@ -79,7 +80,13 @@ export class AttemptLifetime {
   #awaitHead(): void {
     const limitMs = headLimitMs(this.#timeouts, this.#isStream, this.#call.deadline.leftMs());
     if (limitMs === null || this.#cancellation.aborted) return;
-    this.#timer = setTimeout(() => this.#headIsLate(limitMs), Math.min(limitMs, MAX_TIMER_MS));
+    this.#wait(Math.min(limitMs, MAX_TIMER_MS), () => this.#headIsLate(limitMs));
+  }
+
+  /** What has come in time is not late because the process was busy, or suspended, and has not read it yet. */
+  #wait(ms: number, isOver: () => void): void {
+    const timer = setTimeout(() => afterSocketsRead(() => void (this.#timer === timer && isOver())), ms);
+    this.#timer = timer;
   }
 
   #headIsLate(limitMs: number): void {
@@ -143,7 +150,7 @@ export class AttemptLifetime {
    */
   contentCame(): void {
     this.hasContent = true;
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     this.#release();
   }
 
@@ -157,8 +164,13 @@ export class AttemptLifetime {
   close(): void {
     this.#isClosed = true;
     this.#release();
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     this.#call.signal.removeEventListener("abort", this);
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 }
 

@@ -12,7 +12,7 @@ import type { CallContent } from "../../core/configured/content.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import type { OpenEntry } from "../../store/journal/ledger.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { afterSocketsRead, yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
 import { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
 import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";
@@ -324,6 +324,7 @@ export class CallDeadline {
   /** Stops the timer when the call is over. */
   stop(): void {
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #tighten(timeoutMs: number): void {
@@ -333,10 +334,12 @@ export class CallDeadline {
   #set(timeoutMs: number): void {
     clearTimeout(this.#timer);
     this.#timeoutMs = timeoutMs;
-    this.#timer = setTimeout(
-      () => this.#expire(this.error()),
+    // what has come in time is not late because the process was busy, or suspended, and has not read it yet
+    const timer = setTimeout(
+      () => afterSocketsRead(() => void (this.#timer === timer && this.#expire(this.error()))),
       Math.min(Math.max(0, timeoutMs - this.#clock.elapsedMs()), MAX_TIMER_MS),
     );
+    this.#timer = timer;
   }
 }
 
