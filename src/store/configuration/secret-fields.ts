@@ -2,7 +2,7 @@
 // for display. A masked secret (`*** ` and its handle) that is sent back in a change stands for the stored secret.
 
 // Decides (records and configuration): Which stored values are encrypted, and with which key? By: `SECRET_FIELDS`.
-// Also: `store/open-database.ts` (`opened`), `config/master-key.ts` (`findMasterKeys`). Rule: SQLite makes a
+// Also: `store/open-database.ts` (`openDatabase`), `config/master-key.ts` (`findMasterKeys`). Rule: SQLite makes a
 // key file at the first start, and is refused where the key of stored secrets is missing; PostgreSQL is refused without a key.
 import { handleOf, DecryptionError, type SecretCipher } from "../../config/secret-cipher.ts";
 import type { ConfiguredKind } from "../../core/configured/configured.ts";

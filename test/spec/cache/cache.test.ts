@@ -795,11 +795,11 @@ describe("one flight", () => {
       };
       const routes = new Map([["both", routeOf("both", ["one:m", "two:m"], { retries: 0 })]]);
       const { gateway, call } = flying({ upstream, snapshot: { routes } });
-      const { lookUp } = gateway.cache;
+      const lookUp = gateway.cache.lookUp.bind(gateway.cache);
       let lookedUp = 0;
       gateway.cache.lookUp = (...question) => {
         lookedUp += 1;
-        return lookUp.apply(gateway.cache, question);
+        return lookUp(...question);
       };
       const calls = [1, 2, 3].map(() => call({ route: "both", model: undefined, stream: false }));
       await until(() => lookedUp === 3 && asked.length === 1);
