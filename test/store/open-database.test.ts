@@ -60,7 +60,7 @@ test("[d15.3] a database that a move or a restore fills is refused before its ta
   filling.run("insert into database_move values ('restore', 'to', 'copying', 'a backup', 0)");
   // its tables are those of another version, which nothing may migrate while rows of that version come
   filling.run("delete from kysely_migration");
-  const cure = "a move or a restore fills it and has not ended. Run the same command again";
+  const cure = "a move or a restore fills it and has not ended. Run that move or restore again";
   for (const whereNone of ["make", "refuse"] as const)
     expect(await refusalOf(openDatabase(optionsFor(dataFolder), whereNone))).toContain(cure);
   expect(await openSource({ file }).then(() => "it was opened", messageOf)).toContain(cure);
