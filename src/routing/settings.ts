@@ -1,6 +1,7 @@
 // The sections `routes:` and `route_defaults:` of the configuration, both global and of single tenants and projects:
 // their keys, types and bounds. route-problems.ts checks entries against one another.
 import { z } from "zod";
+import { headerName } from "../config/sent-headers.ts";
 import { SECRET_HEADER_OF_CLIENT } from "../core/text/secret-names.ts";
 import { cacheUseSchema } from "../auth/settings/cache-use-settings.ts";
 import { promptCacheSchema } from "../auth/settings/prompt-cache-settings.ts";
@@ -28,9 +29,7 @@ const sticky = z
     z.enum(["user", "prompt"]),
     z.boolean().refine((value) => !value, "expected user, prompt, a mapping with header, or false"),
     z.strictObject({
-      header: z
-        .string()
-        .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header")
+      header: headerName
         .refine(
           (name) => !SECRET_HEADER_OF_CLIENT.test(name),
           "this header may contain a secret and cannot be used to distinguish callers",

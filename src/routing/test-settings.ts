@@ -1,6 +1,7 @@
 // The member `tests` of a route: what must hold of it. They are tried before a change of the route is published
 // (http/admin/configured/route-rule.ts), and by `dragoman check` (simulation/route-tests.ts).
 import { z } from "zod";
+import { headerName } from "../config/sent-headers.ts";
 
 const MAX_TESTS = 20;
 const MAX_LIST = 40;
@@ -9,7 +10,7 @@ const targets = z.union([target, z.array(target).min(1).max(MAX_LIST)]);
 
 /** Headers of a call that is made up. */
 export const simulatedHeaders = z.record(
-  z.string().regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}$/, "expected the name of a header"),
+  headerName,
   z
     .string()
     .max(1000)
