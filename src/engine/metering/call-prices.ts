@@ -1,5 +1,9 @@
 // The prices that apply to one call, and the only place where its usage becomes money (promises 4.7 and 4.8): what the
 // console shows of a cost as a sum are the priced parts of this file.
+
+// Decides (money and limits): Which price has a call, when a price is changed? By: `CallPrices`. Also: of which
+// time: `accounting/price-book.ts` (`priceAt`). Rule: The one that was configured when the call arrived; of several with a
+// `from`, the one of the moment at which it is charged. Costs of calls that have ended stay as they are.
 import { costOf, type PricedUsage, promptCacheSaving } from "../../accounting/cost.ts";
 import { type CurrentPrice, priceAt } from "../../accounting/price-book.ts";
 import { servedPrice } from "../../accounting/price-factors.ts";

@@ -7,8 +7,8 @@
 // Decides (the answer): When does a stream get a keep-alive? By: `startKeepAlive`. Also: what it is:
 // `engine/answer-form.ts` (`keepAlive`). Rule: When nothing was sent for `server.keep_alive_s`, unless the client does not
 // read.
-// Decides (the answer): What happens to a client that reads slowly? By: `highWaterMark`. Rule: The gateway stops
-// reading from the provider, until the call's deadline.
+// Decides (the answer): What happens to a client that reads slowly? By: `highWaterMark`, and `handleEvent`
+// at the end. Rule: The gateway stops reading from the provider, until the call's deadline.
 import type { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
 import { LATE, within } from "../../core/concurrency/timeout.ts";
 import { asGatewayError, type GatewayError } from "../../core/errors.ts";
