@@ -25,7 +25,7 @@ export interface ServerOptions {
 }
 
 /** The part of Bun's server that handlers use. */
-interface Serving extends Peers {
+interface Serving extends Pick<Peers, "requestIP"> {
   /** Sets the idle time of the connection of a request; 0 means that there is no limit. */
   timeout(request: Request, seconds: number): void;
 }
@@ -117,12 +117,16 @@ export function openServer({
   const callOf = (operation: Operation) => ({
     POST: async (request: Request, own: Serving): Promise<Response> => {
       lastCallMs = performance.now();
-      return refusedHead(request, operation) ?? (await answered(request, own, call(operation, request, own)));
+      return refusedHead(request, operation) ?? (await answered(request, own, call(operation, request, peers)));
     },
   });
   const answerOf = async (request: Request, peer: string | null): Promise<Response> => {
     const answer = await app.fetch(request, { peer });
     return isUnread(request) ? await afterUnread(request, answer) : answer;
+  };
+  const peers: Peers = {
+    requestIP: (request) => server.requestIP(request),
+    keepOpen: (request) => server.timeout(request, idleSeconds),
   };
   const server = Bun.serve({
     hostname: host,

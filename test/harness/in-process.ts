@@ -68,6 +68,7 @@ interface CallInit {
   readonly headers?: Record<string, string>;
   readonly signal?: AbortSignal;
   readonly peer?: string;
+  readonly keepOpen?: () => void;
 }
 
 export interface Stub {
@@ -275,7 +276,10 @@ export function stubGateway(options: StubOptions = {}): Stub {
         ...(init.signal && { signal: init.signal }),
       }),
       context,
-      init.peer === undefined ? null : { requestIP: () => ({ address: init.peer! }) },
+      {
+        requestIP: () => (init.peer === undefined ? null : { address: init.peer }),
+        ...(init.keepOpen && { keepOpen: init.keepOpen }),
+      },
     );
   }
 }

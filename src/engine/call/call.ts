@@ -50,8 +50,9 @@ export class Call {
   readonly signal: CancelSignal;
   readonly traceId: string;
   readonly cors: Readonly<Record<string, string>>;
-  /** As in `ReceivedCall`. */
+  /** Both as in `ReceivedCall`. */
   readonly located: ReceivedCall["located"];
+  readonly keepOpen: ReceivedCall["keepOpen"];
   /** Whether the caller has the permission `debug`. */
   readonly mayDebug: boolean;
   /** Whether the answer states its cost. */
@@ -88,6 +89,7 @@ export class Call {
     this.traceId = recorder.record.traceId;
     this.cors = received.cors;
     this.located = received.located;
+    this.keepOpen = received.keepOpen;
     this.#headers = received.headers;
     this.#clientIp = received.clientIp;
     this.objects = new CallObjects(sent, principal, context.objects, this.isProjectThere);

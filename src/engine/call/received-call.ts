@@ -35,9 +35,11 @@ const CLIENT_ID_MAX = 200;
 /** Whose limits apply. `projectId` is empty where the project is not known yet. */
 type LimitedScopes = Pick<Principal, "tenantId" | "projectId" | "tokenId">;
 
-/** The server that knows the peer of a request's connection, which is Bun's. */
+/** The server that has the connection of a request, which is Bun's. */
 export interface Peers {
   requestIP(request: Request): { readonly address: string } | null;
+  /** Begins the idle time of the connection anew. Absent where the request came within another one. */
+  keepOpen?(request: Request): void;
 }
 
 export class ReceivedCall {
@@ -56,6 +58,8 @@ export class ReceivedCall {
   readonly query: (name: string) => string | null;
   /** Returns the client's address, which is looked up when it is first needed; `null` when it is unknown. */
   readonly clientIp: () => string | null;
+  /** Begins the idle time of the client's connection anew. */
+  readonly keepOpen: () => void;
   readonly #operation: CalledOperation;
   /** `null` while no limits are known to apply. */
   #limits: CallLimits | null = null;
@@ -84,6 +88,7 @@ export class ReceivedCall {
     this.lifetime = new CallLifetime(context, this.recorder, this.clock);
     this.query = (name) => new URL(http.url).searchParams.get(name);
     this.clientIp = addressOf(http, peers, this.snapshot);
+    this.keepOpen = () => peers?.keepOpen?.(http);
     // the listener is never removed, because a published call ignores it
     http.signal.addEventListener("abort", this.lifetime.cancel);
   }

@@ -327,6 +327,8 @@ export class StreamSession {
     const look = (): void => {
       const quietMs = this.#call.context.clock.monotonic() - this.#lastSentMs;
       if (quietMs >= keepAliveMs) {
+        // a client may pause for longer than a connection may be idle
+        if (this.#state === "sent") this.#call.keepOpen();
         // a client that does not read gets none: they would pile up, and a slow reader would receive nothing else
         if (this.#state === "asked" && (controller.desiredSize ?? -1) >= 0) {
           controller.enqueue(this.#leaving(this.#form.keepAlive()));

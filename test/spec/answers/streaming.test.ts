@@ -499,6 +499,35 @@ describe("waiting", () => {
     },
   );
 
+  test("[d8.5] the connection of a client that does not read stays open until the call is over", async () => {
+    jest.useFakeTimers();
+    let nowMs = 0;
+    const pass = async (seconds: number): Promise<void> => {
+      for (let passed = 0; passed < seconds; passed++) {
+        nowMs += 1000;
+        jest.advanceTimersByTime(1000);
+        await new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+        await settle();
+      }
+    };
+    const upstream = manualUpstream();
+    const stub = stubGateway({ upstream: upstream.client, clock: { now: () => 0, monotonic: () => nowMs } });
+    upstream.give(data(HELLO[0]!) + data(HELLO[1]!));
+    let kept = 0;
+    const response = await stub.chat({ ...ASK, stream: true }, { keepOpen: () => (kept += 1) });
+    const reader = response.body!.getReader();
+    await reader.read();
+    await pass(400);
+    // more often than the 255 s of the server
+    expect(kept).toBeGreaterThan(20);
+    await pass(250);
+    expect(stub.records).toHaveLength(1);
+    const untilTheEnd = kept;
+    await pass(400);
+    expect(kept).toBe(untilTheEnd);
+    await reader.cancel();
+  });
+
   test("[d8.4] a client that does not read gets no backlog of comments", async () => {
     jest.useFakeTimers();
     let nowMs = 0;
