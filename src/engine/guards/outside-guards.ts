@@ -70,22 +70,20 @@ const MOST_BREAKERS = 10_000;
 /** Requests that wait for a slot of one service; each waits for the `timeout_s` of its service at most. */
 const MOST_WAITING = 10_000;
 
-class NoVerdict extends Error {
-  /** Whether the question may only have waited for its turn. */
-  readonly isOfWait: boolean;
-
-  constructor(message: string, isOfWait = false) {
-    super(message);
-    this.isOfWait = isOfWait;
-  }
-}
-/** A request that was cut although it had less than this share of the time of its question says nothing about the service. */
+class NoVerdict extends Error {}
+/** The time of the question was over. */
+class LateVerdict extends NoVerdict {}
+/** A request got no turn, because too many wait. */
+class NoTurn extends NoVerdict {}
+/** A service that had the requests of a question for this share of its time, and gave no verdict, has failed. */
 const FAIR_SHARE = 0.5;
 
 export function openGuardServices(options: GuardServicesOptions) {
   const { clock } = options;
   const slots = openConcurrency();
   const breakers = new BoundedCache<string, Breaker>(MOST_BREAKERS);
+  /** When a service last gave an answer that could be used, to whomever, by its key. */
+  const answeredMs = new BoundedCache<string, number>(MOST_BREAKERS);
   return {
     /** Rejects only with the reason of the signal. */
     async ask(
@@ -104,14 +102,16 @@ export function openGuardServices(options: GuardServicesOptions) {
       if (phase === "open" || phase === "probing") return withoutVerdict(OPEN);
       const batches = batchesOf(question.texts, endpoint);
       if (batches.length > MAX_REQUESTS) return withoutVerdict(TOO_LONG);
-      const probe = enterBreaker(breaker, clock.monotonic());
+      const beganMs = clock.monotonic();
+      const probe = enterBreaker(breaker, beganMs);
       const sent: Sent = { requests: 0, characters: 0, thousands: 0 };
-      const turns: Turn[] = [];
+      const atService = new ServiceTime(clock);
+      const answered = (): void => answeredMs.set(service.key, clock.monotonic());
       try {
         const verdict = await withinTime(service, callSignal, async (signal) => {
           const asked = batches.map((parts) =>
-            inTurn(slots, { service, tenantId }, signal, () =>
-              askOne(parts, { service, endpoint, question, signal, sent, turns }, options),
+            inTurn(slots, { service, tenantId }, atService, signal, () =>
+              askOne(parts, { service, endpoint, question, signal, sent, answered }, options),
             ),
           );
           return verdictOf(question.texts.length, await Promise.all(asked));
@@ -119,12 +119,14 @@ export function openGuardServices(options: GuardServicesOptions) {
         leaveBreaker(breaker, "success", clock.monotonic(), probe);
         return { ...verdict, ...sent };
       } catch (thrown) {
-        const nowMs = clock.monotonic();
-        const hadTime = turns.some(
-          (turn) => !turn.isAnswered && nowMs - turn.sinceMs >= service.timeoutMs * FAIR_SHARE,
-        );
-        const isFault = callSignal?.aborted !== true && (hadTime || !(thrown instanceof NoVerdict && thrown.isOfWait));
-        leaveBreaker(breaker, isFault ? "upstream_fault" : "cancelled", nowMs, probe);
+        // a question that waited for others says nothing about the service, as long as it gives answers meanwhile
+        const hasOnlyWaited =
+          thrown instanceof NoTurn ||
+          (thrown instanceof LateVerdict &&
+            atService.ms < service.timeoutMs * FAIR_SHARE &&
+            (answeredMs.get(service.key) ?? Number.NEGATIVE_INFINITY) >= beganMs);
+        const isFault = !hasOnlyWaited && callSignal?.aborted !== true;
+        leaveBreaker(breaker, isFault ? "upstream_fault" : "cancelled", clock.monotonic(), probe);
         callSignal?.throwIfAborted();
         return { ...withoutVerdict(reasonOf(thrown)), ...sent };
       }
@@ -142,7 +144,7 @@ async function withinTime<T>(
   const over = (): void => signal.abort(callSignal!.reason);
   callSignal?.addEventListener("abort", over);
   const timer = setTimeout(
-    () => signal.abort(new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`, true)),
+    () => signal.abort(new LateVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`)),
     timeoutMs,
   );
   try {
@@ -160,6 +162,7 @@ async function withinTime<T>(
 async function inTurn<T>(
   slots: Slots,
   { service, tenantId }: { readonly service: GuardService; readonly tenantId: string },
+  atService: ServiceTime,
   signal: Cancellation,
   work: () => Promise<T>,
 ): Promise<T> {
@@ -167,10 +170,37 @@ async function inTurn<T>(
   const turn = takeTurn(slots, { key, tenant: tenantId, max, queueMax: MOST_WAITING });
   try {
     if (!(await untilOver(Promise.resolve(turn.came), signal)))
-      throw new NoVerdict("too many requests wait for the service", true);
-    return await work();
+      throw new NoTurn("too many requests wait for the service");
+    return await atService.during(work);
   } finally {
     turn.leave();
+  }
+}
+
+/** The time in which a service has at least one request of a question. */
+class ServiceTime {
+  readonly #clock: Pick<Clock, "monotonic">;
+  #inside = 0;
+  #sinceMs = 0;
+  #earlierMs = 0;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+  }
+
+  get ms(): number {
+    return this.#earlierMs + (this.#inside === 0 ? 0 : this.#clock.monotonic() - this.#sinceMs);
+  }
+
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#inside === 0) this.#sinceMs = this.#clock.monotonic();
+    this.#inside += 1;
+    try {
+      return await work();
+    } finally {
+      if (this.#inside === 1) this.#earlierMs = this.ms;
+      this.#inside -= 1;
+    }
   }
 }
 
@@ -181,20 +211,14 @@ interface Asking {
   readonly question: ServiceQuestion;
   readonly signal: Cancellation;
   readonly sent: Sent;
-  readonly turns: Turn[];
+  /** Called when an answer can be used. */
+  readonly answered: () => void;
 }
 
 interface Sent {
   requests: number;
   characters: number;
   thousands: number;
-}
-
-/** Of one part of a question that needs no longer wait. */
-interface Turn {
-  readonly sinceMs: number;
-  /** With an answer that can be used. */
-  isAnswered: boolean;
 }
 
 /** The answer to one request. */
@@ -205,13 +229,11 @@ interface Found {
 
 async function askOne(
   parts: readonly Part[],
-  { service, endpoint, question, signal, sent, turns }: Asking,
+  { service, endpoint, question, signal, sent, answered }: Asking,
   options: GuardServicesOptions,
 ): Promise<Found> {
   const texts = parts.map(({ part }) => part);
   const characters = texts.reduce((sum, { length }) => sum + length, 0);
-  const turn: Turn = { sinceMs: options.clock.monotonic(), isAnswered: false };
-  turns.push(turn);
   for (let times = 1; ; times++) {
     const request = await endpoint.request({ ...question, texts }, signal);
     sent.requests += 1;
@@ -220,7 +242,7 @@ async function askOne(
     const answer = await exchange(request, service, endpoint.guarded, signal, options);
     if (typeof answer === "string") {
       const findings = endpoint.decode(jsonOf(answer), texts);
-      turn.isAnswered = true;
+      answered();
       return { parts, findings };
     }
     if (!answer.mayGoOn || times === MOST_TRIED)

@@ -380,6 +380,27 @@ describe("a service without a verdict", () => {
     expect((await say(on, user("hello again"))).status).toBe(200);
   });
 
+  test("[d7.5] [d16.4] that answers nobody is not asked any more, also where nearly all calls waited for their turn", async () => {
+    const on = stage(
+      policy({ on: "input", service: { ...SERVICE, max_concurrent: 1, timeout_s: 0.1 } }),
+      () => new Promise(() => {}),
+    );
+    await Promise.all(Array.from({ length: 8 }, (_, index) => say(on, user(`hello ${index}`))));
+    await say(on, user("hello again"));
+    expect(on.stub.records.at(-1)!.policies[0]!.why).toContain("is not asked for a while");
+  });
+
+  test("[d7.5] [d16.4] that is too slow for the parts of long texts is not asked any more, where none of them waits for other texts", async () => {
+    const on = stage(policy({ on: "input", service: { ...SERVICE, max_concurrent: 1, timeout_s: 0.1 } }), async () => {
+      await Bun.sleep(60);
+      return { findings: [] };
+    });
+    // two requests
+    const long = "hello ".repeat(50_000);
+    for (let call = 0; call < 6; call++) await say(on, user(long));
+    expect(on.stub.records.at(-1)!.policies[0]!.why).toContain("is not asked for a while");
+  });
+
   test("[d16.4] that fails with the options of one guard is asked by other guards as before", async () => {
     const presidio = (name: string, language: string): object => ({
       name,
