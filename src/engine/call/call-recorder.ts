@@ -21,7 +21,7 @@ import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { Route } from "../../core/configured/route.ts";
 import type { ToolRun } from "../../core/configured/tool.ts";
 import { bodyCharacters, messageCount, roleCounts } from "../../core/request/conversation-figures.ts";
-import { endUserName } from "../../core/record/end-user.ts";
+import { endUserName, endUserOf } from "../../core/record/end-user.ts";
 import { unnamedFigures } from "../../core/record/usage.ts";
 import { AttemptRecorder } from "../attempt/attempt-recorder.ts";
 import type { CallClock } from "./call-clock.ts";
@@ -82,8 +82,8 @@ export class CallRecorder {
 
   parsed(request: ChatRequest): void {
     const { params, options } = request;
-    const user = params.user ?? params.safety_identifier;
-    this.#record.endUser = user === undefined ? null : endUserName(user);
+    const user = endUserOf(params);
+    this.#record.endUser = user === null ? null : endUserName(user);
     this.#record.modelAsked = options.model;
     this.#record.stream = params.stream === true;
     this.#record.metadata = options.metadata;

@@ -6,6 +6,7 @@ import type { ChatRequest } from "../../core/chat.ts";
 import type { GuardServiceUse } from "../../core/configured/outside-guard.ts";
 import type { ProjectPolicies } from "../../core/configured/policy.ts";
 import { createdOf, type Principal } from "../../core/identity.ts";
+import { endUserOf } from "../../core/record/end-user.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import { type Snapshot, snapshotSeenBy } from "../../core/snapshot.ts";
 import type { Target } from "../../core/target.ts";
@@ -108,7 +109,7 @@ export class Call {
     const { tenantId, projectId, permissions } = principal;
     const { snapshot, recorder, clock, signal } = this;
     return new CallMeter({
-      limits: received.applyLimits(principal, params.user ?? params.safety_identifier ?? null),
+      limits: received.applyLimits(principal, endUserOf(params)),
       prices: new CallPrices({
         snapshot,
         clock: this.context.clock,

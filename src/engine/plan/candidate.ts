@@ -15,6 +15,7 @@ import { type Drain, drainOf } from "../../core/configured/drain.ts";
 import { digestOf } from "../../core/text/digest.ts";
 import { GatewayError, retryLater } from "../../core/errors.ts";
 import type { PolicyTarget, GuardPolicy } from "../../core/configured/policy.ts";
+import { endUserOf } from "../../core/record/end-user.ts";
 import type { CallRecord, PolicyOutcome } from "../../core/record/record.ts";
 import type { Principal } from "../../core/identity.ts";
 import type { Route, RouteTarget, Sticky } from "../../core/configured/route.ts";
@@ -417,6 +418,6 @@ export function stickyKeyOf(
 
 /** Returns an empty text for a call without a key. */
 function stickyKey(sticky: Sticky, request: ChatRequest, http: Headers): string {
-  if (sticky.by === "user") return request.params.user ?? request.params.safety_identifier ?? "";
+  if (sticky.by === "user") return endUserOf(request.params) ?? "";
   return sticky.by === "header" ? (http.get(sticky.name) ?? "") : openingOf(request);
 }

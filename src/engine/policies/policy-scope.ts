@@ -3,6 +3,7 @@ import { lazy } from "../../core/memoization.ts";
 import type { MaybePromise } from "../../core/maybe-promise.ts";
 import type { GuardPlace } from "../../core/configured/outside-guard.ts";
 import type { GuardPolicy, Policy, PolicyCaller, PolicyTarget, ProjectPolicies } from "../../core/configured/policy.ts";
+import { endUserOf } from "../../core/record/end-user.ts";
 import type { PolicyOutcome } from "../../core/record/record.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 import { type PriorMatches, type Searched, type TextGuard, textGuard, UNREPLACEABLE } from "../guards/text-guard.ts";
@@ -35,7 +36,7 @@ export class PolicyScope {
     this.call = call;
     this.#caller = {
       tokenId: call.principal.tokenId,
-      user: call.sent.params.user ?? call.sent.params.safety_identifier ?? null,
+      user: endUserOf(call.sent.params),
     };
   }
 

@@ -77,6 +77,20 @@ test("[d4.1] `safety_identifier` names the end user where `user` does not, and a
   expect((await ask(gateway, { user: "bob", model: "up1:m" })).status).toBe(200);
 });
 
+test("[d4.1 d11.1] an empty name of an end user is none: `safety_identifier` names it then, or nothing does", async () => {
+  const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*" } } } });
+  for (const fields of [{ user: "" }, { user: "", safety_identifier: "" }, { user: "", safety_identifier: "ann" }])
+    for (let call = 0; call < 2; call++) await ask(gateway, fields);
+  expect(gateway.records.map((record) => [record.status, record.endUser])).toEqual([
+    [200, null],
+    [200, null],
+    [200, null],
+    [200, null],
+    [200, "ann"],
+    [429, "ann"],
+  ]);
+});
+
 test("[d4.1 d11.1] an end user with a long name is recorded under the name by which limits count it, and none with the same beginning", async () => {
   const gateway = limitedGateway({ limits: { one: { ...MINUTE, limit: 1, scope: { user: "*" } } } });
   const [ann, bob] = ["ann", "bob"].map((name) => `${"x".repeat(300)} ${name}`);

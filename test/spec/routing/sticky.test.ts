@@ -52,6 +52,8 @@ const WAYS: Readonly<Record<string, () => Ask>> = {
   "the request's user": () => asking({ by: "user" }, (key) => ({ body: key === null ? {} : { user: key } })),
   "the request's safety_identifier": () =>
     asking({ by: "user" }, (key) => ({ body: key === null ? {} : { safety_identifier: key } })),
+  "the request's safety_identifier beside an empty user": () =>
+    asking({ by: "user" }, (key) => ({ body: { user: "", ...(key !== null && { safety_identifier: key }) } })),
   "the beginning of the conversation": () =>
     asking({ by: "prompt" }, (key) => ({
       body: {
