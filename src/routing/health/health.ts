@@ -239,9 +239,10 @@ class KnownHealth implements OpenHealth {
     // Another process changed the breaker between the probe and its end, so no other call may wait for this probe.
     if (probe !== undefined && probe !== 0 && own.probe !== probe)
       this.#toTell?.target({ ...breakerNews(key, own, nowMs), state: "unprobed" });
+    const works = counted === "success" || counted === "client_fault";
     for (const breaker of kept.breakers) {
       const { isTripped: was, probe: wasProbe } = breaker;
-      if (breaker !== own && isAbandoned(breaker, nowMs)) renewBreaker(breaker);
+      if (works && breaker !== own && isAbandoned(breaker, nowMs)) renewBreaker(breaker);
       else leaveBreaker(breaker, counted, nowMs, breaker === own ? probe : 0);
       if (breaker.isTripped !== was) this.#changed(key, kept, breaker, nowMs);
       else if (breaker.probe !== wasProbe) this.#toTell?.target(breakerNews(key, breaker, nowMs));

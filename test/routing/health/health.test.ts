@@ -145,6 +145,8 @@ describe("a breaker", () => {
     const changed = { ...B, failures: 2 };
     attempt(health, "success", 900_999, KEY, changed);
     expect([health.snapshot(900_999)[0]!.state, changes]).toEqual(["half_open", ["opened"]]);
+    for (const outcome of ["upstream_fault", "cancelled"] as const) attempt(health, outcome, 901_000, KEY, changed);
+    expect([health.snapshot(901_000)[0]!.state, changes]).toEqual(["half_open", ["opened"]]);
     attempt(health, "success", 901_000, KEY, changed);
     expect([health.snapshot(901_000)[0]!.state, changes]).toEqual(["closed", ["opened", "closed"]]);
     trip(health, 901_001, KEY, changed);
