@@ -217,11 +217,18 @@ function openEnvironment(variables: readonly (RuleVariable | ConditionVariable)[
   return { language: made, evaluation: new Evaluation() };
 }
 
-/** How many items a macro runs over; the library refuses what is neither a list nor a mapping. */
+/**
+ * Returns how many items a macro runs over. Throws FactError for what is neither a list nor a mapping: the library takes
+ * any other object for a mapping without keys, in which it finds nothing that a rule denies.
+ */
 function itemsOf(value: unknown): number {
-  if (typeof value !== "object" || value === null) return 0;
   if (Array.isArray(value)) return value.length;
-  return value instanceof Map || value instanceof Set ? value.size : Object.keys(value).length;
+  if (value instanceof Map || value instanceof Set) return value.size;
+  if (typeof value === "object" && value !== null) {
+    const made: unknown = Object.getPrototypeOf(value);
+    if (made === Object.prototype || made === null) return Object.keys(value).length;
+  }
+  throw new FactError("a macro runs over a list or a mapping");
 }
 
 function isCalendarField(name: string): name is CalendarField {

@@ -361,6 +361,11 @@ describe("the shape of what rules see", () => {
     expect(failing.map((rule) => outcome(rule, "a"))).toEqual(["fails", true, "fails"]);
     expect(failing.map((rule) => outcome(rule, ["a"]))).toEqual([true, "fails", "fails"]);
     expect(failing.map((rule) => outcome(rule, { a: 1 }))).toEqual([true, "fails", "fails"]);
+    const overObjects = ["request", "request.messages", "now"].map((value) =>
+      compileRule(`dyn(${value}).exists(x, x == "a")`),
+    );
+    expect(overObjects.map((rule) => outcome(rule, "a"))).toEqual(["fails", "fails", "fails"]);
+    expect(outcome(compileRule('{"a": 1}.exists(x, x == "a")'), "a")).toBe(true);
   });
 });
 
