@@ -10,7 +10,11 @@ const LIMIT_MS = 1000;
 
 let gateway: GatewayProcess;
 let answer = Promise.withResolvers<void>();
-const upstream = startUpstream(async ({ text }) => {
+const upstream = startUpstream(async ({ path, text }) => {
+  if (path === "/judge") {
+    await answer.promise;
+    return Response.json({ findings: [] });
+  }
   const { stream } = JSON.parse(text) as { readonly stream?: boolean };
   if (stream !== true) {
     await answer.promise;
@@ -37,6 +41,14 @@ providers:
   one: { type: custom, base_url: "${upstream.url}/v1" }
 routes:
   r: { targets: ["one:m"], retries: 0, timeouts: { first_token_ms: ${LIMIT_MS} } }
+  judged: { targets: ["one:m"], retries: 0 }
+policies:
+  judged:
+    scope: { route: judged }
+    guard:
+      on: input
+      action: block
+      service: { type: request, url: "${upstream.url}/judge", timeout_s: ${LIMIT_MS / 1000} }
 `,
   });
 });
@@ -48,6 +60,7 @@ afterAll(async () => {
 test.each([
   ["first_token_ms of its route", { stream: true }],
   ["its own timeout", { timeout: LIMIT_MS / 1000 }],
+  ["timeout_s of its guard's service", { route: "judged" }],
 ])("[d7.2] a call is not ended by %s for the time in which the gateway was suspended", async (_, fields) => {
   answer = Promise.withResolvers();
   const before = upstream.seen.length;

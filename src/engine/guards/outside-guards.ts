@@ -6,6 +6,7 @@
 // while.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { afterSocketsRead } from "../../core/concurrency/event-loop.ts";
 import { untilOver } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { MOST_TRIED } from "../../core/configured/credential.ts";
@@ -143,10 +144,9 @@ async function withinTime<T>(
   const signal = new Cancellation();
   const over = (): void => signal.abort(callSignal!.reason);
   callSignal?.addEventListener("abort", over);
-  const timer = setTimeout(
-    () => signal.abort(new LateVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`)),
-    timeoutMs,
-  );
+  const late = (): void => signal.abort(new LateVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`));
+  // what has come in time is not late because the process was busy, or suspended, and has not read it yet
+  const timer = setTimeout(() => afterSocketsRead(late), timeoutMs);
   try {
     return await work(signal);
   } catch (thrown) {
