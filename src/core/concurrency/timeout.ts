@@ -1,5 +1,19 @@
 // Bounds for work that may never settle, and waits that end early. This is the only file of core/ with a timer.
 import { Cancellation, type CancelSignal } from "./cancellation.ts";
+import { afterSocketsRead } from "./event-loop.ts";
+
+/**
+ * Calls `late` after `ms` milliseconds, once what has arrived on the sockets by then has been read: that is not late
+ * because the process was busy, or suspended. Returns what stops the timer; `late` is not called any more then.
+ */
+export function startTimeout(ms: number, late: () => void): () => void {
+  let isStopped = false;
+  const timer = setTimeout(() => afterSocketsRead(() => void (isStopped || late())), ms);
+  return () => {
+    isStopped = true;
+    clearTimeout(timer);
+  };
+}
 
 /**
  * Settles as `work` does, or rejects with `late()` after `timeoutMs` milliseconds. The work itself continues; its

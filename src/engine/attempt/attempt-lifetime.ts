@@ -7,7 +7,7 @@
 // `routing/head-limit.ts`. What a route inherits: `routing/compile-routes.ts` (`compileRoute`).
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
 import { MAX_TIMER_MS } from "../../core/clock.ts";
-import { afterSocketsRead } from "../../core/concurrency/event-loop.ts";
+import { startTimeout } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { RouteTimeouts } from "../../core/configured/route.ts";
 import { headLimitMs } from "../../routing/head-limit.ts";
@@ -38,7 +38,7 @@ export class AttemptLifetime {
   #bytes = 0;
   /** The number of bytes of the answer at which reading ends; `null` while the client is connected. */
   #lastByte: number | null = null;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stopTimer: () => void = () => {};
   #held = 0;
   #isClosed = false;
 
@@ -72,7 +72,7 @@ export class AttemptLifetime {
     if (this.#cancellation.aborted) return;
     // a non-streaming answer arrives as a whole, so that its first token cannot be timed
     const firstTokenMs = this.#isStream ? this.#timeouts.firstTokenMs : null;
-    if (firstTokenMs !== null) this.#wait(firstTokenMs, () => this.end(tooLate(firstTokenMs)));
+    if (firstTokenMs !== null) this.#stopTimer = startTimeout(firstTokenMs, () => this.end(tooLate(firstTokenMs)));
     else if (this.#isAnotherLeft !== null) this.#awaitHead();
   }
 
@@ -80,13 +80,7 @@ export class AttemptLifetime {
   #awaitHead(): void {
     const limitMs = headLimitMs(this.#timeouts, this.#isStream, this.#call.deadline.leftMs());
     if (limitMs === null || this.#cancellation.aborted) return;
-    this.#wait(Math.min(limitMs, MAX_TIMER_MS), () => this.#headIsLate(limitMs));
-  }
-
-  /** What has come in time is not late because the process was busy, or suspended, and has not read it yet. */
-  #wait(ms: number, isOver: () => void): void {
-    const timer = setTimeout(() => afterSocketsRead(() => void (this.#timer === timer && isOver())), ms);
-    this.#timer = timer;
+    this.#stopTimer = startTimeout(Math.min(limitMs, MAX_TIMER_MS), () => this.#headIsLate(limitMs));
   }
 
   #headIsLate(limitMs: number): void {
@@ -106,9 +100,10 @@ export class AttemptLifetime {
   handleEvent(): void {
     const { reason } = this.#call.signal;
     if (!this.#mayReadOn(reason)) return this.end(reason);
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     this.#lastByte = this.#bytes + READ_ON_BYTES;
-    this.#timer = setTimeout(() => this.end(reason), Math.max(0, Math.min(READ_ON_MS, this.#call.deadline.leftMs())));
+    const leftMs = Math.max(0, Math.min(READ_ON_MS, this.#call.deadline.leftMs()));
+    this.#stopTimer = startTimeout(leftMs, () => this.end(reason));
   }
 
   /**
@@ -166,11 +161,6 @@ export class AttemptLifetime {
     this.#release();
     this.#stopTimer();
     this.#call.signal.removeEventListener("abort", this);
-  }
-
-  #stopTimer(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 }
 

@@ -12,9 +12,10 @@ import type { CallContent } from "../../core/configured/content.ts";
 import { GatewayError } from "../../core/errors.ts";
 import type { ServerLimits } from "../../core/snapshot.ts";
 import type { OpenEntry } from "../../store/journal/ledger.ts";
-import { afterSocketsRead, yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
 import type { CallClock } from "./call-clock.ts";
 import { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
+import { startTimeout } from "../../core/concurrency/timeout.ts";
 import type { BytesHolder, HeldBytesBound } from "./held-bytes.ts";
 import type { CallRecorder } from "./call-recorder.ts";
 import type { ContentRecorder } from "../content/content-recorder.ts";
@@ -268,7 +269,7 @@ interface RequestedTimeouts {
 export class CallDeadline {
   readonly #clock: CallClock;
   readonly #expire: (reason: GatewayError) => void;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #stopTimer: () => void = () => {};
   /** In milliseconds since the call arrived. */
   #timeoutMs = Number.POSITIVE_INFINITY;
   #isBoundByRoutes = false;
@@ -323,8 +324,7 @@ export class CallDeadline {
 
   /** Stops the timer when the call is over. */
   stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    this.#stopTimer();
   }
 
   #tighten(timeoutMs: number): void {
@@ -332,14 +332,10 @@ export class CallDeadline {
   }
 
   #set(timeoutMs: number): void {
-    clearTimeout(this.#timer);
+    this.#stopTimer();
     this.#timeoutMs = timeoutMs;
-    // what has come in time is not late because the process was busy, or suspended, and has not read it yet
-    const timer = setTimeout(
-      () => afterSocketsRead(() => void (this.#timer === timer && this.#expire(this.error()))),
-      Math.min(Math.max(0, timeoutMs - this.#clock.elapsedMs()), MAX_TIMER_MS),
-    );
-    this.#timer = timer;
+    const leftMs = Math.min(Math.max(0, timeoutMs - this.#clock.elapsedMs()), MAX_TIMER_MS);
+    this.#stopTimer = startTimeout(leftMs, () => this.#expire(this.error()));
   }
 }
 

@@ -6,8 +6,7 @@
 // while.
 import { BoundedCache } from "../../core/bounded-cache.ts";
 import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
-import { afterSocketsRead } from "../../core/concurrency/event-loop.ts";
-import { untilOver } from "../../core/concurrency/timeout.ts";
+import { startTimeout, untilOver } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { MOST_TRIED } from "../../core/configured/credential.ts";
 import type { GuardService } from "../../core/configured/outside-guard.ts";
@@ -71,11 +70,15 @@ const MOST_BREAKERS = 10_000;
 /** Requests that wait for a slot of one service; each waits for the `timeout_s` of its service at most. */
 const MOST_WAITING = 10_000;
 
-class NoVerdict extends Error {}
-/** The time of the question was over. */
-class LateVerdict extends NoVerdict {}
-/** A request got no turn, because too many wait. */
-class NoTurn extends NoVerdict {}
+class NoVerdict extends Error {
+  /** `late`: the time of the question was over. `no_turn`: too many requests wait. */
+  readonly kind: "failed" | "late" | "no_turn";
+
+  constructor(message: string, kind: NoVerdict["kind"] = "failed") {
+    super(message);
+    this.kind = kind;
+  }
+}
 /** A service that had the requests of a question for this share of its time, and gave no verdict, has failed. */
 const FAIR_SHARE = 0.5;
 
@@ -121,9 +124,10 @@ export function openGuardServices(options: GuardServicesOptions) {
         return { ...verdict, ...sent };
       } catch (thrown) {
         // a question that waited for others says nothing about the service, as long as it gives answers meanwhile
+        const kind = thrown instanceof NoVerdict ? thrown.kind : "failed";
         const hasOnlyWaited =
-          thrown instanceof NoTurn ||
-          (thrown instanceof LateVerdict &&
+          kind === "no_turn" ||
+          (kind === "late" &&
             atService.ms < service.timeoutMs * FAIR_SHARE &&
             (answeredMs.get(service.key) ?? Number.NEGATIVE_INFINITY) >= beganMs);
         const isFault = !hasOnlyWaited && callSignal?.aborted !== true;
@@ -144,16 +148,16 @@ async function withinTime<T>(
   const signal = new Cancellation();
   const over = (): void => signal.abort(callSignal!.reason);
   callSignal?.addEventListener("abort", over);
-  const late = (): void => signal.abort(new LateVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`));
-  // what has come in time is not late because the process was busy, or suspended, and has not read it yet
-  const timer = setTimeout(() => afterSocketsRead(late), timeoutMs);
+  const stopTimer = startTimeout(timeoutMs, () =>
+    signal.abort(new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`, "late")),
+  );
   try {
     return await work(signal);
   } catch (thrown) {
     signal.abort(thrown);
     throw thrown;
   } finally {
-    clearTimeout(timer);
+    stopTimer();
     callSignal?.removeEventListener("abort", over);
   }
 }
@@ -170,7 +174,7 @@ async function inTurn<T>(
   const turn = takeTurn(slots, { key, tenant: tenantId, max, queueMax: MOST_WAITING });
   try {
     if (!(await untilOver(Promise.resolve(turn.came), signal)))
-      throw new NoTurn("too many requests wait for the service");
+      throw new NoVerdict("too many requests wait for the service", "no_turn");
     return await atService.during(work);
   } finally {
     turn.leave();
