@@ -39,7 +39,8 @@ export function bodyCharacters({ held, written, source }: Pick<ChatRequest, "hel
   return held?.bodyCharacters ?? (written ?? source).text.length;
 }
 
-function* partsIn(messages: readonly Message[]): Generator<ContentPart> {
+/** The content parts of all messages; a content that is a text has none. */
+export function* partsIn(messages: readonly Message[]): Generator<ContentPart> {
   for (const { content } of messages) if (typeof content !== "string") yield* content ?? [];
 }
 

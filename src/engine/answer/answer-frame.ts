@@ -1,9 +1,9 @@
 // What non-streaming and streamed answers have in common: the frame around the content, and the response head.
 
 // Decides (the answer): In which headers does an answer tell its target, its cost, and whether it was in the cache? By:
-// `answerHeaders`. Also: `engine/call/reply-headers.ts` (`baseHeaders`, `providerHeaders`); the cost:
-// `reply-non-streaming.ts`. Rule: `x-gateway-model`, `x-gateway-cache`; `x-gateway-cost-usd` where it was asked for, in
-// answers that are no streams. A head that leaves before the target is known names none.
+// `answerHeaders`. Also: the cost: `reply-non-streaming.ts`; `engine/call/reply-headers.ts` (`baseHeaders`,
+// `providerHeaders`). Rule: `x-gateway-model`, `x-gateway-cache`; `x-gateway-cost-usd` where it was asked for, in answers
+// that are no streams. A head that leaves before the target is known names none.
 import type { ChatRequest } from "../../core/chat.ts";
 import { attemptSummary } from "../../core/record/record.ts";
 import { DIRECT_ROUTE } from "../../core/configured/route.ts";

@@ -3,8 +3,7 @@
 
 // Decides (the request): Which body is too large or too deep? By: `readBody` for its size. Also:
 // `engine/request/bounded-body.ts` (`jsonBounds`, `beyondBound`) and `wire/json/json-scan.ts` for levels and members.
-// Rule: 413 above `server.max_body_bytes`, which is 32 MiB
-// by default; 400 `invalid_request` with the path otherwise.
+// Rule: 413 above `server.max_body_bytes`, which is 32 MiB by default; 400 `invalid_request` with the path otherwise.
 // Decides (the request): May a client compress its body? By: `readBody`. Rule: No: any `content-encoding` but
 // `identity` is 415 `unsupported_media_type`.
 import { type MaybePromise, whenReady } from "../../core/maybe-promise.ts";

@@ -10,6 +10,7 @@ import {
   messageCount,
   openingOf,
   partCounts,
+  partsIn,
   roleCounts,
   textCharacters,
 } from "../../core/request/conversation-figures.ts";
@@ -35,9 +36,7 @@ export function heldFigures(
   members: readonly string[],
 ): Omit<HeldConversation, "unanswered"> {
   const addressed = new Set<BlockType>();
-  for (const { content } of request.messages)
-    if (typeof content !== "string")
-      for (const part of content ?? []) if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
+  for (const part of partsIn(request.messages)) if (webAddressIn(part) !== null) addressed.add(part.type as BlockType);
   const references = request.written === undefined ? referencesInText(request.source.text) : referencesOf(request);
   return {
     ...(references.length > 0 && { references }),

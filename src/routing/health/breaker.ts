@@ -9,6 +9,7 @@
 // was given up means: `routing/plan/verdict.ts` (`outcomeAfter`), `routing/health/health.ts` (`patienceMs`).
 import type { BreakerSettings } from "../../core/configured/route.ts";
 import type { BreakerNews } from "./health-news.ts";
+import { IDLE_MS } from "./keyed-state.ts";
 import { addTo, clearCount, slidingCount, sumOf, type SlidingCount } from "./sliding-count.ts";
 
 /** How an attempt ended, for the health of its target. `client_fault` means that the upstream worked as it should. */
@@ -35,9 +36,6 @@ export interface Breaker {
 
 /** The open time grows up to this, unless its initial value is longer. */
 const MAX_GROWN_OPEN_MS = 60_000;
-
-/** As long as the state of a target is kept that is not called. */
-const UNPROBED_MS = 15 * 60_000;
 
 const ELSEWHERE = -1;
 
@@ -77,7 +75,7 @@ export function breakerFreeAtMs(breaker: Breaker, nowMs: number): number {
  * would never change again.
  */
 export function isAbandoned({ isTripped, probe, openUntilMs }: Breaker, nowMs: number): boolean {
-  return isTripped && probe === 0 && nowMs - openUntilMs >= UNPROBED_MS;
+  return isTripped && probe === 0 && nowMs - openUntilMs >= IDLE_MS;
 }
 
 /** Returns the number of the probe that this attempt becomes, or 0 for an ordinary attempt. */

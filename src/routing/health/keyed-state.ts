@@ -29,7 +29,8 @@ export interface KeyedStateOptions<T extends Kept> {
 }
 
 const MAX_KEYS = 10_000;
-const IDLE_MS = 15 * 60_000;
+/** How long an entry is kept that is neither used nor busy, where a new key needs room. */
+export const IDLE_MS = 15 * 60_000;
 /**
  * The entries that are scanned for each new key. With more than one, idle entries are removed faster than new ones
  * arrive.
