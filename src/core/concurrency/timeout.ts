@@ -1,10 +1,11 @@
-// Bounds for work that may never settle, and waits that end early. This is the only file of core/ with a timer.
+// Bounds for work that may never settle, and waits that end early. This is the only file of core/ with a timer. What has
+// arrived in time is not late because the process was busy, or suspended, and has not read it yet.
 import { Cancellation, type CancelSignal } from "./cancellation.ts";
 import { afterSocketsRead } from "./event-loop.ts";
 
 /**
- * Calls `late` after `ms` milliseconds, once what has arrived on the sockets by then has been read: that is not late
- * because the process was busy, or suspended. Returns what stops the timer; `late` is not called any more then.
+ * Calls `late` after `ms` milliseconds, once what has arrived on the sockets by then has been read. Returns what stops
+ * the timer; `late` is not called any more then.
  */
 export function startTimeout(ms: number, late: () => void): () => void {
   let isStopped = false;
@@ -33,14 +34,14 @@ export const LATE = Symbol("late");
  * outcome is ignored from then on, even a rejection.
  */
 export async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T | typeof LATE> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
+  let stopTimer = (): void => {};
   const late = new Promise<typeof LATE>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, LATE);
+    stopTimer = startTimeout(timeoutMs, () => resolve(LATE));
   });
   try {
     return await Promise.race([work, late]);
   } finally {
-    clearTimeout(timer);
+    stopTimer();
   }
 }
 
@@ -51,11 +52,11 @@ export async function withCancellation<T>(
   late: () => Error,
 ): Promise<T> {
   const cancellation = new Cancellation();
-  const timer = setTimeout(() => cancellation.abort(late()), timeoutMs);
+  const stopTimer = startTimeout(timeoutMs, () => cancellation.abort(late()));
   try {
     return await work(cancellation);
   } finally {
-    clearTimeout(timer);
+    stopTimer();
   }
 }
 

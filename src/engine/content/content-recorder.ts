@@ -7,6 +7,7 @@
 // what could not be searched is not kept, and files are not either.
 import type { ChatRequest, FinishReason, HeldConversation, Message, ToolCall } from "../../core/chat.ts";
 import type { CallContent, ContentRules, AnswerContent } from "../../core/configured/content.ts";
+import { TEXT_MEMBERS, type TextMember } from "../../core/delta-members.ts";
 import { isObject, type Json, type JsonObject, objectsIn, textOrEmpty } from "../../core/json.ts";
 import type { GuardPolicy, ProjectPolicies } from "../../core/configured/policy.ts";
 import { maskingGuards, redactedForKeeping } from "./content-redaction.ts";
@@ -25,7 +26,7 @@ import type { LongRequests } from "../long-bodies/long-requests.ts";
 import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 
 interface Answering {
-  readonly texts: Record<"content" | "reasoning_content" | "refusal", string>;
+  readonly texts: Record<TextMember, string>;
   readonly calls: ToolCall[];
   finish: FinishReason | null;
 }
@@ -95,7 +96,7 @@ export class ContentRecorder {
       );
     if (typeof choice["finish_reason"] === "string") answer.finish = choice["finish_reason"] as FinishReason;
     if (!isObject(message)) return;
-    for (const name of ["content", "reasoning_content", "refusal"] as const) {
+    for (const name of TEXT_MEMBERS) {
       const text = message[name];
       if (typeof text === "string") answer.texts[name] = this.#fit(answer.texts[name], text);
     }

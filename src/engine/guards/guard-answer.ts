@@ -4,7 +4,8 @@
 import { GuardedText, type GuardFinding, type ReleasedText } from "../../guards/guarded-text.ts";
 import { MaskedPlaces } from "../../guards/masked-places.ts";
 import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, type Usage } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { DELTA_MEMBERS } from "../../core/delta-members.ts";
+import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import { isProtocolWord } from "./protocol-words.ts";
@@ -357,7 +358,7 @@ export class StreamGuard {
   others(choice: number, delta: ChunkDelta): ChunkDelta {
     const shown: Record<string, Json | undefined> = {};
     for (const name in delta) {
-      if (SPOKEN.has(name)) shown[name] = delta[name];
+      if (isSearchedElsewhere(name)) shown[name] = delta[name];
       else shown[this.#nameOf(name)] = this.#member(delta[name], `${choice} member `, name);
     }
     return shown;
@@ -445,15 +446,11 @@ const UNGUARDED = textGuard([], () => {});
 const MAX_TEXTS = 8192;
 /** The most member names of a stream that are remembered, so that each is searched only once. */
 const MAX_NAMES = 1000;
-/** Members of a delta that `others` does not search: the role, and the members that GuardedChunks searches. */
-const SPOKEN: ReadonlySet<string> = new Set([
-  "role",
-  "content",
-  "refusal",
-  "reasoning_content",
-  "reasoning_details",
-  "tool_calls",
-]);
+
+/** Whether `others` does not search a member of a delta: the role, and the members that GuardedChunks searches. */
+function isSearchedElsewhere(name: string): boolean {
+  return name === "role" || isSet(DELTA_MEMBERS.get(name));
+}
 
 function nested([name, ...inner]: readonly string[], text: string): JsonObject {
   return { [name!]: inner.length === 0 ? text : nested(inner, text) };

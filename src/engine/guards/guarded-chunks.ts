@@ -2,6 +2,7 @@
 // now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
+import { type Block, DELTA_MEMBERS, TEXT_MEMBERS } from "../../core/delta-members.ts";
 import { isObject, isText, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { CALL, CALLED, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
@@ -26,17 +27,6 @@ interface GuardedChoice {
   block: Block | null;
 }
 
-type Block = "reasoning" | "content" | "refusal" | "calls";
-
-/** The blocks that members of a delta belong to. */
-const BLOCKS: Readonly<Record<string, Block>> = {
-  reasoning_content: "reasoning",
-  reasoning_details: "reasoning",
-  content: "content",
-  refusal: "refusal",
-  tool_calls: "calls",
-};
-
 export interface GuardedChunksOptions extends StreamGuardOptions {
   /** A text ends where another one of its choice, or a call, begins: nothing of it may come behind that. */
   readonly hasBlocks?: boolean;
@@ -44,7 +34,6 @@ export interface GuardedChunksOptions extends StreamGuardOptions {
 
 /** How many characters and values of citations may wait for the end of their text. */
 const MOST_CITED = 800_000;
-const TEXTS = ["reasoning_content", "content", "refusal"] as const;
 /** A walk over a chunk with more characters and values than this takes milliseconds, and then a turn of its own. */
 const LONG_WALK = 20_000;
 const STEPS_OF_LONG_WALK = 200_000;
@@ -203,7 +192,7 @@ export class GuardedChunks {
         ? this.#keepCitations(choice, annotations as readonly Json[])
         : annotations;
     if (cited !== undefined) shown["annotations"] = cited;
-    for (const name of TEXTS) {
+    for (const name of TEXT_MEMBERS) {
       const text = delta[name];
       if (typeof text === "string") shown[name] = text === "" ? "" : this.#guard.take(textKey(choice, name), text);
     }
@@ -243,7 +232,7 @@ export class GuardedChunks {
   #rest({ index, calls, takingText }: GuardedChoice, rest: (key: string) => string): readonly ChunkDelta[] {
     const guard = this.#guard;
     const deltas: JsonObject[] = [];
-    for (const name of TEXTS) {
+    for (const name of TEXT_MEMBERS) {
       const text = rest(textKey({ index }, name));
       if (text !== "") deltas.push({ [name]: text });
     }
@@ -266,8 +255,8 @@ function chunksOf({ index }: GuardedChoice, deltas: readonly ChunkDelta[]): read
 function blockIn(delta: ChunkDelta | undefined): Block | null {
   for (const name in delta) {
     const piece = delta[name];
-    if (BLOCKS[name] !== undefined && (isText(piece) || (Array.isArray(piece) && piece.length > 0)))
-      return BLOCKS[name];
+    const block = DELTA_MEMBERS.get(name);
+    if (isSet(block) && (isText(piece) || (Array.isArray(piece) && piece.length > 0))) return block;
   }
   return null;
 }
@@ -275,8 +264,8 @@ function blockIn(delta: ChunkDelta | undefined): Block | null {
 /** The block of the text with a key; `null` for a call and for a member that is not a block. */
 function blockOf(choice: GuardedChoice, key: string): Block | null {
   if (key.startsWith(detailsOf(choice.index))) return "reasoning";
-  const name = TEXTS.find((one) => key === textKey(choice, one));
-  return name === undefined ? null : BLOCKS[name]!;
+  const name = TEXT_MEMBERS.find((one) => key === textKey(choice, one));
+  return name === undefined ? null : DELTA_MEMBERS.get(name)!;
 }
 
 function textKey({ index }: Pick<GuardedChoice, "index">, name: string): string {
@@ -359,7 +348,7 @@ function splitChoice(choice: ChunkChoice, longest: number): readonly ChunkChoice
   const { index, delta } = choice;
   const pieces: ChunkDelta[] = [];
   const rest: Record<string, unknown> = { ...delta };
-  for (const name of TEXTS) {
+  for (const name of TEXT_MEMBERS) {
     const text = delta[name];
     if (typeof text !== "string" || text === "") continue;
     for (const piece of piecesOf(text, longest)) pieces.push({ [name]: piece });

@@ -1,7 +1,8 @@
 // Passes on the stream of a provider that speaks the operation of the call, event by event (promise 12.5). Decoder and
 // stream normalizer read the same events for what the call needs to know of them; the normalizer writes nothing.
 import type { ChatChunk, Usage } from "../../core/chat.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { TEXT_MEMBERS } from "../../core/delta-members.ts";
+import { isSet, isText, type JsonObject } from "../../core/json.ts";
 import type { Target } from "../../core/target.ts";
 import type { NativeOperation } from "../../providers/interface/native-operation.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -146,8 +147,5 @@ class PassingWriter implements StreamWriter {
 }
 
 function holdsContent({ choices }: ChatChunk): boolean {
-  return choices.some(({ delta }) => {
-    const { content, reasoning_content: reasoning, refusal, tool_calls: calls } = delta ?? {};
-    return [content, reasoning, refusal].some((text) => typeof text === "string" && text !== "") || calls != null;
-  });
+  return choices.some(({ delta }) => TEXT_MEMBERS.some((name) => isText(delta?.[name])) || isSet(delta?.tool_calls));
 }

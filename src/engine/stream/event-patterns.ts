@@ -3,7 +3,8 @@
 // kept as a pattern: the provider's event and the client's, both without the text. An event that fits a pattern to the
 // last character is written as the pattern says, with its own text. Every other event is parsed.
 import type { ChatChunk, ChunkDelta } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject, jsonIn, listIn } from "../../core/json.ts";
+import { TEXT_MEMBERS, type TextMember } from "../../core/delta-members.ts";
+import { isObject, isText, type Json, type JsonObject, jsonIn, listIn } from "../../core/json.ts";
 import type { EventPasses, StreamDecoder } from "../../providers/interface/stream-decoder.ts";
 import { type SseEvent, textOfEvent } from "../../wire/sse.ts";
 import { isVendorField } from "../answer/strict-fields.ts";
@@ -158,12 +159,9 @@ function shownEvent(literals: readonly string[], padding: string, piece: string)
 }
 
 /** Returns the member of the chunk's only delta that is its piece of text. */
-export function nameOfText({ choices }: ChatChunk): "content" | "reasoning_content" | "refusal" | null {
+export function nameOfText({ choices }: ChatChunk): TextMember | null {
   const delta: ChunkDelta | undefined = choices.length === 1 ? choices[0]!.delta : undefined;
-  if (delta === undefined) return null;
-  for (const name of ["content", "reasoning_content", "refusal"] as const)
-    if (typeof delta[name] === "string" && delta[name] !== "") return name;
-  return null;
+  return TEXT_MEMBERS.find((name) => isText(delta?.[name])) ?? null;
 }
 
 /** Returns the one vendor's field whose text differs between two chunks; `null` when there is none. */

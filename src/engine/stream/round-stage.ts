@@ -1,8 +1,9 @@
 // The stage of tool rounds: the content of each round goes into the accumulator of the multi-round answer, and out as the
 // client sees it. Texts are joined, numbering continues, and calls that the gateway runs are not shown.
 import type { ChatChunk, ChunkChoice, ChunkDelta, ReasoningDetail, ToolCallDelta } from "../../core/chat.ts";
+import { isTextMember } from "../../core/delta-members.ts";
 import type { Json } from "../../core/json.ts";
-import { type AccumulatedCall, isTextName, type RoundAccumulator } from "../tools/multi-round-answer.ts";
+import type { AccumulatedCall, RoundAccumulator } from "../tools/multi-round-answer.ts";
 import { isOpening, type StreamStage } from "./stream-stage.ts";
 import { calledIn } from "./tool-call-deltas.ts";
 
@@ -46,7 +47,7 @@ export class RoundStage implements StreamStage {
     for (const name in delta) {
       const value = delta[name];
       if (name === "role" || value === null || value === undefined) continue;
-      if (isTextName(name)) shown[name] = this.#round.text(name, value as string);
+      if (isTextMember(name)) shown[name] = this.#round.text(name, value as string);
       else if (name === "reasoning_details")
         shown[name] = this.#round.details(value as unknown as readonly ReasoningDetail[]);
       else if (name === "annotations") shown[name] = this.#round.annotations(value as readonly Json[]);

@@ -15,6 +15,7 @@ import {
   type ReasoningDetail,
   type ToolCallDelta,
 } from "../../core/chat.ts";
+import { DELTA_MEMBERS } from "../../core/delta-members.ts";
 import { isFilled, isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/strict-fields.ts";
@@ -361,18 +362,7 @@ function vendorMembers(delta: ChunkDelta): ChunkDelta | null {
   let members: Record<string, Json> | null = null;
   for (const name in delta) {
     const value = delta[name];
-    switch (name) {
-      case "role":
-      case "content":
-      case "refusal":
-      case "reasoning_content":
-      case "reasoning_details":
-      case "tool_calls":
-      case "annotations":
-        break;
-      default:
-        if (value !== null && value !== undefined) (members ??= {})[name] = value;
-    }
+    if (!DELTA_MEMBERS.has(name) && value !== null && value !== undefined) (members ??= {})[name] = value;
   }
   return members;
 }

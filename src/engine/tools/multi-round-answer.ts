@@ -3,6 +3,7 @@
 // goes back to the model.
 import type { FinishReason, Message, ReasoningDetail, ToolCall } from "../../core/chat.ts";
 import { GatewayError } from "../../core/errors.ts";
+import type { TextMember } from "../../core/delta-members.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { TurnOrder, withOrder } from "../../core/request/turn-order.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
@@ -13,12 +14,6 @@ import type { StreamWriter } from "../stream/stream-writer.ts";
 
 /** Separates the texts of two rounds in the joined text that the client gets. */
 export const BETWEEN_ROUNDS = "\n\n";
-
-const TEXTS = ["content", "reasoning_content", "refusal"] as const;
-type TextName = (typeof TEXTS)[number];
-export function isTextName(name: string): name is TextName {
-  return (TEXTS as readonly string[]).includes(name);
-}
 
 /** A tool call of the round, while its pieces arrive. */
 export interface AccumulatedCall {
@@ -34,7 +29,7 @@ export interface AccumulatedCall {
 
 /** Where in the answer the next round begins. */
 interface AnswerPosition {
-  readonly lengths: Readonly<Record<TextName, number>>;
+  readonly lengths: Readonly<Record<TextMember, number>>;
   /** The first index that no reasoning block of the answer has yet. */
   readonly nextDetail: number;
   readonly callIds: ReadonlySet<string>;
@@ -91,9 +86,9 @@ export class RoundAccumulator {
   readonly callIds: Set<string>;
   readonly #before: AnswerPosition;
   readonly #shown: ShownCalls;
-  readonly #texts: Record<TextName, string> = { content: "", reasoning_content: "", refusal: "" };
+  readonly #texts: Record<TextMember, string> = { content: "", reasoning_content: "", refusal: "" };
   /** The lengths of the round's texts, including the parts that are not kept. */
-  readonly #lengths: Record<TextName, number> = { content: 0, reasoning_content: 0, refusal: 0 };
+  readonly #lengths: Record<TextMember, number> = { content: 0, reasoning_content: 0, refusal: 0 };
   #kept = 0;
   readonly #details: ReasoningDetail[] = [];
   #extra: JsonObject = {};
@@ -124,7 +119,7 @@ export class RoundAccumulator {
   }
 
   /** Adds a piece of a text, and returns it as the client sees it. */
-  text(name: TextName, piece: string): string {
+  text(name: TextMember, piece: string): string {
     const begins = this.#lengths[name] === 0 && this.#before.lengths[name] > 0 && piece !== "";
     this.#lengths[name] += piece.length;
     if (this.#keeps(piece.length)) this.#texts[name] += piece;
@@ -270,7 +265,7 @@ export class RoundAccumulator {
   /** Where in the answer the round that follows begins. */
   get end(): AnswerPosition {
     const { lengths } = this.#before;
-    const after = (name: TextName): number =>
+    const after = (name: TextMember): number =>
       lengths[name] + this.#lengths[name] + (lengths[name] > 0 && this.#lengths[name] > 0 ? BETWEEN_ROUNDS.length : 0);
     return {
       lengths: { content: after("content"), reasoning_content: after("reasoning_content"), refusal: after("refusal") },

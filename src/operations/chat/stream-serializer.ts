@@ -9,6 +9,7 @@ import { isOpening } from "../../engine/stream/stream-stage.ts";
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
+import { isTextMember } from "../../core/delta-members.ts";
 import { isSet, isText, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 
@@ -133,12 +134,8 @@ function membersJson(delta: ChunkDelta): string {
 
 /** Whether a member of the protocol is empty. A vendor's own member is sent as it is. */
 function isNothing(name: string, value: Json): boolean {
+  if (name === "role" || isTextMember(name)) return true;
   switch (name) {
-    case "role":
-    case "content":
-    case "refusal":
-    case "reasoning_content":
-      return true;
     case "reasoning_details":
       return Array.isArray(value) && value.length === 0;
     case "function_call": {
