@@ -1,4 +1,5 @@
-// Changes the items of a list without copying a list that stays as it is.
+// Changes the items of a list, or the members of an object, without copying what stays as it is.
+import type { Json, JsonObject } from "../json.ts";
 
 /** Returns the same list when `change` returns every item unchanged. */
 export function mappedList<T>(list: readonly T[], change: (item: T, index: number) => T): readonly T[] {
@@ -9,4 +10,18 @@ export function mappedList<T>(list: readonly T[], change: (item: T, index: numbe
     if (other !== item) (changed ??= [...list])[index] = other;
   }
   return changed ?? list;
+}
+
+/** Returns the same object when `change` returns every member unchanged. */
+export function mappedMembers(
+  object: JsonObject,
+  change: (member: Json | undefined, name: string) => Json | undefined,
+): JsonObject {
+  let changed: Record<string, Json | undefined> | null = null;
+  for (const name in object) {
+    const member = object[name];
+    const other = change(member, name);
+    if (other !== member) (changed ??= { ...object })[name] = other;
+  }
+  return changed ?? object;
 }

@@ -4,6 +4,7 @@
 import type { ChatChunk, ChunkChoice, ChunkDelta } from "../../core/chat.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { mappedList, mappedMembers } from "../../core/request/mapped-list.ts";
 import { isKey, keyFinder, type KeyFinder, keyRemover, KeyWatch } from "../../core/text/quoted-key.ts";
 import { type Credential, secretsOf } from "../../core/target.ts";
 import type { SseEvent } from "../../wire/sse.ts";
@@ -48,14 +49,7 @@ export function decoderWithoutKeys(decoder: StreamDecoder, credential: Credentia
       ? (parseSentObject(removeKeys(JSON.stringify(withTexts)), "event") as unknown as ChatChunk)
       : withTexts;
   };
-  const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => {
-    let changed: ChatChunk[] | null = null;
-    for (let at = 0; at < chunks.length; at++) {
-      const chunk = shown(chunks[at]!);
-      if (chunk !== chunks[at]) (changed ??= [...chunks])[at] = chunk;
-    }
-    return changed ?? chunks;
-  };
+  const clean = (chunks: readonly ChatChunk[]): readonly ChatChunk[] => mappedList(chunks, shown);
   return decoderAround(decoder, {
     push: (event) => {
       hadKey ||= search(event) !== event;
@@ -104,16 +98,13 @@ class StreamTexts {
   chunk(chunk: ChatChunk): ChatChunk {
     const given: unknown = chunk.choices;
     if (!Array.isArray(given)) return chunk;
-    const choices = given as readonly ChunkChoice[];
-    let changed: ChunkChoice[] | null = null;
-    for (let at = 0; at < choices.length; at++) {
-      const choice = choices[at]!;
-      if (!isObject(choice) || !isObject(choice.delta)) continue;
+    const choices = mappedList(given as readonly ChunkChoice[], (choice) => {
+      if (!isObject(choice) || !isObject(choice.delta)) return choice;
       const { index } = choice;
       const delta = this.#members(choice.delta, String(typeof index === "number" ? index : 0)) as ChunkDelta;
-      if (delta !== choice.delta) (changed ??= [...choices])[at] = { ...choice, delta };
-    }
-    return changed === null ? chunk : { ...chunk, choices: changed };
+      return delta === choice.delta ? choice : { ...choice, delta };
+    });
+    return choices === given ? chunk : { ...chunk, choices };
   }
 
   /** Returns what was held back of texts that ended with the beginning of a key. */
@@ -128,28 +119,18 @@ class StreamTexts {
   }
 
   #members(owner: JsonObject, place: string): JsonObject {
-    let changed: Record<string, Json | undefined> | null = null;
-    for (const name in owner) {
-      const member = owner[name];
-      const shown = this.#value(member, place, name);
-      if (shown !== member) (changed ??= { ...owner })[name] = shown;
-    }
-    return changed ?? owner;
+    return mappedMembers(owner, (member, name) => this.#value(member, place, name));
   }
 
   #value(value: Json | undefined, place: string, name: string): Json | undefined {
     if (typeof value === "string") return this.#text(value, place, name);
     if (typeof value !== "object" || value === null) return value;
     if (isObject(value)) return this.#members(value, `${place}.${name}`);
-    const items = value as readonly Json[];
-    let changed: Json[] | null = null;
-    items.forEach((item, at) => {
+    return mappedList(value as readonly Json[], (item, at) => {
       // tool calls and blocks of reasoning are identified by their own index
       const index = isObject(item) && typeof item["index"] === "number" ? item["index"] : at;
-      const shown = this.#value(item, `${place}.${name}`, String(index));
-      if (shown !== item) (changed ??= [...items])[at] = shown as Json;
+      return this.#value(item, `${place}.${name}`, String(index)) as Json;
     });
-    return changed ?? items;
   }
 
   /** Returns what says whether a further piece of a text may pass as it is. */

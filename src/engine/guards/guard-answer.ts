@@ -7,7 +7,7 @@ import { type ChatChunk, type ChunkDelta, FINISH_REASONS, type ReasoningDetail, 
 import { DELTA_MEMBERS } from "../../core/delta-members.ts";
 import { isObject, isSet, type Json, type JsonObject } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
-import { mappedList } from "../../core/request/mapped-list.ts";
+import { mappedList, mappedMembers } from "../../core/request/mapped-list.ts";
 import { isProtocolWord } from "./protocol-words.ts";
 import { underGuards } from "../policies/policy-violation.ts";
 import type { FittedRequest } from "../fit/fit.ts";
@@ -94,13 +94,9 @@ const LOGPROBS = "logprobs";
 function withoutLogprobs(value: Json): Json {
   if (Array.isArray(value)) return mappedList(value as readonly Json[], withoutLogprobs);
   if (!isObject(value)) return value;
-  let changed: Record<string, Json | undefined> | null = null;
-  for (const name in value) {
-    const member = value[name];
-    const shown = name === LOGPROBS || member === undefined ? undefined : withoutLogprobs(member);
-    if (shown !== member) (changed ??= { ...value })[name] = shown;
-  }
-  return changed ?? value;
+  return mappedMembers(value, (member, name) =>
+    name === LOGPROBS || member === undefined ? undefined : withoutLogprobs(member),
+  );
 }
 
 /** The most that a counter of tokens says; a longer number may be one of a card or a person. */
@@ -410,19 +406,11 @@ export class StreamGuard {
 
   /** Returns a chunk with its vendor's members as they may be sent. */
   chunk(chunk: ChatChunk): ChatChunk {
-    let shown: Record<string, Json | undefined> | null = null;
-    for (const name in chunk) {
-      const value = chunk[name];
-      const guarded = isVendorField(name, value)
-        ? this.whole(value, name)
-        : name === "usage" && isObject(value)
-          ? underGuards(() => guardedUsage(value, this.#whole()))
-          : name === "id" && typeof value === "string"
-            ? this.#nameOf(value)
-            : value;
-      if (guarded !== chunk[name]) (shown ??= { ...chunk })[name] = guarded;
-    }
-    return (shown ?? chunk) as ChatChunk;
+    return mappedMembers(chunk as JsonObject, (value, name) => {
+      if (isVendorField(name, value)) return this.whole(value, name);
+      if (name === "usage" && isObject(value)) return underGuards(() => guardedUsage(value, this.#whole()));
+      return name === "id" && typeof value === "string" ? this.#nameOf(value) : value;
+    }) as unknown as ChatChunk;
   }
 
   /** Searches the name of a function, which cannot be replaced. */

@@ -3,7 +3,7 @@
 import type { ChatParams, ChatRequest, Message } from "../../core/chat.ts";
 import { heldPlace } from "../../core/request/held-member.ts";
 import { isObject, isRawNumber, type Json, type JsonObject, jsonIn } from "../../core/json.ts";
-import { mappedList } from "../../core/request/mapped-list.ts";
+import { mappedList, mappedMembers } from "../../core/request/mapped-list.ts";
 import { COMMON, FUNCTION_NAME, GATEWAY } from "../../core/params.ts";
 import { type SourcedMembers, withMembers } from "../../core/request/request-source.ts";
 import {
@@ -207,9 +207,8 @@ const SCHEMAS: ReadonlySet<string> = new Set([
 
 /** Searches all parameters that are present, so that a parameter that is added later is searched as well. */
 function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
-  let changed: Record<string, unknown> | null = null;
-  for (const [name, value] of Object.entries(params as JsonObject)) {
-    if (value === undefined || value === null || typeof value === "boolean") continue;
+  return mappedMembers(params as JsonObject, (value, name) => {
+    if (value === undefined || value === null || typeof value === "boolean") return value;
     const isText = TEXTS.has(name);
     const kind = SCHEMAS.has(name) ? schemaKind : isText ? anyText : fixedKind;
     const guarded =
@@ -220,9 +219,8 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
         : mapTexts(value, guard, kind);
     // a number by itself is a setting, such as a seed
     if (typeof value === "object" && !isRawNumber(value)) guardFixedNames(value, guard);
-    if (guarded !== value) (changed ??= { ...params })[name] = guarded;
-  }
-  return changed ?? params;
+    return guarded;
+  }) as ChatParams;
 }
 
 /** Searches members that the gateway does not know, including their names and numbers. */

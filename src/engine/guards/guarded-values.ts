@@ -1,7 +1,7 @@
 // Walks over a JSON value and applies a guard to its texts, the names of its members and its numbers. A value in which
 // nothing is replaced stays the same object.
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { mappedList } from "../../core/request/mapped-list.ts";
+import { mappedList, mappedMembers } from "../../core/request/mapped-list.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import { guardedFile } from "./guard-file.ts";
 import { isProtocolWord } from "./protocol-words.ts";
@@ -89,14 +89,9 @@ function mapTextsOfKind(
   if (!isObject(value)) return value;
   if (kind === "arguments")
     return mapTexts(value, guard.within?.(JSON.stringify(value)) ?? guard, plainKind, "", {}, across);
-  let changed: Record<string, Json | undefined> | null = null;
-  for (const key in value) {
-    const member = value[key];
-    if (member === undefined || member === null || typeof member === "number" || typeof member === "boolean") continue;
-    const guarded = mapTexts(member, guard, kindOf, key, value, across);
-    if (guarded !== member) (changed ??= { ...value })[key] = guarded;
-  }
-  return changed ?? value;
+  return mappedMembers(value, (member, key) =>
+    member === undefined ? member : mapTexts(member, guard, kindOf, key, value, across),
+  );
 }
 
 /** Searches a text that cannot be replaced. Throws BlockedText for a match, whether the guard masks or blocks. */

@@ -1,6 +1,7 @@
 // Values on their way from one thread to another. A number that a double cannot hold is an object that the runtime does
 // not copy: it goes as a text object, which no other value of a message is.
-import { isRawNumber, type Json, setMember } from "../../core/json.ts";
+import { isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
+import { mappedMembers } from "../../core/request/mapped-list.ts";
 import { parseJson } from "../../wire/json/json.ts";
 
 /** Returns the value as it can be sent; the same one where it has no such number. */
@@ -24,12 +25,7 @@ function swapped(value: unknown, swap: (value: object) => object): unknown {
   if (value instanceof Map) return new Map([...value].map(([key, one]) => [key, swapped(one, swap)] as const));
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== Object.prototype && prototype !== null) return value;
-  let changed: Record<string, Json> | null = null;
-  for (const [name, member] of Object.entries(value)) {
-    const shown = swapped(member, swap);
-    if (shown !== member) setMember((changed ??= { ...value }), name, shown as Json);
-  }
-  return changed ?? value;
+  return mappedMembers(value as JsonObject, (member) => swapped(member, swap) as Json | undefined);
 }
 
 /** A list may have millions of numbers. */

@@ -1,6 +1,6 @@
 // Writes long texts, and JSON values with long texts, as bytes in several turns of the event loop (promise 5.8).
 import { isObject, type Json } from "../../core/json.ts";
-import { mappedList } from "../../core/request/mapped-list.ts";
+import { mappedList, mappedMembers } from "../../core/request/mapped-list.ts";
 import { isHighSurrogate } from "../../core/text/surrogates.ts";
 import { joinedBytes } from "../../wire/body-bytes.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
@@ -76,15 +76,9 @@ class TurnWriter {
 function outlineOf(value: Json, replaced: (text: string) => string): Json {
   if (typeof value === "string") return replaced(value);
   if (Array.isArray(value)) return mappedList(value as readonly Json[], (item) => outlineOf(item, replaced));
-  if (!isObject(value)) return value;
-  let changed: Record<string, Json | undefined> | null = null;
-  for (const name in value) {
-    const member = value[name];
-    if (member === undefined) continue;
-    const other = outlineOf(member, replaced);
-    if (other !== member) (changed ??= { ...value })[name] = other;
-  }
-  return changed ?? value;
+  return isObject(value)
+    ? mappedMembers(value, (member) => (member === undefined ? member : outlineOf(member, replaced)))
+    : value;
 }
 
 /** Yields pieces of about `length` characters. No surrogate pair is cut, because each piece is encoded separately. */
