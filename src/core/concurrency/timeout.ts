@@ -45,19 +45,42 @@ export async function within<T>(work: Promise<T>, timeoutMs: number): Promise<T 
   }
 }
 
-/** Runs `work` with a signal that is aborted with `late()` after `timeoutMs` milliseconds. */
-export async function withCancellation<T>(
+/**
+ * Runs `work` with a signal that is aborted when `outer` is, and when the work fails: what it has begun besides is of no use
+ * then.
+ */
+export async function withOwnSignal<T>(
+  outer: CancelSignal | null,
+  work: (signal: Cancellation) => Promise<T>,
+): Promise<T> {
+  const own = new Cancellation();
+  const stop = (): void => own.abort(outer!.reason);
+  outer?.addEventListener("abort", stop);
+  try {
+    return await work(own);
+  } catch (thrown) {
+    own.abort(thrown);
+    throw thrown;
+  } finally {
+    outer?.removeEventListener("abort", stop);
+  }
+}
+
+/** Does the same with a signal that is also aborted with `late()` after `timeoutMs` milliseconds. */
+export function withCancellation<T>(
   work: (signal: Cancellation) => Promise<T>,
   timeoutMs: number,
   late: () => Error,
+  outer: CancelSignal | null = null,
 ): Promise<T> {
-  const cancellation = new Cancellation();
-  const stopTimer = startTimeout(timeoutMs, () => cancellation.abort(late()));
-  try {
-    return await work(cancellation);
-  } finally {
-    stopTimer();
-  }
+  return withOwnSignal(outer, async (signal) => {
+    const stopTimer = startTimeout(timeoutMs, () => signal.abort(late()));
+    try {
+      return await work(signal);
+    } finally {
+      stopTimer();
+    }
+  });
 }
 
 /** Waits. Rejects with the signal's reason if that comes first. */

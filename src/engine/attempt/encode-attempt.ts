@@ -1,7 +1,7 @@
 // The upstream request of one attempt as its provider writes it, before a credential is added.
 import type { ChatRequest } from "../../core/chat.ts";
-import { Cancellation } from "../../core/concurrency/cancellation.ts";
-import { untilOver } from "../../core/concurrency/timeout.ts";
+import type { Cancellation } from "../../core/concurrency/cancellation.ts";
+import { untilOver, withOwnSignal } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type Target, connectionPartition } from "../../core/target.ts";
@@ -209,24 +209,10 @@ async function fetchedWhereHeld(
   return places.length === 0 ? request : longRequests.fill(request, places, await fetchedFor(places, attempt, call));
 }
 
-async function fetchAll(
-  places: readonly ContentPlace[],
-  attempt: EncodingAttempt,
-  call: Call,
-): Promise<readonly Fetched[]> {
-  const cancellation = new Cancellation();
-  const stop = (): void => cancellation.abort(call.signal.reason);
-  call.signal.addEventListener("abort", stop);
+/** When one download fails, the others would be of no use. */
+function fetchAll(places: readonly ContentPlace[], attempt: EncodingAttempt, call: Call): Promise<readonly Fetched[]> {
   const all = fetchedBytes(attempt);
-  try {
-    return await Promise.all(places.map((place) => fetchOne(place, all, cancellation, call)));
-  } catch (thrown) {
-    // the other downloads would be of no use
-    cancellation.abort(thrown);
-    throw thrown;
-  } finally {
-    call.signal.removeEventListener("abort", stop);
-  }
+  return withOwnSignal(call.signal, (signal) => Promise.all(places.map((place) => fetchOne(place, all, signal, call))));
 }
 
 /** Of one attempt. */

@@ -11,13 +11,13 @@ import { checkAddress } from "../../wire/address-guard.ts";
 import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
-import { pause, untilOver } from "../../core/concurrency/timeout.ts";
+import { pause, untilOver, withCancellation } from "../../core/concurrency/timeout.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamBody } from "../../wire/upstream.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
 import { CHOSEN_BY, connectionPartition } from "../../core/target.ts";
 import type { TraceHeaders } from "../../core/record/trace.ts";
-import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
+import type { CancelSignal } from "../../core/concurrency/cancellation.ts";
 import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
@@ -362,17 +362,12 @@ const ENDING_MS = 10_000;
 
 /** Asks the provider to end a job whose answer is no longer needed. Never rejects. */
 async function endJob(request: UpstreamRequest, sending: Sending): Promise<void> {
-  const late = new Cancellation();
-  const timer = setTimeout(() => late.abort(new Error("The provider did not end the job in time.")), ENDING_MS);
-  try {
-    // what the attempt is charged for does not depend on this request
-    const response = await signAndSend(request, { ...sending, signal: late, onSent: () => {} });
-    response.body.cancel();
-  } catch {
-    // the call is over, and the job ends by itself
-  } finally {
-    clearTimeout(timer);
-  }
+  // what the attempt is charged for does not depend on this request
+  const end = async (signal: CancelSignal): Promise<void> =>
+    (await signAndSend(request, { ...sending, signal, onSent: () => {} })).body.cancel();
+  const late = (): Error => new Error("The provider did not end the job in time.");
+  // where that fails, the call is over, and the job ends by itself
+  await withCancellation(end, ENDING_MS, late).catch(() => {});
 }
 
 /**
