@@ -53,17 +53,21 @@ export function takeTurn(slots: Slots, place: SlotPlace): SlotTurn {
   };
 }
 
-/** Runs work in a slot once it has come, at once where none has to be waited for. Throws `refused()` when none comes. */
+/**
+ * Runs work in a slot once it has come, at once where none has to be waited for. `bounded` may end the wait. Throws
+ * `refused()` when no slot comes.
+ */
 export async function inTurn<T>(
   slots: Slots,
   place: SlotPlace,
   refused: () => Error,
   work: () => Promise<T>,
+  bounded: (coming: Promise<boolean>) => Promise<boolean> = (coming) => coming,
 ): Promise<T> {
   const turn = takeTurn(slots, place);
   try {
     const { came } = turn;
-    if (!(isPending(came) ? await came : came)) throw refused();
+    if (!(isPending(came) ? await bounded(came) : came)) throw refused();
     return await work();
   } finally {
     turn.leave();

@@ -5,8 +5,8 @@
 // `guards/guarded-text.ts` (`blocksUnsearched`). Rule: `on_error` decides; a service that failed often is not asked for a
 // while.
 import { BoundedCache } from "../../core/bounded-cache.ts";
-import { Cancellation, type CancelSignal } from "../../core/concurrency/cancellation.ts";
-import { startTimeout, untilOver } from "../../core/concurrency/timeout.ts";
+import type { Cancellation, CancelSignal } from "../../core/concurrency/cancellation.ts";
+import { untilOver, withCancellation } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { MOST_TRIED } from "../../core/configured/credential.ts";
 import type { GuardService } from "../../core/configured/outside-guard.ts";
@@ -19,8 +19,8 @@ import {
   type ServiceQuestion,
   TOO_MANY_FINDINGS,
 } from "../../providers/interface/judging-form.ts";
-import { openConcurrency, type Slots } from "../../core/concurrency/slots.ts";
-import { takeTurn } from "../../core/concurrency/slot-turn.ts";
+import { openConcurrency } from "../../core/concurrency/slots.ts";
+import { inTurn } from "../../core/concurrency/slot-turn.ts";
 import { type Breaker, enterBreaker, leaveBreaker, newBreaker, phaseOf } from "../../routing/health/breaker.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
 import { parseJson } from "../../wire/json/json.ts";
@@ -111,15 +111,21 @@ export function openGuardServices(options: GuardServicesOptions) {
       const sent: Sent = { requests: 0, characters: 0, thousands: 0 };
       const atService = new ServiceTime(clock);
       const answered = (): void => answeredMs.set(service.key, clock.monotonic());
+      const { key, timeoutMs, maxConcurrent: max } = service;
+      const late = (): Error => new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`, "late");
+      const noTurn = (): Error => new NoVerdict("too many requests wait for the service", "no_turn");
+      const asked = (parts: readonly Part[], signal: Cancellation): Promise<Found> =>
+        inTurn(
+          slots,
+          { key, tenant: tenantId, max, queueMax: MOST_WAITING },
+          noTurn,
+          () => atService.during(() => askOne(parts, { service, endpoint, question, signal, sent, answered }, options)),
+          (coming) => untilOver(coming, signal),
+        );
+      const judged = async (signal: Cancellation): Promise<readonly Found[]> =>
+        Promise.all(batches.map((parts) => asked(parts, signal)));
       try {
-        const verdict = await withinTime(service, callSignal, async (signal) => {
-          const asked = batches.map((parts) =>
-            inTurn(slots, { service, tenantId }, atService, signal, () =>
-              askOne(parts, { service, endpoint, question, signal, sent, answered }, options),
-            ),
-          );
-          return verdictOf(question.texts.length, await Promise.all(asked));
-        });
+        const verdict = verdictOf(question.texts.length, await withCancellation(judged, timeoutMs, late, callSignal));
         leaveBreaker(breaker, "success", clock.monotonic(), probe);
         return { ...verdict, ...sent };
       } catch (thrown) {
@@ -128,7 +134,7 @@ export function openGuardServices(options: GuardServicesOptions) {
         const hasOnlyWaited =
           kind === "no_turn" ||
           (kind === "late" &&
-            atService.ms < service.timeoutMs * FAIR_SHARE &&
+            atService.ms < timeoutMs * FAIR_SHARE &&
             (answeredMs.get(service.key) ?? Number.NEGATIVE_INFINITY) >= beganMs);
         const isFault = !hasOnlyWaited && callSignal?.aborted !== true;
         leaveBreaker(breaker, isFault ? "upstream_fault" : "cancelled", clock.monotonic(), probe);
@@ -137,48 +143,6 @@ export function openGuardServices(options: GuardServicesOptions) {
       }
     },
   };
-}
-
-/** Cancels the work when the call ends, when the time of the service is over, and when a part of the work fails. */
-async function withinTime<T>(
-  { timeoutMs }: GuardService,
-  callSignal: CancelSignal | null,
-  work: (signal: Cancellation) => Promise<T>,
-): Promise<T> {
-  const signal = new Cancellation();
-  const over = (): void => signal.abort(callSignal!.reason);
-  callSignal?.addEventListener("abort", over);
-  const stopTimer = startTimeout(timeoutMs, () =>
-    signal.abort(new NoVerdict(`the service gave no verdict within ${timeoutMs / 1000} s`, "late")),
-  );
-  try {
-    return await work(signal);
-  } catch (thrown) {
-    signal.abort(thrown);
-    throw thrown;
-  } finally {
-    stopTimer();
-    callSignal?.removeEventListener("abort", over);
-  }
-}
-
-/** Does the work in one of the slots of the service, for which tenants take turns. */
-async function inTurn<T>(
-  slots: Slots,
-  { service, tenantId }: { readonly service: GuardService; readonly tenantId: string },
-  atService: ServiceTime,
-  signal: Cancellation,
-  work: () => Promise<T>,
-): Promise<T> {
-  const { key, maxConcurrent: max } = service;
-  const turn = takeTurn(slots, { key, tenant: tenantId, max, queueMax: MOST_WAITING });
-  try {
-    if (!(await untilOver(Promise.resolve(turn.came), signal)))
-      throw new NoVerdict("too many requests wait for the service", "no_turn");
-    return await atService.during(work);
-  } finally {
-    turn.leave();
-  }
 }
 
 /** The time in which a service has at least one request of a question. */
