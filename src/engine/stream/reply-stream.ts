@@ -201,7 +201,7 @@ export async function replyStream(
   form: StreamForm,
 ): Promise<Response> {
   return replySending(
-    winner.then((answered) => sendingOf(answered, call)),
+    winner.then((answered) => sendingOfOne(answered, call)),
     call,
     form,
   );
@@ -333,35 +333,48 @@ async function chunksOf(
   return pieces;
 }
 
-function sendingOf(
-  { answer: { stream, normalizer, held, opening }, attempt }: Answered<BegunStream>,
-  call: Call,
+/** `current` returns the answer that is being read, or was read last; `own` is what differs by the number of rounds. */
+export function sendingOf(
+  current: () => Answered<BegunStream>,
+  own: Pick<Sending, "held" | "opening" | "next" | "keep" | "note" | "fail">,
 ): Sending {
   return {
-    held,
-    opening,
-    attempt,
-    settle: (outcome) => attempt.settle(outcome),
-    next: () => stream.next(),
-    cancel: () => stream.cancel(),
+    ...own,
+    get attempt() {
+      return current().attempt;
+    },
     get hasContent() {
-      return normalizer.hasContent;
+      return current().answer.normalizer.hasContent;
     },
     get isFinished() {
-      return normalizer.isFinished;
+      return current().answer.normalizer.isFinished;
     },
     get kept() {
-      return normalizer.kept;
+      return current().answer.normalizer.kept;
     },
-    fail(thrown) {
-      stream.cancel();
-      return closeAttempt(thrown, attempt, call);
-    },
+    settle: (outcome) => current().attempt.settle(outcome),
+    cancel: () => current().answer.stream.cancel(),
+  };
+}
+
+function sendingOfOne(answered: Answered<BegunStream>, call: Call): Sending {
+  const {
+    answer: { stream, normalizer, held, opening },
+    attempt,
+  } = answered;
+  return sendingOf(() => answered, {
+    held,
+    opening,
+    next: () => stream.next(),
     keep() {
       if (!normalizer.isEmpty) attempt.cached?.keep(normalizer.finishReasons, attempt.objects?.hasHandedOut);
     },
     note: () => noteStream(normalizer, attempt, call),
-  };
+    fail(thrown) {
+      stream.cancel();
+      return closeAttempt(thrown, attempt, call);
+    },
+  });
 }
 
 /** Records what a stream has answered and used so far, and charges it. */

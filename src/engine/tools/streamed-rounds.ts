@@ -2,10 +2,10 @@
 // one begins as the client reads.
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { StreamForm } from "../answer-form.ts";
-import type { Answered, OpenAttempt } from "../attempt/run-attempt.ts";
+import type { Answered } from "../attempt/run-attempt.ts";
 import { closeAttempt } from "../attempt/upstream-requests.ts";
 import type { Call } from "../call/call.ts";
-import { type BegunStream, noteStream, replySending, streaming } from "../stream/reply-stream.ts";
+import { type BegunStream, noteStream, replySending, sendingOf, streaming } from "../stream/reply-stream.ts";
 import type { Sending } from "../stream/stream-session.ts";
 import { complete } from "../plan/complete.ts";
 import type { Prepared } from "../plan/stages.ts";
@@ -108,22 +108,9 @@ class StreamedRounds implements RoundSink {
 
   /** Returns the stream for a session once `held`, its first text, is there; `texts` has the others. */
   sending(held: string, texts: AsyncGenerator<string, void>): Sending {
-    const current = (): Answered<BegunStream> => this.#round!;
-    return {
+    return sendingOf(() => this.#round!, {
       held,
       opening: null,
-      get attempt(): OpenAttempt {
-        return current().attempt;
-      },
-      get hasContent() {
-        return current().answer.normalizer.hasContent;
-      },
-      get isFinished() {
-        return current().answer.normalizer.isFinished;
-      },
-      get kept() {
-        return current().answer.normalizer.kept;
-      },
       async next() {
         const { done, value } = await texts.next();
         return done === true ? null : value;
@@ -131,10 +118,8 @@ class StreamedRounds implements RoundSink {
       // answers of tool servers are never kept
       keep: () => {},
       note: () => this.#note(),
-      settle: (outcome) => current().attempt.settle(outcome),
-      cancel: () => current().answer.stream.cancel(),
       fail: (thrown) => this.#fail(thrown),
-    };
+    });
   }
 
   /** Records the round once, when its stream has ended or the client has left. */
