@@ -1,6 +1,6 @@
 // Answers a task: a call whose answer is values for its inputs, and no generated text.
 import type { ChatRequest } from "../../core/chat.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { inTurns, type Steps } from "../../core/concurrency/steps.ts";
 import { recordNonStreaming, sendInTurns } from "../answer/reply-non-streaming.ts";
 import type { Answered } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
@@ -38,32 +38,27 @@ function reply(answered: Answered<TaskResult>, call: Call, write: TaskWriter): P
   const { fitted, resolved } = attempt;
   attempt.cached?.keep();
   const { providerId, model } = resolved.target;
-  const writing = writtenInTurns(
-    write({
-      ...answer,
-      tokens: answer.usage.prompt_tokens,
-      request: fitted.request,
-      traceId: call.traceId,
-      isRepeated: attempt.cached?.isRepeated === true,
-      model: `${providerId}:${model}`,
-    }),
+  const writing = inTurns(
+    joined(
+      write({
+        ...answer,
+        tokens: answer.usage.prompt_tokens,
+        request: fitted.request,
+        traceId: call.traceId,
+        isRepeated: attempt.cached?.isRepeated === true,
+        model: `${providerId}:${model}`,
+      }),
+    ),
+    call.context.clock,
   );
   return sendInTurns(null, writing, attempt, call, () => attempt.settle("success"));
 }
 
-/** In characters: the work on so many takes less than a millisecond. */
-const TURN = 65_536;
-
-/** Gives other calls their turns between the pieces. */
-async function writtenInTurns(pieces: Iterable<string>): Promise<string | Uint8Array> {
+function* joined(pieces: Iterable<string>): Steps<string> {
   const written: string[] = [];
-  let sinceTurn = 0;
   for (const piece of pieces) {
     written.push(piece);
-    sinceTurn += piece.length;
-    if (sinceTurn < TURN) continue;
-    sinceTurn = 0;
-    await yieldToLoop();
+    yield;
   }
   return written.join("");
 }
