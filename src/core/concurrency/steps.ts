@@ -15,13 +15,18 @@ export function inOneTurn<Result>(steps: Steps<Result>): Result {
   return step.value;
 }
 
-export function inTurns<Result>(steps: Steps<Result>, { monotonic }: Pick<Clock, "monotonic">): Promise<Result> {
+/** Rejects with the reason of the signal when that is aborted between two turns. */
+export function inTurns<Result>(
+  steps: Steps<Result>,
+  clock: Pick<Clock, "monotonic">,
+  signal: CancelSignal | null = null,
+): Promise<Result> {
   return turnByTurn(() => {
-    const sinceMs = monotonic();
+    const sinceMs = clock.monotonic();
     let step = steps.next();
-    while (step.done !== true && monotonic() - sinceMs < TURN_MS) step = steps.next();
+    while (step.done !== true && clock.monotonic() - sinceMs < TURN_MS) step = steps.next();
     return step;
-  });
+  }, signal);
 }
 
 /**

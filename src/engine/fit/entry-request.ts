@@ -11,7 +11,7 @@ import type { Route, RouteTarget } from "../../core/configured/route.ts";
 import { setsMember } from "../../core/request/held-body.ts";
 import { invalidRequest } from "../../core/refusals.ts";
 import { splitName } from "../../routing/compile-routes.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { inOneTurn, type Steps, turnByTurn } from "../../core/concurrency/steps.ts";
 import { endpointFields, isEndpointField } from "./endpoint-fields.ts";
 
 /** The source of such a request: an entry of the client's request, or a fallback of a route. */
@@ -93,11 +93,7 @@ function targetRequest(request: ChatRequest, target: RouteTarget, route: Route):
  * Throws GatewayError with the path of the entry.
  */
 export function withCheckedEntries(request: ChatRequest): ChatRequest {
-  const steps = checkedEntries(request);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-  }
+  return inOneTurn(checkedEntries(request));
 }
 
 /** Does the same as `withCheckedEntries`, but yields to other calls when there is much to parse. */
@@ -105,20 +101,13 @@ export function withEntriesInTurns(request: ChatRequest): MaybePromise<ChatReque
   const { fallbacks, modelList } = request.options;
   if (fallbacks.length === 0 && modelList === null) return request;
   const isMuch = textWithoutMessages(request) * (fallbacks.length + (modelList?.length ?? 0)) > MAX_TEXT_IN_TURN;
-  return isMuch ? checkedInTurns(request) : withCheckedEntries(request);
+  if (!isMuch) return withCheckedEntries(request);
+  const steps = checkedEntries(request);
+  return turnByTurn(() => steps.next());
 }
 const MAX_TEXT_IN_TURN = 262_144;
 
-async function checkedInTurns(request: ChatRequest): Promise<ChatRequest> {
-  const steps = checkedEntries(request);
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    await yieldToLoop();
-  }
-}
-
-function* checkedEntries(request: ChatRequest): Generator<void, ChatRequest> {
+function* checkedEntries(request: ChatRequest): Steps<ChatRequest> {
   const { needs } = request.options;
   const entries = entriesOf(request);
   if (entries.length === 0) return request;

@@ -8,7 +8,7 @@ import type { ToolCall } from "../../core/chat.ts";
 import { asGatewayError, type ErrorCode, GatewayError } from "../../core/errors.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
-import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { inTurns, type Steps } from "../../core/concurrency/steps.ts";
 import type { Call } from "../call/call.ts";
 import type { ToolRunRecorder } from "../call/tool-run-recorder.ts";
 import type { ToolOutcome, ToolSession } from "./tool-session.ts";
@@ -17,8 +17,6 @@ export type OnActivity = (reported: ReportedActivity) => void;
 
 /** The most tool calls of one call, so that a model cannot fill the memory or the record. */
 const MAX_RUNS = 1000;
-/** How long tool calls may be started without letting other work run. Checking arguments can take long. */
-const TURN_MS = 10;
 
 export function notRun(what: "rounds" | "tool calls"): string {
   return `It was not run: the maximum number of ${what} was reached.`;
@@ -79,11 +77,11 @@ export class ToolRuns {
   async run(calls: readonly ToolCall[], round: number, onActivity: OnActivity): Promise<readonly ToolOutcome[]> {
     const first = this.#rows.length;
     this.#rows.push(...calls.map(({ id }) => ({ call_id: id })));
+    const { context, signal } = this.#call;
     this.#call.clock.waitBegins();
     try {
-      return await Promise.all(
-        await this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, onActivity)),
-      );
+      const begun = this.#begun(calls, (call, index) => this.#runOne(call, round, first + index, onActivity));
+      return await Promise.all(await inTurns(begun, context.clock, signal));
     } catch (thrown) {
       // the other tool calls are not awaited
       this.#call.lifetime.abandon(thrown);
@@ -93,23 +91,18 @@ export class ToolRuns {
     }
   }
 
-  /** Starts the tool calls, and lets other work run in between. */
-  async #begun(
+  /** Starts the tool calls in steps, because checking arguments can take long. */
+  *#begun(
     calls: readonly ToolCall[],
     begin: (call: ToolCall, index: number) => Promise<ToolOutcome>,
-  ): Promise<readonly Promise<ToolOutcome>[]> {
-    const { clock } = this.#call.context;
+  ): Steps<readonly Promise<ToolOutcome>[]> {
     const begun: Promise<ToolOutcome>[] = [];
-    let sinceMs = clock.monotonic();
     for (const [index, call] of calls.entries()) {
       const running = begin(call, index);
       // the caller awaits all of them after the last has started
       running.catch(() => {});
       begun.push(running);
-      if (clock.monotonic() - sinceMs < TURN_MS) continue;
-      await yieldToLoop();
-      this.#call.signal.throwIfAborted();
-      sinceMs = clock.monotonic();
+      yield;
     }
     return begun;
   }
