@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import type { Environment } from "../config/environment.ts";
 import { FileFollower } from "../config/file-follower.ts";
 import { systemClock, type Clock } from "../core/clock.ts";
+import { inTurns } from "../core/concurrency/steps.ts";
 import type { Snapshot } from "../core/snapshot.ts";
 import { withTimeout } from "../core/concurrency/timeout.ts";
 import { messageOf } from "../core/thrown.ts";
@@ -275,7 +276,7 @@ export class SnapshotSource {
     const { store } = this.#options;
     if (!again && (await store.revision()) === this.#contents.revision) return;
     const contents = await store.readContents(again ? null : this.#contents);
-    await readAhead(contents.resources, this.#options.families, this.#memoize, this.#clock);
+    await inTurns(readAhead(contents.resources, this.#options.families, this.#memoize), this.#clock);
     // A late answer must not replace that of a later read.
     if (reading < this.#appliedRead) return;
     this.#swap(this.#configuration, contents);

@@ -9,7 +9,6 @@ import { compilePolicies } from "../policies/compile-policies.ts";
 import { type PolicyDocument, policySchema, unreadablePolicy } from "../policies/policy-settings.ts";
 import { placeText } from "../auth/grants.ts";
 import { scopeSettings, toScopeSettings } from "../auth/settings/scope-settings.ts";
-import type { Clock } from "../core/clock.ts";
 import type { Configured } from "../core/configured/configured.ts";
 import type { ProviderSettings, ScopeSettings } from "../core/snapshot.ts";
 import { isObject } from "../core/json.ts";
@@ -30,7 +29,7 @@ import { type RouteEntry, routeName, routeSchema } from "../routing/settings.ts"
 import type { Contents, OpenedResource } from "../store/configuration/contents.ts";
 import type { Memoize } from "./memoize.ts";
 import { entrySettings } from "./provider-table.ts";
-import { yieldToLoop } from "../core/concurrency/event-loop.ts";
+import type { Steps } from "../core/concurrency/steps.ts";
 import { messageOf } from "../core/thrown.ts";
 
 export type Stored = ReturnType<typeof readStored>;
@@ -164,29 +163,22 @@ function readingOf(resource: OpenedResource, read: Read<unknown>, readings: Read
   return made;
 }
 
-/** How long reading ahead may occupy the thread at a time. */
-const SLICE_MS = 5;
-
 /**
- * Reads new documents, which compiles rules and patterns, in short slices: calls continue in between, and readStored()
- * finds the results.
+ * Reads new documents, which compiles rules and patterns, in steps: calls continue in between, and readStored() finds the
+ * results.
  */
-export async function readAhead(
+export function* readAhead(
   resources: Contents["resources"],
   families: readonly ProviderFamily[],
   memoize: Memoize,
-  clock: Pick<Clock, "monotonic">,
-): Promise<void> {
+): Steps<void> {
   const readers = readersOf(families);
   const readings = readingsOf(families, memoize);
-  let endsMs = clock.monotonic() + SLICE_MS;
   for (const kind of Object.keys(readers) as (keyof Readers)[])
     for (const resource of resources[kind]) {
       if (readings.has(resource)) continue;
       readingOf(resource, readers[kind], readings);
-      if (clock.monotonic() < endsMs) continue;
-      await yieldToLoop();
-      endsMs = clock.monotonic() + SLICE_MS;
+      yield;
     }
 }
 
