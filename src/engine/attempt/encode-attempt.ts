@@ -1,7 +1,7 @@
 // The upstream request of one attempt as its provider writes it, before a credential is added.
 import type { ChatRequest } from "../../core/chat.ts";
 import type { Cancellation } from "../../core/concurrency/cancellation.ts";
-import { untilOver, withOwnSignal } from "../../core/concurrency/timeout.ts";
+import { startTimeout, untilOver, withOwnSignal } from "../../core/concurrency/timeout.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise, whenReady } from "../../core/maybe-promise.ts";
 import { type Target, connectionPartition } from "../../core/target.ts";
@@ -239,10 +239,8 @@ async function fetchOne(
   cancellation: Cancellation,
   call: Call,
 ): Promise<Fetched> {
-  const timer = setTimeout(
-    () => cancellation.abort(unavailable(place, `did not arrive within ${TIME_MS / 1000} s`)),
-    TIME_MS,
-  );
+  const late = `did not arrive within ${TIME_MS / 1000} s`;
+  const stopTimer = startTimeout(TIME_MS, () => cancellation.abort(unavailable(place, late)));
   try {
     const checking = checkAddress(place.address, { allowPrivate: "never", param: place.path });
     const { url, pinnedAddress } = await untilOver(checking, cancellation);
@@ -264,11 +262,11 @@ async function fetchOne(
     if (!(thrown instanceof UpstreamFault)) throw thrown;
     throw unavailable(
       place,
-      thrown.kind === "timeout" ? `did not arrive within ${TIME_MS / 1000} s` : "could not be fetched",
+      thrown.kind === "timeout" ? late : "could not be fetched",
       messageAbout("the host", thrown),
     );
   } finally {
-    clearTimeout(timer);
+    stopTimer();
   }
 }
 
