@@ -406,7 +406,7 @@ export class StreamGuard {
 
   /** Returns a chunk with its vendor's members as they may be sent. */
   chunk(chunk: ChatChunk): ChatChunk {
-    return mappedMembers(chunk as JsonObject, (value, name) => {
+    return mappedMembers(chunk, (value, name) => {
       if (isVendorField(name, value)) return this.whole(value, name);
       if (name === "usage" && isObject(value)) return underGuards(() => guardedUsage(value, this.#whole()));
       return name === "id" && typeof value === "string" ? this.#nameOf(value) : value;

@@ -220,7 +220,7 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
     // a number by itself is a setting, such as a seed
     if (typeof value === "object" && !isRawNumber(value)) guardFixedNames(value, guard);
     return guarded;
-  }) as ChatParams;
+  });
 }
 
 /** Searches members that the gateway does not know, including their names and numbers. */
