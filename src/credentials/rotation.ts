@@ -8,7 +8,7 @@
 // are used on.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { RefusalReason, ResolveContext, StoredCredential } from "../core/configured/credential.ts";
-import { growingWaitMs } from "../core/growing-wait.ts";
+import { growingWaitMs } from "../core/concurrency/growing-wait.ts";
 import { hashText, rendezvousScore } from "../core/rendezvous.ts";
 import { fingerprint } from "./fingerprint.ts";
 

@@ -3,7 +3,7 @@
 
 // Decides (the answer): How long may a tool take? By: `ServerLink`. Rule: `timeout_s` of the server (60 s), its queue
 // and connection included; then the model reads that it did not answer, and the call goes on.
-import { growingWaitMs } from "../core/growing-wait.ts";
+import { growingWaitMs } from "../core/concurrency/growing-wait.ts";
 import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
 import type { JsonObject } from "../core/json.ts";

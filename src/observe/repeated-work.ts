@@ -1,6 +1,6 @@
 // Repeats work on an outside system that may be unavailable: one turn at a time, the next one at once if it was
 // requested meanwhile, else after a pause that grows while the system is unavailable.
-import { growingWaitMs } from "../core/growing-wait.ts";
+import { growingWaitMs } from "../core/concurrency/growing-wait.ts";
 import { within } from "../core/concurrency/timeout.ts";
 
 export interface RepeatedWorkOptions {

@@ -2,7 +2,7 @@
 // while there is no connection, and nothing is repeated. Whether an answer is too late is decided by the replica, which
 // knows whether its own process ran meanwhile (running-time.ts): a timer that fires before the socket is read proves
 // nothing. The library must not pipeline commands, because on clusters it loses them when a slot moves.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import type { Cluster, Redis } from "ioredis";
 import { type Answer, encodeMessage, type MessageWithKeys } from "./protocol.ts";

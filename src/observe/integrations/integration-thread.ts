@@ -1,7 +1,7 @@
 // One thread that delivers records, seen from the serving thread: the records on their way to it are bounded, its state
 // is read from shared counts, and a thread that ends, hangs or grows too large is replaced after growing waits; the
 // records that it held are counted as dropped.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 import type { Clock } from "../../core/clock.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import { messageOf } from "../../core/thrown.ts";

@@ -4,7 +4,7 @@
 
 // Decides (records and configuration): What happens while the receiver of an integration is down? By: `SinkQueue`.
 // Rule: Records wait in memory; the oldest are dropped when the queue is full, a batch after `give_up_s`.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 import { within } from "../../core/concurrency/timeout.ts";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";

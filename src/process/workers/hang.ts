@@ -1,6 +1,6 @@
 // Whether a worker hangs: it sends no beats although it computes. One that gets no CPU, because the machine is busy or the
 // process is stopped, is left alone; it only gets no new connections.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 
 export const BEAT_MS = 500;
 /** No beat for this long is silence. */

@@ -8,7 +8,7 @@
 // `MAX_WAIT_MS` for the call. Also: `routing/health/health.ts` (`MAX_LIMITED_MS`) for the target after a 429. Rule: A
 // call waits at most 10 s, and only where no other able target is left; after a longer time it fails at once. The
 // target rests at most 24 h; of several keys, each rests by itself.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 import type { BlockedReason } from "../health/health.ts";
 import {
   begin,

@@ -1,7 +1,7 @@
 // Receives notifications of PostgreSQL on a separate connection that reconnects by itself. Notifications during an
 // interruption are lost, so it reports one change after every reconnection; code that needs every change has to poll as
 // well.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 import type { Client } from "pg";
 
 const FIRST_PAUSE_MS = 100;

@@ -1,7 +1,7 @@
 // Ships closing entries from the journal to the database, in order and in batches. It holds one batch in memory, so a
 // database that is down for hours costs disk space and nothing else. How far it has shipped is stored with the rows, in
 // the same transaction, and is read at the start. What happens when anything fails: docs/design/row-of-a-call.md.
-import { growingWaitMs } from "../../core/growing-wait.ts";
+import { growingWaitMs } from "../../core/concurrency/growing-wait.ts";
 import { statSync } from "node:fs";
 import type { Clock } from "../../core/clock.ts";
 import { messageOf } from "../../core/thrown.ts";

@@ -385,9 +385,10 @@ describe("a failure in mid-stream", () => {
 
 describe("waiting", () => {
   afterEach(() => void jest.useRealTimers());
-  /** Lets everything that waits for nothing but the turn of others run. */
+  /** Lets everything that waits for nothing but the turn of others run, also what first reads the sockets. */
   const settle = async (): Promise<void> => {
     for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+    for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
   };
 
   interface Waiting {
