@@ -48,6 +48,7 @@ const BY_TEXT: readonly TextRule[] = [
     class: "quota",
   },
   { under: ["invalid_request"], text: /content filtering policy|usage policy/i, class: "content_policy" },
+  { under: ["invalid_request"], text: /organization has been disabled/i, class: "permission" },
   { under: ["server"], text: /^overloaded/i, class: "overloaded" },
 ];
 

@@ -60,7 +60,13 @@ const BY_TEXT: readonly TextRule[] = [
     text: /content filter|content moderation|usage polic|acceptable use/i,
     class: "content_policy",
   },
-  { under: ["invalid_request"], text: /account is not authorized|not authorized to perform/i, class: "permission" },
+  {
+    under: ["invalid_request"],
+    text: /account is not authorized|not authorized to perform|^operation not allowed/i,
+    class: "permission",
+  },
+  // a limit per minute is over soon
+  { under: ["rate_limit"], text: /tokens per day/i, class: "quota" },
   {
     under: ["permission"],
     text: /security token|signature|bearer token|api key|authentication (?:failed|token)|expired/i,

@@ -18,6 +18,7 @@ const CLASS_OF_REASON: ReadonlyMap<string, FailureClass> = new Map<string, Failu
     ACCESS_TOKEN_TYPE_UNSUPPORTED: "authentication",
     ACCOUNT_STATE_INVALID: "authentication",
     CREDENTIALS_MISSING: "authentication",
+    BILLING_DISABLED: "quota",
   } as const),
 );
 
@@ -53,7 +54,7 @@ const TOO_LONG =
   /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
 const REFUSED_CONTENT = /responsible ai practices|usage guidelines|blocked by (the )?safety|safety filters?/i;
 const PAYMENT_REQUIRED = 402;
-const NO_CALLER = /unregistered callers|established identity/i;
+const NO_CALLER = /unregistered callers|established identity|key was reported as leaked/i;
 /** Quotas for which waiting a minute does not help: a daily quota, or money. */
 const SPENT = /per day|PerDay|prepayment credits|spend(ing)? (cap|limit)|limit: 0\b/;
 

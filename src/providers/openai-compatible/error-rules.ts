@@ -14,6 +14,7 @@ export const CODE_RULES: readonly ErrorRule[] = [
       "too_many_prompt_tokens",
       "model_max_prompt_tokens_exceeded",
       "prompt_too_long",
+      "tokens_limit_reached" /* GitHub Models */,
     ],
   },
   {
@@ -27,6 +28,8 @@ export const CODE_RULES: readonly ErrorRule[] = [
       "insufficient_credits",
       "credit_limit_exceeded",
       "payment_required",
+      "token_quota_reached" /* watsonx.ai */,
+      "insufficient_user_quota" /* New API */,
     ],
   },
   {
@@ -66,11 +69,27 @@ export const CODE_RULES: readonly ErrorRule[] = [
   },
   {
     class: "permission",
-    codes: ["permission_denied", "permission_error", "unsupported_country_region_territory", "access_denied"],
+    codes: [
+      "permission_denied",
+      "permission_error",
+      "unsupported_country_region_territory",
+      "access_denied",
+      "organization_restricted" /* Groq */,
+    ],
   },
   {
     class: "not_found",
-    codes: ["model_not_found", "invalid_model", "model_not_available", "notfounderror", "deploymentnotfound"],
+    codes: [
+      "model_not_found",
+      "invalid_model",
+      "model_not_available",
+      "model_not_supported",
+      "unknown_model",
+      "unavailable_model" /* GitHub Models */,
+      "model_decommissioned" /* Groq */,
+      "notfounderror",
+      "deploymentnotfound",
+    ],
   },
   {
     class: "overloaded",
@@ -82,6 +101,7 @@ export const CODE_RULES: readonly ErrorRule[] = [
       "unavailable_error",
       "provider_overloaded",
       "server_overloaded",
+      "capacity_exceeded" /* Groq's flex tier, with the status 498 */,
     ],
   },
   { class: "reference", codes: ["previous_response_not_found", "file_not_found"] },
@@ -99,7 +119,7 @@ export const TEXT_RULES: readonly ErrorRule[] = [
   {
     class: "context_length",
     statuses: [...REFUSALS, 500],
-    text: /model token limit|max(imum)? (context limit|number of tokens|message tokens)|exceeds? (the )?context limit|input tokens? exceeds?|range of input length should be|input (token )?length (is )?too long|(prompt_tokens|max_total_tokens) .{0,40}must be less than|current length is \d{1,12} while limit is|prompt exceeds max length/i,
+    text: /model token limit|max(imum)? (context limit|number of tokens|message tokens)|exceeds? (the )?context limit|input tokens? exceeds?|range of input length should be|input (token )?length (is )?too long|(prompt_tokens|max_total_tokens) .{0,40}must be less than|current length is \d{1,12} while limit is|prompt exceeds max length|token count .{0,40}exceeds the limit|maximum allowed (input )?length|must have less than \d{1,12} tokens/i,
   },
   {
     class: "authentication",
@@ -109,12 +129,12 @@ export const TEXT_RULES: readonly ErrorRule[] = [
   {
     class: "quota",
     statuses: [...REFUSALS, 429],
-    text: /insufficient (balance|credits?|funds|quota)|exceeded your current quota|(out of|not enough|no remaining) credits?|credit balance is too low|requires more credits|billing (hard )?limit/i,
+    text: /(insufficient|not enough) (balance|credits?|funds|quota)|balance is insufficient|exceeded your current quota|(out of|no remaining|used all available|have any) credits?|no credits remaining|credit balance is too low|requires more credits|billing (hard )?limit|key limit exceeded|spend(ing)? limit/i,
   },
   {
     class: "content_policy",
     statuses: REFUSALS,
-    text: /content (management |moderation )?policy|usage (guidelines|polic)|content violates|content exists risk|flagged (as|by|for)|safety (system|check)|moderation (system|filter|polic|check)/i,
+    text: /content (management |moderation )?policy|usage (guidelines|polic)|content violates|content exists risk|(inappropriate|prohibited)[ _]content|blocked by (the |our )?(content|safety) filter|flagged (as|by|for)|safety (system|check)|moderation (system|filter|polic|check)/i,
   },
   {
     class: "reference",

@@ -116,9 +116,14 @@ function firstOf(list: Json | undefined): Json | undefined {
 /** `outer` supplies what the error object itself leaves out. */
 function factsOf(error: JsonObject, outer: JsonObject = {}): ErrorFacts {
   const detail = readDetail(error["detail"] ?? outer["detail"]);
-  const message = [error["message"], error["msg"], detail.message, error["title"], outer["message"]].find(
-    (text) => typeof text === "string" && text.trim() !== "",
-  );
+  const message = [
+    error["message"],
+    error["msg"],
+    detail.message,
+    error["description"] /* Writer */,
+    error["title"],
+    outer["message"],
+  ].find((text) => typeof text === "string" && text.trim() !== "");
   const nested = isObject(error["message"]) ? factsOf(error["message"]) : null;
   const innerCode = isObject(error["innererror"]) ? error["innererror"]["code"] : undefined;
   return {
@@ -144,7 +149,7 @@ function statusOf(value: Json | undefined): number | null {
 /** FastAPI's form: a string, or a list of {loc, msg, type}. https://fastapi.tiangolo.com/tutorial/handling-errors/ */
 function readDetail(detail: Json | undefined): { readonly message: string | null; readonly param: string | null } {
   if (typeof detail === "string") return { message: detail, param: null };
-  if (isObject(detail)) return { message: factsOf(detail).message || null, param: null };
+  if (isObject(detail)) return { message: readError(detail, undefined).message || null, param: null };
   if (!Array.isArray(detail)) return { message: null, param: null };
   const findings = (detail as readonly Json[]).filter(isObject).map((finding) => {
     const place = Array.isArray(finding["loc"]) ? finding["loc"].filter((step) => step !== "body").join(".") : "";

@@ -58,14 +58,7 @@ function generateForm(
       "parameters.return_full_text": "not sent, because the prompt is never repeated",
       "parameters.details": "not sent, because details are always requested",
     },
-    errors: [
-      {
-        class: "context_length",
-        codes: ["validation"],
-        text: /inputs.{0,40} (must have less than|tokens \+ .{0,40} must be)/i,
-      },
-      { class: "server", codes: ["generation", "incomplete_generation"] },
-    ],
+    errors: [{ class: "server", codes: ["generation", "incomplete_generation"] }],
     encode(_row, { params }, target, prompt) {
       const { parameters, memo } = generation(params, prompt.stop);
       const { url, says = {} } = place(target.baseUrl, params.stream === true);

@@ -31,6 +31,7 @@ describe("classes", () => {
     ],
     [400, "invalid_request_error", "Your credit balance is too low to access the API.", "quota"],
     [400, "invalid_request_error", "Output blocked by content filtering policy", "content_policy"],
+    [400, "invalid_request_error", "This organization has been disabled.", "permission"],
     // only where the type leaves it open
     [429, "rate_limit_error", "prompt is too long for your tier", "rate_limit"],
   ])("%d %s %j is %s", (status, type, message, expected) => {

@@ -210,6 +210,8 @@ describe("errors", () => {
       "This request has been blocked by our content filters. Our filters automatically flagged this prompt because it may conflict our AUP or AWS Responsible AI Policy.",
       "content_policy",
     ],
+    [400, "Operation not allowed", "permission"],
+    [429, "Too many tokens per day, please wait before trying again.", "quota"],
     [403, "You don't have access to the model with the specified model ID.", "permission"],
     [403, "User: arn:aws:iam::1:user/x is not authorized to perform: bedrock:InvokeModel", "permission"],
     [403, "The security token included in the request is expired", "authentication"],

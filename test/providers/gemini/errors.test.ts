@@ -34,6 +34,7 @@ describe("classes", () => {
     [402, "PERMISSION_DENIED", "Payment required.", "quota"],
     [403, "PERMISSION_DENIED", "The API is disabled.", "permission"],
     [403, "PERMISSION_DENIED", "Method doesn't allow unregistered callers.", "authentication"],
+    [403, "PERMISSION_DENIED", "Your API key was reported as leaked. Please use another API key.", "authentication"],
     [404, "NOT_FOUND", "models/x is not found for API version v1beta.", "not_found"],
     [429, "RESOURCE_EXHAUSTED", "Resource exhausted. Please try again later.", "rate_limit"],
     [429, "RESOURCE_EXHAUSTED", "Quota exceeded for requests per day, limit: 20", "quota"],
@@ -58,6 +59,11 @@ describe("classes", () => {
       param: null,
       nativeCode: "API_KEY_INVALID",
     });
+  });
+  test("[d7.8] a project without billing is out of quota", () => {
+    const details = [{ "@type": `${RPC}ErrorInfo`, reason: "BILLING_DISABLED", domain: "googleapis.com" }];
+    const message = "This API method requires billing to be enabled.";
+    expect(classify(403, { code: 403, status: "PERMISSION_DENIED", message, details }).class).toBe("quota");
   });
   test("a daily quota is distinguished from one per minute", () => {
     const quota = (quotaId: string): Json => ({

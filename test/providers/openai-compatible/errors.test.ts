@@ -221,6 +221,51 @@ describe("classes", () => {
       expect(classify(status, body, id).class).toBe(want));
 });
 
+describe("what is not the request's fault, in each vendor's own words", () => {
+  const CASES: readonly (readonly [FailureClass, string, number, unknown])[] = [
+    [
+      "quota",
+      "xai",
+      429,
+      { code: "exhausted", error: "Your team has either used all available credits or reached its spending limit." },
+    ],
+    ["quota", "xai", 403, { code: "no permission", error: "Your newly created team doesn't have any credits yet." }],
+    ["quota", "openrouter", 403, { error: { message: "Key limit exceeded (total limit).", code: 403 } }],
+    ["quota", "novita", 403, { code: 403, reason: "NOT_ENOUGH_BALANCE", message: "not enough balance" }],
+    ["quota", "siliconflow", 403, { code: 1, message: "Sorry, your account balance is insufficient" }],
+    ["quota", "custom", 403, openaiError("You have no credits remaining.")],
+    ["quota", "custom", 403, openaiError("用户额度不足", "insufficient_user_quota", "new_api_error")],
+    ["quota", "watsonx", 403, { errors: [{ code: "token_quota_reached", message: "No tokens." }], status_code: 403 }],
+    ["permission", "groq", 400, openaiError("Organization has been restricted.", "organization_restricted")],
+    ["not_found", "groq", 400, openaiError("The model `m` is no longer supported.", "model_decommissioned")],
+    ["not_found", "huggingface", 400, openaiError("No provider has the model.", "model_not_supported")],
+    ["not_found", "copilot", 400, openaiError("The requested model is not supported.", "model_not_supported")],
+    ["not_found", "azure_ai", 400, openaiError("No access to that", "unavailable_model")],
+    ["overloaded", "groq", 498, openaiError("Flex tier capacity exceeded", "capacity_exceeded", "capacity_exceeded")],
+  ];
+  test.each(CASES)("[d7.3] %s: %s %d %j", (want, id, status, body) => {
+    expect(classify(status, body, id).class).toBe(want);
+  });
+  test("[d7.8] a message inside of a detail, or under the name of a description, is kept", () => {
+    expect(classify(404, { detail: { error: "The model `m` does not exist" } }, "deepinfra")).toMatchObject({
+      class: "not_found",
+      message: "The model `m` does not exist",
+    });
+    expect(
+      classify(404, { extras: null, errors: [{ description: "Model not found", key: "fail.not.found" }] }, "writer"),
+    ).toMatchObject({ class: "not_found", message: "Model not found" });
+  });
+});
+
+test("[s:errors.5xx] what a vendor's filter stopped is told as such", () => {
+  for (const text of [
+    "The request was blocked by the content filter",
+    "Blocked: PROHIBITED_CONTENT",
+    "Output data may contain inappropriate content.",
+  ])
+    expect(classify(400, openaiError(text)).class).toBe("content_policy");
+});
+
 describe("a conversation that is too long, in each vendor's wording", () => {
   const TEXTS: readonly (readonly [string, number, unknown])[] = [
     [
@@ -309,6 +354,11 @@ describe("a conversation that is too long, in each vendor's wording", () => {
       ),
     ],
     ["custom", 422, { error: "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 100." }],
+    ["huggingface", 422, { error: "Input validation error: `inputs` must have less than 100 tokens. Given: 200" }],
+    ["azure_ai", 413, openaiError("Request body too large. Max size: 8000 tokens.", "tokens_limit_reached")],
+    ["sglang", 400, { message: "Input length (200 tokens) exceeds the maximum allowed length (100 tokens)." }],
+    ["openrouter", 400, openaiError("Input length 200 exceeds the maximum allowed input length of 100 tokens.")],
+    ["custom", 400, openaiError("prompt token count of 200 exceeds the limit of 100")],
   ];
   for (const [id, status, body] of TEXTS)
     test(`${id}: ${JSON.stringify(body).slice(0, 80)}`, () =>

@@ -283,10 +283,7 @@ const watsonx: OpenAICompatibleRow = {
   rewrites: { stop: stopAsList, tool_choice: watsonxToolChoice, stream: watsonxStream },
   reserved: ["model_id", "space_id", "tool_choice_option"],
   finishReasons: { time_limit: "length", cancelled: { failure: "server" } },
-  errors: [
-    { class: "authentication", codes: ["authentication_token_expired", "authentication_token_not_valid"] },
-    { class: "not_found", codes: ["model_not_supported"] },
-  ],
+  errors: [{ class: "authentication", codes: ["authentication_token_expired", "authentication_token_not_valid"] }],
   hooks: { address: watsonxAddress, model: watsonxModel },
 };
 

@@ -248,11 +248,6 @@ const tgi: OpenAICompatibleRow = {
   renames: { max_completion_tokens: "max_tokens" },
   rewrites: { stop: stopAsList, tool_choice: tgiNamedTool, response_format: jsonObjectAsSchema },
   dialect: { messageRules: ["choice_without_type"] },
-  // The values of error_type: https://github.com/huggingface/text-generation-inference/blob/main/docs/openapi.json
-  errors: [
-    { class: "overloaded", codes: ["overloaded"] },
-    { class: "context_length", text: /inputs` tokens \+ `max_new_tokens/ },
-  ],
 };
 
 const custom: OpenAICompatibleRow = {

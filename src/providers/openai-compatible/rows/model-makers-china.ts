@@ -237,8 +237,8 @@ const DASHSCOPE_ERRORS: readonly ErrorRule[] = [
   { class: "quota", codes: ["arrearage", "allocationquota.freetieronly"] },
   { class: "content_policy", codes: ["data_inspection_failed", "datainspectionfailed"] },
   { class: "authentication", codes: ["invalidapikey"] },
-  { class: "not_found", codes: ["modelnotfound", "model_not_supported"] },
-  { class: "content_policy", text: /DataInspectionFailed|inappropriate content/i },
+  { class: "not_found", codes: ["modelnotfound"] },
+  { class: "content_policy", text: /DataInspectionFailed/i },
   { class: "rate_limit", statuses: [429], text: /exceeded your current|quota exceeded|increased too quickly/i },
 ];
 
