@@ -1,8 +1,9 @@
 // Parses server-sent events from bytes that may be split anywhere. Follows
-// https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with four differences: end() returns an
+// https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with five differences: end() returns an
 // event that no blank line has ended, because providers omit that line; a JSON object after another, without a blank
-// line between them, begins a new event; an event without data is dropped; and a field `error`, which llama.cpp's
-// server sends, becomes an event of that name.
+// line between them, begins a new event; an event without data is dropped; a field `error`, which llama.cpp's server
+// sends, becomes an event of that name; and a JSON object without a field name is data, because Google's servers, and
+// proxies, write an error so into a stream that has begun (https://github.com/googleapis/js-genai, _api_client.ts).
 import type { Json } from "../core/json.ts";
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
@@ -90,6 +91,9 @@ const LF = 0x0a;
 const SPACE = 0x20;
 /** The most characters of an event that are held until its rest comes. Lines of a longer one are read as they come. */
 const MAX_HELD = 4096;
+/** How a JSON object with members begins, and how its further lines do. */
+const OBJECT = /^\{\s*(?:"|$)/;
+const INSIDE = /^[\s{}[\]"]/;
 
 /** Takes no event as text. */
 class EventList implements EventReceiver {
@@ -108,6 +112,8 @@ function createEventReader(maxEventBytes: number) {
   let name = "";
   let dataLines: string[] = [];
   let dataBytes = 0;
+  /** Whether the data is a JSON object that has no field name. */
+  let isBare = false;
   /** Whole lines of an event that has not ended. */
   let held = "";
 
@@ -123,8 +129,13 @@ function createEventReader(maxEventBytes: number) {
   }
 
   /** Handles every line except the usual form of data. Comments, `id`, `retry` and unknown names are ignored. */
-  function readField(line: string): void {
-    if (line === "data") addData("");
+  function readField(line: string, receiver: EventReceiver): void {
+    const isAnother = beginsAnother(line);
+    if (isBare ? INSIDE.test(line) : OBJECT.test(line) && (isAnother || dataLines.length === 0)) {
+      if (isAnother) dispatchLines(receiver);
+      isBare = true;
+      addData(line);
+    } else if (line === "data") addData("");
     else if (line.startsWith("error:")) {
       name = "error";
       addData(line.slice(line.charCodeAt(6) === SPACE ? 7 : 6));
@@ -152,6 +163,7 @@ function createEventReader(maxEventBytes: number) {
     dispatch(dataLines.join("\n"), receiver);
     if (dataLines.length > 0) dataLines = [];
     dataBytes = 0;
+    isBare = false;
   }
 
   /**
@@ -187,7 +199,7 @@ function createEventReader(maxEventBytes: number) {
         if (beginsAnother(data)) dispatchLines(receiver);
         addData(data);
       } else {
-        readField(text.slice(start, end));
+        readField(text.slice(start, end), receiver);
       }
       if (dataBytes > maxEventBytes) return "The data of one event";
       start = end + 1;

@@ -47,6 +47,22 @@ describe("an event stream", () => {
     expect(eventsOf("errors: x\n\n")).toEqual([]);
   });
 
+  test("[d7.8] gives a JSON object without a field name, such as an error in a stream that has begun, as data", () => {
+    const error = '{\n  "error": {\n    "code": 503,\n    "details": [\n      {}\n    ]\n  }\n}';
+    expect(dataOf(`data: {"text":"one"}\n\n${error}\n`)).toEqual(['{"text":"one"}', error]);
+    expect(dataOf(`data: {"text":"one"}\n{"error":1}\n{"error":2}\n\ndata: [DONE]\n\n`)).toEqual([
+      '{"text":"one"}',
+      '{"error":1}',
+      '{"error":2}',
+      "[DONE]",
+    ]);
+    expect(eventsOf('event: error\n{"error":1}')).toEqual([{ event: "error", data: '{"error":1}' }]);
+    // neither other lines, nor what can be no object of its own
+    expect(dataOf('data: {"text":\n{"error":1}\ndata: 2}\n\n"one"\n[DONE]\n\n')).toEqual(['{"text":\n2}']);
+    // what is a field ends no object
+    expect(dataOf('{\nid: 7\n: comment\n"error":1}\n\n')).toEqual(['{\n"error":1}']);
+  });
+
   test("gives an event for each group of lines that a blank line ends", () => {
     expect(eventsOf("data: one\n\ndata: two\n\n")).toEqual([
       { event: "", data: "one" },
