@@ -123,7 +123,7 @@ async function miss(cache: ResponseCache, of: UpstreamRequest): Promise<void> {
     });
   const response = await reader.respond(exchange, { isAccepted: true, refusal: null });
   await response.body.bytes(MIB);
-  cache.keep(reader, question, "application/json");
+  cache.keep(reader, question, { "content-type": "application/json" });
   reader.leave();
 }
 

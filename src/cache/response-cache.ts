@@ -89,10 +89,10 @@ export class ResponseCache {
   }
 
   /** Keeps the complete answer that the reader has read. */
-  keep(reader: FlightReader, { tenantId, key, route, ttlMs }: CacheQuestion, contentType: string | null): void {
+  keep(reader: FlightReader, { tenantId, key, route, ttlMs }: CacheQuestion, headers: KeptResponse["headers"]): void {
     const bytes = reader.complete();
     if (bytes === null) return;
-    const body = keptBody({ contentType, bytes });
+    const body = keptBody({ headers, bytes });
     if (body === null) return reader.close();
     const { askedAtMs } = reader;
     const { store, clock } = this.#options;

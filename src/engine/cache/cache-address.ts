@@ -72,7 +72,7 @@ export async function lookUp(
 }
 
 /** Changes with the meaning of an address or of what is kept there. */
-const VERSION = 1;
+const VERSION = 2;
 
 type Asker = Pick<CallRecord, "projectId" | "userId" | "tokenId">;
 type Sharers = readonly (string | number | null)[];

@@ -45,7 +45,8 @@ export class CachedAttempt {
   readonly #found: KeptAnswer | FlightReader;
   readonly #ageMs: number | null;
   readonly #onTakenOver: (recorded: CachedCall) => void;
-  #contentType: string | null = null;
+  /** What a flight has brought. */
+  #response: Pick<UpstreamResponse, "header"> | null = null;
   #paid: boolean | null = null;
 
   constructor({ cache, question, scope, encoded, found, nowMs, onTakenOver }: CachedAttemptOptions) {
@@ -92,17 +93,15 @@ export class CachedAttempt {
     const found = this.#found;
     if (!this.sends) row.fromCache(() => found instanceof FlightReader && found.owes);
     if (!(found instanceof FlightReader)) {
-      const { contentType, bytes } = found;
+      const { headers, bytes } = found;
       return {
         status: 200,
-        header: (name) => (name === "content-type" ? contentType : null),
+        header: (name) => headers[name] ?? null,
         body: arrivedBody(bytes),
       };
     }
     try {
-      const response = await found.respond(exchange, row);
-      this.#contentType = response.header("content-type");
-      return response;
+      return (this.#response = await found.respond(exchange, row));
     } catch (thrown) {
       // what follows a refusal depends on its status, also for calls that have not sent the request
       if (found.refusal !== null) row.refusedWith(found.refusal);
@@ -119,12 +118,22 @@ export class CachedAttempt {
   /**
    * Called when the client has received a complete answer, or is about to. One that the provider's filter has cut off or
    * refused is not kept, because it may answer the same request next time; nor is one that hands out what lives at the
-   * vendor, in which the conversations that got it would find one another's files (promise 12.15).
+   * vendor, in which the conversations that got it would find one another's files (promise 12.15). `figuresIn` names the
+   * header with figures that its body lacks.
    */
-  keep(finishReasons: readonly (FinishReason | null)[] = [], hasHandedOut = false): void {
+  keep(finishReasons: readonly (FinishReason | null)[] = [], hasHandedOut = false, figuresIn?: string): void {
     if (!(this.#found instanceof FlightReader)) return;
     if (hasHandedOut || finishReasons.includes("content_filter")) this.#found.failed(false);
-    else this.#cache.keep(this.#found, this.#question, this.#contentType);
+    else this.#cache.keep(this.#found, this.#question, this.#headersOf("content-type", figuresIn));
+  }
+
+  #headersOf(...names: readonly (string | undefined)[]): Readonly<Record<string, string>> {
+    const headers: Record<string, string> = {};
+    for (const name of names) {
+      const value = name === undefined ? null : (this.#response?.header(name) ?? null);
+      if (value !== null) headers[name!] = value;
+    }
+    return headers;
   }
 
   /** Called when the attempt has failed. An answer that was refused, or cannot be read, is not kept. */

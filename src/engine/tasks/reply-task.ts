@@ -5,6 +5,7 @@ import { recordNonStreaming, sendInTurns } from "../answer/reply-non-streaming.t
 import type { Answered } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
 import { replyExplained } from "../explain/explain.ts";
+import { taskFormOf } from "../fit/task-parts.ts";
 import { requireReadable } from "../guards/readable-inputs.ts";
 import type { ReadyCall } from "../operation.ts";
 import { completeReply } from "../plan/complete.ts";
@@ -36,8 +37,8 @@ function reply(answered: Answered<TaskResult>, call: Call, write: TaskWriter): P
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
   const { fitted, resolved } = attempt;
-  attempt.cached?.keep();
   const { providerId, model } = resolved.target;
+  attempt.cached?.keep([], false, taskFormOf(fitted.request.form.task!, resolved.provider, model).tokenHeader);
   const writing = inTurns(
     joined(
       write({

@@ -152,6 +152,28 @@ test("[d13.4 d12.2] equal calls share a kept answer, in the format that each ask
   expect(gateway.sent.length).toBe(2);
 });
 
+test("[d13.5 d12.7] a kept answer has the usage that the provider told in a header alone", async () => {
+  const gateway = cachedGateway({
+    operation: EMBEDDINGS,
+    providers: [
+      providerSettings({ id: "bedrock", baseUrl: "https://bedrock.test", credentials: [storedKey("a-key")] }),
+    ],
+    answer: (request) => answerOf(request as never),
+  });
+  const body = { model: "bedrock:cohere.embed-english-v3", input: "a text of more than two words" };
+  const first = (await (await gateway.chat(body)).json()) as Body;
+  const again = await gateway.chat(body);
+  expect(again.headers.get("x-gateway-cache")).toBe("hit");
+  expect(again.headers.get("x-gateway-warnings")).toBeNull();
+  expect(((await again.json()) as Body)["usage"]).toEqual(first["usage"]);
+  expect(first["usage"]).toEqual({ prompt_tokens: 2, total_tokens: 2 });
+  expect(gateway.records.map(({ usage, usageSource }) => [usage?.prompt_tokens, usageSource])).toEqual([
+    [2, "provider"],
+    [2, "provider"],
+  ]);
+  expect(gateway.sent.length).toBe(1);
+});
+
 describe("long bodies", () => {
   const thread = openLongBodyThread(longBodyProgram());
   afterAll(() => thread.close());
