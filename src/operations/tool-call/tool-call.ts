@@ -4,6 +4,7 @@
 import { answerHeaders } from "../../engine/answer/answer-frame.ts";
 import type { Call } from "../../engine/call/call.ts";
 import { BARE_ERRORS } from "../../engine/call/called-operation.ts";
+import { withoutFiles } from "../../engine/content/content-size.ts";
 import type { Operation, ReadyCall } from "../../engine/operation.ts";
 import { registeredTools } from "../../engine/tools/registered-tools.ts";
 import { type OfferedTool, runTool } from "../../engine/tools/run-tool.ts";
@@ -75,7 +76,9 @@ async function ran(offered: OfferedTool, request: ChatRequest, call: Call): Prom
   };
   const [outcome] = await new ToolRuns(session, call).run(messages[0]!.tool_calls!, 1, () => {});
   const { shown, isError, code } = outcome!;
-  call.content?.answered({ choices: [{ index: 0, message: { role: "assistant", content: JSON.stringify(shown) } }] });
+  // a file within the text of the result could not be told from text
+  const content = JSON.stringify(withoutFiles(shown));
+  call.content?.answered({ choices: [{ index: 0, message: { role: "assistant", content } }] });
   return { result: clientResult(shown, isError), code, output_schema: offered.tool.outputSchema ?? null };
 }
 

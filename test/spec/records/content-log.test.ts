@@ -1,6 +1,7 @@
 // Content logging (promise 11.3): only where the tenant turns it on, redacted, sampled, bounded, and never anywhere
 // else.
 import { longBodyProgram } from "../../../src/operations/long-body-program.ts";
+import { TOOL_CALL } from "../../../src/operations/tool-call/tool-call.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { textGuard } from "../../../src/engine/guards/text-guard.ts";
 import { redactedValues } from "../../../src/engine/content/content-redaction.ts";
@@ -334,6 +335,31 @@ describe("what is kept", () => {
       "see ![x]([image/gif, 30000 bytes]) there",
     ])
       expect(kept).toContain(words);
+  });
+
+  test("[d11.3, d16.3] the same holds of what a tool returns to a client of /mcp", async () => {
+    const data = "A".repeat(40_000);
+    const blocks = [
+      { type: "text", text: "See below." },
+      { type: "image", mimeType: "image/png", data },
+      { type: "resource", resource: { uri: "file:///a.pdf", mimeType: "application/pdf", blob: data } },
+      { type: "resource_link", name: "report", uri: "https://files.test/report?signature=4f7a" },
+    ];
+    const tools = fakeToolServers({ desk: { find: { run: () => ({ ...says("See below."), blocks }) } } });
+    const one = world({ enabled: true }, { tools });
+    const asked = { type: "function_call", name: "desk__find", arguments: {}, approved: true, can_ask: false };
+    const answered = (await (await one.stub.call(TOOL_CALL, asked)).json()) as { readonly result: unknown };
+    expect(answered.result).toEqual({ content: blocks });
+    const { content } = (await one.content())!.answers[0]!;
+    expect(JSON.parse(content!).content).toEqual([
+      blocks[0],
+      { ...blocks[1], data: "[file, 30000 bytes]" },
+      {
+        type: "resource",
+        resource: { uri: "file:///a.pdf", mimeType: "application/pdf", data: "[file, 30000 bytes]" },
+      },
+      { ...blocks[3], uri: "https://files.test/report?[left out]" },
+    ]);
   });
 
   test("[d11.3] of a huge conversation the last messages are kept, with a note of what is missing; no secret is exposed at the cut", async () => {
