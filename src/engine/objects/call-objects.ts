@@ -74,7 +74,8 @@ export class CallObjects {
    * refuse that and not the account.
    */
   get mayNameStored(): boolean {
-    const { messages, written, held } = this.#request;
+    const { form, messages, written, held } = this.#request;
+    if (form.task !== undefined) return false;
     // what another thread holds is not looked through again
     if (this.references.length > 0 || held !== undefined) return true;
     return namesBucket(JSON.stringify(written?.body ?? messages));

@@ -36,8 +36,12 @@ const ESCAPED_LETTER = /\\u00[4-7]/;
 const MAX_REFERENCES = 1000;
 const NONE: readonly VendorReference[] = [];
 
-/** Returns the references of a request that is here; one that another thread holds has its own list. */
+/**
+ * Returns the references of a request that is here; one that another thread holds has its own list. The inputs of a task
+ * are content, of which a client may keep any members, such as the fields of documents: no vendor looks anything up there.
+ */
 export function referencesOf({
+  form,
   written,
   held,
   source,
@@ -46,6 +50,7 @@ export function referencesOf({
   extra,
   messages,
 }: ChatRequest): readonly VendorReference[] {
+  if (form.task !== undefined) return NONE;
   if (held !== undefined) return held.references ?? NONE;
   if (written !== undefined) {
     // nearly no request names any, which one pass over its text shows

@@ -14,6 +14,7 @@ import type { JsonObject } from "../../../src/core/json.ts";
 import type { ProviderSettings } from "../../../src/core/snapshot.ts";
 import { CHAT_COMPLETIONS } from "../../../src/operations/chat/chat-completions.ts";
 import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { RERANK } from "../../../src/operations/rerank/rerank.ts";
 import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import type { VendorObject } from "../../../src/store/calls/vendor-objects.ts";
 import { cannedUpstream, stubGateway } from "../../harness/in-process.ts";
@@ -690,4 +691,20 @@ test("[d12.15] a stored prompt is nothing that a project receives here", async (
   expect([code, param]).toEqual(["unknown_reference", "prompt"]);
   const allowed = { ...responses, permissions: ["byo_endpoint", "vendor_objects"] as const };
   expect((await asked(memoryObjects(), body, allowed)).status).toBe(200);
+});
+
+test("[d12.2 d12.15] fields of documents that are ranked are no such ids, whatever their names: nothing is looked up", async () => {
+  const asks: unknown[] = [];
+  const away: VendorObjects = {
+    find: async (ids) => {
+      asks.push(ids);
+      throw new Error("the database is away");
+    },
+    bind: () => Promise.resolve(),
+  };
+  const body = JSON.stringify({ results: [{ index: 0, relevance_score: 0.5 }] });
+  const stub = stubGateway({ operation: RERANK, upstream: cannedUpstream({ body }), objects: away });
+  const document = { text: "of a file", file_id: "file_1", container: "c", source: "gs://bucket/a.pdf" };
+  const answer = await stub.chat({ model: "cohere:rerank-v3.5", query: "a", documents: [document] });
+  expect([answer.status, asks, stub.sent.length]).toEqual([200, [], 1]);
 });
