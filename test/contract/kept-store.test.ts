@@ -7,6 +7,7 @@ import { reportedStore } from "../../src/engine/keeping/reported-store.ts";
 import { sealedStore } from "../../src/engine/keeping/sealed-store.ts";
 import { openValkeyStore } from "../../src/engine/keeping/valkey-store.ts";
 import type { GatewayError } from "../../src/core/errors.ts";
+import { parseJson } from "../../src/wire/json/json.ts";
 import { openWorkerKept, serveKept } from "../../src/process/workers/shared-kept.ts";
 import { openChannels } from "../harness/channels.ts";
 import { findServer, type RedisServer, startCluster, startRedis } from "../harness/servers/redis-server.ts";
@@ -246,6 +247,14 @@ describe("sealed", () => {
     for (const tenant of ["before", "after"])
       expect([tenant, (await later.find(tenant, "msg_1"))?.value]).toEqual([tenant, { text: "hello" }]);
     expect(await sealedStore(bytes, () => [KEYS[1]!], now).find("after", "resp_1")).not.toBeNull();
+  });
+
+  test("[d12.8] numbers of what is kept have all of their digits, as in the memory of one process", async () => {
+    // as deep as a request may be, inside what is kept with it
+    const schema = `{"maximum":9223372036854775807,"minimum":-1e400,"deep":${"[".repeat(511)}${"]".repeat(511)}}`;
+    const store = sealedStore<unknown>(new KeptObjects<Uint8Array>(clock), () => KEYS, now);
+    await store.keep({ ...object("t"), value: { request: { schema: parseJson(schema) } } });
+    expect(JSON.stringify((await store.find("t", "resp_1"))?.value)).toBe(`{"request":{"schema":${schema}}}`);
   });
 
   test("[d12.8] what was changed, or moved to another tenant, is not there", async () => {

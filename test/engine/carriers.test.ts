@@ -11,6 +11,7 @@ import {
 } from "../../src/engine/carriers/sealed-reasoning.ts";
 import type { CarrierPlace, Message, ReasoningDetail } from "../../src/core/chat.ts";
 import type { JsonObject } from "../../src/core/json.ts";
+import { parseJson } from "../../src/wire/json/json.ts";
 import { drawCount } from "../harness/time/long-run.ts";
 
 const KEY = new Uint8Array(32).fill(7);
@@ -71,6 +72,11 @@ describe("[d12.9] a carrier", () => {
       { numRuns: RUNS },
     );
   });
+  test("keeps all digits of numbers, such as those of a call in a vendor's own turn", () => {
+    const text = '{"extra":{"google":{"turn":{"args":{"id":12345678901234567890}}}}}';
+    expect(JSON.stringify(open(seal(parseJson(text) as JsonObject)))).toBe(text);
+  });
+
   test("with a character changed, cut off or added is not opened, and is still known as ours", () => {
     const text = seal({ details: [{ type: "reasoning.text", text: "Hm.", signature: "c2ln" }] });
     fc.assert(

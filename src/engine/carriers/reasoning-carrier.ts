@@ -7,6 +7,7 @@ import { openedBytes, sealedBytes } from "../../config/sealed-bytes.ts";
 import type { CarrierPlace } from "../../core/chat.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
+import { parseOwnJson } from "../../wire/json/json.ts";
 
 /**
  * Why a carrier is not opened: it was changed, or is that of another tenant or installation (`damaged`); it is of another
@@ -85,7 +86,7 @@ export function openCarrier(
 
 function opening(sealed: Buffer, key: Uint8Array): JsonObject | null {
   try {
-    return JSON.parse(openedBytes(key, sealed, BOUND_TO).toString("utf8")) as JsonObject;
+    return parseOwnJson(openedBytes(key, sealed, BOUND_TO).toString("utf8")) as JsonObject;
   } catch {
     return null;
   }

@@ -4,6 +4,7 @@ import { createHmac } from "node:crypto";
 import { derivedKey, tenantKeys } from "../../config/derived-keys.ts";
 import { openedBytes, sealedBytes } from "../../config/sealed-bytes.ts";
 import { memoizePerObject } from "../../core/memoization.ts";
+import { parseOwnJson } from "../../wire/json/json.ts";
 import type { KeptObject, KeptStore, NewKeptObject } from "./kept-store.ts";
 
 interface Keys {
@@ -28,7 +29,7 @@ export function sealedStore<Value>(
   const opened = (keys: Keys, tenantId: string, { ids, value }: KeptObject<Uint8Array>): KeptObject<Value> | null => {
     try {
       const text = openedBytes(keys.sealingKey(tenantId), value, placeOf(tenantId, ids[0]!));
-      const sealed = JSON.parse(text.toString("utf8")) as Sealed<Value>;
+      const sealed = parseOwnJson(text.toString("utf8")) as unknown as Sealed<Value>;
       return sealed.untilMs > nowMs() ? sealed : null;
     } catch {
       return null;

@@ -8,6 +8,7 @@ import { openedBytes, SEALING_KEY_BYTES, sealedBytes } from "../../config/sealed
 import type { SecretCipher } from "../../config/secret-cipher.ts";
 import type { JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
+import { parseOwnJson } from "../../wire/json/json.ts";
 import type { CallStore, ContentKey, StoredContent } from "./calls.ts";
 import type { ConfigurationScope } from "../records.ts";
 import { StoreError } from "../store-error.ts";
@@ -102,7 +103,7 @@ export function openContentStore({ calls, writer = calls, cipher, now }: Content
     await Promise.all(
       (await findKept(traceIds)).map(async ({ body, ...row }) => {
         const text = await expanded(await opened({ ...row, body }), { maxOutputLength: MAX_TEXT_BYTES });
-        return { ...row, content: JSON.parse(text.toString("utf8")) as JsonObject };
+        return { ...row, content: parseOwnJson(text.toString("utf8")) as JsonObject };
       }),
     );
   return {

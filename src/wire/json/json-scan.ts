@@ -11,7 +11,7 @@ import { JsonError } from "./json-error.ts";
 import { decodedName, type LargeObjects, repeatsName } from "./json-names.ts";
 
 export interface JsonBounds {
-  /** Nesting depth of arrays and objects, the outermost included; at most 512. */
+  /** Nesting depth of arrays and objects, the outermost included; less than 1024. */
   readonly maxDepth: number;
   /** Strings, numbers, literals, arrays and objects, the outermost object included, member names excluded. */
   readonly maxValues: number;

@@ -11,6 +11,8 @@ import { JsonError } from "./json-error.ts";
 import { type JsonBounds, type SomeBounds, scanObject, scanValue } from "./json-scan.ts";
 
 const MAX_DEPTH = 512;
+/** What the gateway writes holds values of others, which are nested as deep as they may be, inside its own. */
+const MAX_OWN_DEPTH = 1000;
 /**
  * Bounds for what providers and tool servers send. An object with more members than any protocol has takes seconds to
  * parse; the longest valid answers, with the probabilities of all their tokens, hold some hundred thousand values.
@@ -31,6 +33,12 @@ export function parseJson(text: string): Json {
 /** Like parseJson, for a text that was bounded before or that the gateway wrote: only the nesting is bounded. */
 export function parseBoundedJson(text: string): Json {
   return parseScanned(text, scanValue(text, { maxDepth: MAX_DEPTH }).changedNumbers);
+}
+
+/** Parses a text that the gateway has written. A number that a double would change becomes a RawNumber. Throws JsonError. */
+export function parseOwnJson(text: string): Json {
+  if (!mayHoldLongNumber(text)) return parseNatively(text);
+  return parseScanned(text, scanValue(text, { maxDepth: MAX_OWN_DEPTH }).changedNumbers);
 }
 
 /**

@@ -12,7 +12,7 @@ import { writes } from "../../harness/store-writes.ts";
 
 const sealerOf = (byte: number) => openSecretCipher([new Uint8Array(32).fill(byte)]);
 
-test("[d11.3] without its key no content can be read, and its retention is still reported; with a project its content is removed, also what arrives later", async () => {
+test("[d11.3] without its key no content can be read, and its retention is still reported; what is read has all digits of its numbers; with a project its content is removed, also what arrives later", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-contents-"));
   const file = join(folder, "calls.db");
   const { store } = await openSqliteDatabase({ file });
@@ -47,7 +47,10 @@ test("[d11.3] without its key no content can be read, and its retention is still
     });
     await others.remove({ tenantId: "acme", projectId: null });
     await others.keep([said("e", "app")]);
+    const text = '{"tools":[{"maximum":9223372036854775807}]}';
+    await others.keep([{ ...said("f", "app"), text }]);
     expect(await others.find("e")).toMatchObject({ projectId: "app", content: { messages: [] } });
+    expect(JSON.stringify((await others.find("f"))!.content)).toBe(text);
     await others.remove({ tenantId: "acme", projectId: null });
     await contents.keep([said("a", "site"), said("b", "app")]);
     await writes(store).removeProject("site");
