@@ -1,5 +1,6 @@
 // How an operation writes an answer of generated text. The engine makes every answer strict in its own form, which is
 // that of chat completions, and hands it over here. A form that depends on the call is made anew for each call.
+import type { ChatRequest } from "../core/chat.ts";
 import type { GatewayError } from "../core/errors.ts";
 import type { JsonObject } from "../core/json.ts";
 import type { Steps } from "../core/concurrency/steps.ts";
@@ -23,10 +24,10 @@ export interface AnswerForm {
   /** Whether the body is the engine's own, which the thread of long bodies may have written. */
   readonly isEngines: boolean;
   /**
-   * Makes the body of a non-streaming answer, in steps that are short however long the answer is. `rounds` says of what
-   * an answer is joined; absent for an answer of one target.
+   * Makes the body of a non-streaming answer, in steps that are short however long the answer is. `request` is as the
+   * target got it. `rounds` says of what an answer is joined; absent for an answer of one target.
    */
-  body(answer: JsonObject, rounds?: readonly RoundOrigin[]): Steps<JsonObject>;
+  body(answer: JsonObject, request: ChatRequest, rounds?: readonly RoundOrigin[]): Steps<JsonObject>;
   readonly stream: StreamForm;
   /** Absent in a form that no provider is asked in. */
   readonly native?: NativeAnswers;
@@ -114,8 +115,8 @@ export interface StreamForm {
   readonly end: string;
   /** Returns the event of a failure after the head was sent. */
   failed(error: GatewayError, traceId: string): string;
-  /** Returns the writer of one attempt at the first round. */
-  writer(frame: AnswerFrame, includeUsage: boolean): StreamWriter;
+  /** Returns the writer of one attempt at the first round. `request` is as the target got it. */
+  writer(frame: AnswerFrame, includeUsage: boolean, request: ChatRequest): StreamWriter;
   /**
    * Called with each text that is about to be sent, before the wait for what holds up the call: what a client may name once
    * it has the text is kept now. Of attempts that are given up, no text is sent.

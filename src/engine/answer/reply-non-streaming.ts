@@ -226,7 +226,7 @@ export async function sendLong(
   form: AnswerForm,
   settle?: () => void,
 ): Promise<Response> {
-  const body = await inTurns(form.body(answer), call.context.clock);
+  const body = await inTurns(form.body(answer, attempt.fitted.request), call.context.clock);
   return sendInTurns(answer, jsonInTurns(body), attempt, call, settle);
 }
 
@@ -253,7 +253,7 @@ export function sendNonStreaming(
   settle?: () => void,
 ): Response {
   call.content?.answered(answer);
-  return sendBody(JSON.stringify(inOneTurn(form.body(answer))), attempt, call, settle);
+  return sendBody(JSON.stringify(inOneTurn(form.body(answer, attempt.fitted.request))), attempt, call, settle);
 }
 
 export function sendBody(

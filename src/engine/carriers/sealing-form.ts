@@ -22,14 +22,16 @@ export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner
   const { stream, native } = form;
   return {
     isEngines: form.isEngines,
-    body: (answer, rounds) => form.body(sealedAnswer(answer, rounds ?? [ofOneTarget(answer)], sealFor)),
+    body: (answer, request, rounds) =>
+      form.body(sealedAnswer(answer, rounds ?? [ofOneTarget(answer)], sealFor), request),
     stream: {
       hasBlocks: stream.hasBlocks,
       opening: () => stream.opening(),
       keepAlive: () => stream.keepAlive(),
       end: stream.end,
       failed: (error, traceId) => stream.failed(error, traceId),
-      writer: (frame, includeUsage) => new SealingWriter(stream.writer(frame, includeUsage), frame, sealFor),
+      writer: (frame, includeUsage, request) =>
+        new SealingWriter(stream.writer(frame, includeUsage, request), frame, sealFor),
       ...(stream.tools !== undefined && { tools: stream.tools }),
       ...(stream.sending !== undefined && { sending: (text: string) => stream.sending!(text) }),
       ...(stream.leaving !== undefined && { leaving: (text: string) => stream.leaving!(text) }),

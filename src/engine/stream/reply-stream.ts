@@ -90,7 +90,8 @@ async function tryStream(
   const includeUsage = fitted.request.params.stream_options?.include_usage === true;
   const frame = answerFrame(attempt, call);
   const before = accumulator?.writerBefore ?? null;
-  const translating = before === null ? form.writer(frame, includeUsage) : before.continued(frame, includeUsage);
+  const translating =
+    before === null ? form.writer(frame, includeUsage, fitted.request) : before.continued(frame, includeUsage);
   const passing =
     fitted.native === undefined
       ? null

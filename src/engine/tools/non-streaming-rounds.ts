@@ -81,7 +81,7 @@ class NonStreamingRounds implements RoundSink {
 
   async reply(form: AnswerForm): Promise<Response> {
     const { isLong, origins } = this.#joined;
-    const ofRounds: AnswerForm = { ...form, body: (answer) => form.body(answer, origins) };
+    const ofRounds: AnswerForm = { ...form, body: (answer, request) => form.body(answer, request, origins) };
     return (isLong ? sendLong : sendNonStreaming)(this.#body, this.#first!, this.#call, ofRounds);
   }
 }

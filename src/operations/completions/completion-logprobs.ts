@@ -1,21 +1,31 @@
 // Log probabilities as legacy completions have them: parallel lists, with the place of each token in the text.
 // https://platform.openai.com/docs/api-reference/completions/object
 import { isObject, type Json, type JsonObject, objectsIn } from "../../core/json.ts";
+import type { ChatRequest } from "../../core/chat.ts";
 import type { CompletionMemo } from "./parse-completions.ts";
 
 /** What the engine writes for a value that the provider has left out. */
 const LEFT_OUT = -9999;
 
+/** Returns the places of the tokens of a choice, by its index. */
+export type PlacesOf = (choice: number) => TokenPlaces;
+
+/** What decides about the places is the request as the target got it: it may have lost `echo`, or got another `n`. */
+export function tokenPlaces({ params, extra }: ChatRequest, { lengths }: CompletionMemo): PlacesOf {
+  const echoes = extra["echo"] === true;
+  const { n = 1 } = params;
+  return (choice) => new TokenPlaces(echoes, lengths[Math.floor(choice / n)] ?? 0);
+}
+
 /** The places of the tokens of one choice, which come in their order. */
-export class TokenPlaces {
+class TokenPlaces {
   readonly #echoes: boolean;
   #next: number;
   #isFirst = true;
 
-  /** `choice` is the index of the choice. */
-  constructor({ echoes, lengths, choices }: CompletionMemo, choice: number) {
+  constructor(echoes: boolean, promptLength: number) {
     this.#echoes = echoes;
-    this.#next = echoes ? 0 : (lengths[Math.floor(choice / choices)] ?? 0);
+    this.#next = echoes ? 0 : promptLength;
   }
 
   /** Returns null where there are no log probabilities. */

@@ -5,7 +5,7 @@ import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, Usage } from "../../core/chat.ts";
 import type { JsonObject } from "../../core/json.ts";
-import { TokenPlaces } from "./completion-logprobs.ts";
+import type { PlacesOf } from "./completion-logprobs.ts";
 import type { CompletionMemo } from "./parse-completions.ts";
 
 /** The id of the provider, or one of ours that begins as those of this form. */
@@ -15,18 +15,20 @@ export function completionId(id: string): string {
 
 export class CompletionWriter implements StreamWriter {
   readonly #frame: AnswerFrame;
-  readonly #memo: CompletionMemo;
+  readonly #memo: Pick<CompletionMemo, "model">;
   readonly #tail: string;
   readonly #includeUsage: boolean;
   readonly #vendor = new VendorFields();
-  readonly #places = new Map<number, TokenPlaces>();
+  readonly #placesOf: PlacesOf;
+  readonly #places = new Map<number, ReturnType<PlacesOf>>();
   /** The beginning of every event; empty before the first chunk with an id or a choice. */
   #head = "";
   #hasContent = false;
 
-  constructor(frame: AnswerFrame, memo: CompletionMemo, includeUsage: boolean) {
+  constructor(frame: AnswerFrame, memo: Pick<CompletionMemo, "model">, placesOf: PlacesOf, includeUsage: boolean) {
     this.#frame = frame;
     this.#memo = memo;
+    this.#placesOf = placesOf;
     this.#includeUsage = includeUsage;
     this.#tail = includeUsage ? ',"usage":null}\n\n' : "}\n\n";
   }
@@ -65,7 +67,7 @@ export class CompletionWriter implements StreamWriter {
   }
 
   continued(frame: AnswerFrame, includeUsage: boolean): CompletionWriter {
-    return new CompletionWriter(frame, this.#memo, includeUsage);
+    return new CompletionWriter(frame, this.#memo, this.#placesOf, includeUsage);
   }
 
   #headOf({ id, created }: ChatChunk): string {
@@ -82,16 +84,12 @@ export class CompletionWriter implements StreamWriter {
     const { content, role: _role, ...others } = delta ?? {};
     const text = content ?? "";
     const reason = finish ?? null;
-    const lists = logprobs == null ? null : this.#placesOf(index!).lists(logprobs);
+    const lists = logprobs == null ? null : this.#places.getOrInsertComputed(index!, this.#placesOf).lists(logprobs);
     const members: JsonObject = { ...extras, ...others };
     if (text === "" && reason === null && lists === null && isWithoutValues(members)) return "";
     if (text !== "" || lists !== null) this.#hasContent = true;
     const choice = { index, text, logprobs: lists, finish_reason: reason, ...members };
     return `${this.#head}${this.#vendor.use()},"choices":[${JSON.stringify(choice)}]${this.#tail}`;
-  }
-
-  #placesOf(choice: number): TokenPlaces {
-    return this.#places.getOrInsertComputed(choice, () => new TokenPlaces(this.#memo, choice));
   }
 }
 

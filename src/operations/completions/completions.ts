@@ -7,7 +7,7 @@ import type { Operation } from "../../engine/operation.ts";
 import { replyConversation } from "../../engine/reply-conversation.ts";
 import { type Json, type JsonObject, objectsIn } from "../../core/json.ts";
 import { objectsOfEvents } from "../written-events.ts";
-import { TokenPlaces } from "./completion-logprobs.ts";
+import { type PlacesOf, tokenPlaces } from "./completion-logprobs.ts";
 import { completionId, CompletionWriter } from "./completion-stream.ts";
 import { type CompletionMemo, COMPLETIONS_FORM } from "./parse-completions.ts";
 
@@ -26,8 +26,8 @@ function completionAnswers(memo: CompletionMemo): AnswerForm {
   return {
     isEngines: false,
     // oxlint-disable-next-line require-yield -- it reads no text
-    *body(answer) {
-      return completionOf(answer, memo);
+    *body(answer, request) {
+      return completionOf(answer, memo, tokenPlaces(request, memo));
     },
     stream: {
       hasBlocks: false,
@@ -35,7 +35,8 @@ function completionAnswers(memo: CompletionMemo): AnswerForm {
       keepAlive: () => ": keep-alive\n\n",
       end: "data: [DONE]\n\n",
       failed: (error, traceId) => `data: ${JSON.stringify(BARE_ERRORS.body(error, traceId))}\n\n`,
-      writer: (frame, includeUsage) => new CompletionWriter(frame, memo, includeUsage),
+      writer: (frame, includeUsage, request) =>
+        new CompletionWriter(frame, memo, tokenPlaces(request, memo), includeUsage),
       chunksIn,
     },
   };
@@ -44,20 +45,21 @@ function completionAnswers(memo: CompletionMemo): AnswerForm {
 function completionOf(
   { id, object: _object, created, model, choices, route: _route, x_gateway_trace_id: _traceId, ...rest }: JsonObject,
   memo: CompletionMemo,
+  placesOf: PlacesOf,
 ): JsonObject {
   return {
     id: completionId(id as string),
     object: "text_completion",
     created,
     model: memo.model ?? model,
-    choices: (choices as readonly JsonObject[]).map((choice) => choiceOf(choice, memo)),
+    choices: (choices as readonly JsonObject[]).map((choice) => choiceOf(choice, placesOf)),
     ...rest,
   };
 }
 
 function choiceOf(
   { index, message, logprobs, finish_reason: reason, ...extras }: JsonObject,
-  memo: CompletionMemo,
+  placesOf: PlacesOf,
 ): Json {
   const { content, role: _role, refusal, ...others } = message as JsonObject;
   return {
@@ -66,7 +68,7 @@ function choiceOf(
     ...(typeof refusal === "string" && { refusal }),
     text: content ?? "",
     index,
-    logprobs: new TokenPlaces(memo, index as number).lists(logprobs),
+    logprobs: placesOf(index as number).lists(logprobs),
     finish_reason: reason,
   };
 }

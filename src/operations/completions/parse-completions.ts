@@ -11,12 +11,8 @@ import type { TaskMemo } from "../../providers/tasks/task.ts";
 import { boundsWithTokens, listedTranslation, type OwnWords, placesIn } from "../listed-request.ts";
 
 export interface CompletionMemo extends TaskMemo, OwnWords {
-  /** The answer begins with the prompt. */
-  readonly echoes: boolean;
   /** The characters of each prompt; empty for tokens. */
   readonly lengths: readonly number[];
-  /** The choices for each prompt. */
-  readonly choices: number;
 }
 
 /** The choices of one answer are told apart by their number. */
@@ -74,9 +70,7 @@ function translate(body: JsonObject): Translation {
       inputs: kind,
       isSingle,
       encoding: null,
-      echoes: echo === true,
       lengths: kind === "texts" ? texts.map(({ length }) => length) : [],
-      choices,
     },
   });
 }

@@ -259,6 +259,34 @@ describe("the answer", () => {
     const answer = await gateway.chat({ model: INSTRUCT, prompt: "Once", logprobs: 0 });
     expect(((await answer.json()) as Body)["choices"]).toEqual(choices);
   });
+  describe("has these places by what the target was asked for", () => {
+    const lists = { tokens: [" up"], token_logprobs: [-1], top_logprobs: [{ " up": -1 }], text_offset: [4] };
+    const answer = (count: number): string => {
+      const choices = Array.from({ length: count }, (_, index) => ({
+        text: " up",
+        index,
+        logprobs: { ...lists, text_offset: [0] },
+        finish_reason: "stop",
+      }));
+      return JSON.stringify({ ...ANSWER, choices });
+    };
+    const placesIn = async (response: Response): Promise<unknown> => {
+      expect(response.status).toBe(200);
+      return ((await response.json()) as Body)["choices"].map(({ logprobs }: Body) => logprobs);
+    };
+    test("[d12.10 d6.4] without echo, where it is dropped", async () => {
+      const fields = { model: "llamacpp:m", echo: true, logprobs: 1, x_gateway: { drop_params: true } };
+      expect(await placesIn(await gatewayOf({ body: answer(1) }).chat({ prompt: "Once", ...fields }))).toEqual([lists]);
+    });
+    test("[d12.10 d7.3] with the n of a fallback", async () => {
+      const gateway = gatewayOf(({ body }) =>
+        body.includes('"n":2') ? { body: answer(2) } : { status: 500, body: "{}" },
+      );
+      const fallbacks = [{ model: "vllm:m", n: 2 }];
+      const response = await gateway.chat({ model: INSTRUCT, prompt: "Once", logprobs: 1, x_gateway: { fallbacks } });
+      expect(await placesIn(response)).toEqual([lists, lists]);
+    });
+  });
   test("[d12.6] an error of the provider has OpenAI's envelope", async () => {
     const error = { message: "Too long.", type: "invalid_request_error", param: "prompt", code: null };
     const response = await gatewayOf({ status: 400, body: JSON.stringify({ error }) }).chat({
