@@ -106,9 +106,10 @@ export interface StreamForm {
   readonly tools?: ToolsForm;
   /**
    * Returns the events with which every stream begins. It is called once, and its text sent before all other: with the
-   * first content, or with the head where that goes before any content.
+   * first content, or with the head where that goes before any content. `model` is that of the attempt whose answer is
+   * sent, as its frame has it; null where it is not known yet.
    */
-  opening(): string;
+  opening(model: string | null): string;
   /** Returns what is sent while nothing comes, and with a head that goes before any content and has no opening. */
   keepAlive(): string;
   /** Sent last, whether the answer is complete or has failed. */

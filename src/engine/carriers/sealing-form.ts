@@ -26,7 +26,7 @@ export function sealingForm(form: AnswerForm, carriers: ReasoningCarriers, owner
       form.body(sealedAnswer(answer, rounds ?? [ofOneTarget(answer)], sealFor), request),
     stream: {
       hasBlocks: stream.hasBlocks,
-      opening: () => stream.opening(),
+      opening: (model) => stream.opening(model),
       keepAlive: () => stream.keepAlive(),
       end: stream.end,
       failed: (error, traceId) => stream.failed(error, traceId),

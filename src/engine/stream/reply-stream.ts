@@ -15,6 +15,7 @@ import { createSseParser } from "../../wire/sse.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import type { UpstreamResponse } from "../../wire/upstream.ts";
 import { TURNS_BYTES, yieldToLoop } from "../../core/concurrency/event-loop.ts";
+import { targetName } from "../../core/target.ts";
 import { answerFrame, answerHeaders } from "../answer/answer-frame.ts";
 import { chunkOfAnswer } from "../answer/non-streaming-answer.ts";
 import { type AnswerStream, type ChunkWriter, ResponseStream } from "./answer-stream.ts";
@@ -337,7 +338,7 @@ async function chunksOf(
 /** `current` returns the answer that is being read, or was read last; `own` is what differs by the number of rounds. */
 export function sendingOf(
   current: () => Answered<BegunStream>,
-  own: Pick<Sending, "held" | "opening" | "next" | "keep" | "note" | "fail">,
+  own: Pick<Sending, "held" | "opening" | "model" | "next" | "keep" | "note" | "fail">,
 ): Sending {
   return {
     ...own,
@@ -366,6 +367,7 @@ function sendingOfOne(answered: Answered<BegunStream>, call: Call): Sending {
   return sendingOf(() => answered, {
     held,
     opening,
+    model: targetName(attempt.resolved.target),
     next: () => stream.next(),
     keep() {
       if (!normalizer.isEmpty) attempt.cached?.keep(normalizer.finishReasons, attempt.objects?.hasHandedOut);

@@ -27,6 +27,8 @@ export interface Sending {
   held: string;
   /** The events with which the stream begins; `null` where those of the form are sent. */
   readonly opening: string | null;
+  /** `<provider>:<model_name>` of the target with whose answer the stream begins. */
+  readonly model: string;
   /** The attempt in flight, or the last one. */
   readonly attempt: OpenAttempt;
   readonly hasContent: boolean;
@@ -250,7 +252,7 @@ export class StreamSession {
   #opening(): string {
     if (this.#hasOpened) return "";
     this.#hasOpened = true;
-    return this.#sending?.opening ?? this.#form.opening();
+    return this.#sending?.opening ?? this.#form.opening(this.#sending?.model ?? null);
   }
 
   #failed(thrown: unknown): string {

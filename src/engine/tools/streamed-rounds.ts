@@ -1,5 +1,6 @@
 // Sends the rounds of a call with tools as one stream (promise 10.4). Each round is read, its tools run, and the next
 // one begins as the client reads.
+import { targetName } from "../../core/target.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 import type { StreamForm } from "../answer-form.ts";
 import type { Answered } from "../attempt/run-attempt.ts";
@@ -32,6 +33,8 @@ class StreamedRounds implements RoundSink {
   readonly #form: StreamForm;
   /** The round in progress, or the last one; null before the first round has begun. */
   #round: Answered<BegunStream> | null = null;
+  /** Of the first round. */
+  #model = "";
   /** Whether the stream of the round is still being read. */
   #isReading = false;
   /** Activities of tools that ran before the first round. */
@@ -69,7 +72,7 @@ class StreamedRounds implements RoundSink {
         throw reason;
       }
       this.#call.won(round.attempt);
-    }
+    } else this.#model = targetName(round.attempt.resolved.target);
     this.#round = round;
     this.#isReading = true;
     return round;
@@ -111,6 +114,7 @@ class StreamedRounds implements RoundSink {
     return sendingOf(() => this.#round!, {
       held,
       opening: null,
+      model: this.#model,
       async next() {
         const { done, value } = await texts.next();
         return done === true ? null : value;

@@ -26,7 +26,7 @@ export function answersOf({ call, request }: ReadyCall): AnswerForm {
     body: (answer) => messageBody(answer, facts),
     stream: {
       hasBlocks: true,
-      opening: () => messageStart(facts, usedModel),
+      opening: (model) => messageStart(facts, model ?? usedModel),
       keepAlive: () => PING,
       end: "",
       failed: (error, traceId) => eventText({ type: "error", ...MESSAGE_ERRORS.body(error, traceId) }),

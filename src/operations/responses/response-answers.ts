@@ -71,7 +71,8 @@ class ResponseStream implements StreamForm {
     this.tools = new ToolsBefore(frame.memo.listed);
   }
 
-  opening(): string {
+  opening(model: string | null): string {
+    if (model !== null) this.#frame.used.model = model;
     const response = responseObject(this.#frame, { status: "in_progress", output: [], usage: null });
     const place = sequencePlace(null);
     return eventText(place, "response.created", { response }) + eventText(place, "response.in_progress", { response });
@@ -99,8 +100,10 @@ class ResponseStream implements StreamForm {
 
   writer({ model }: AnswerFrame): ResponseWriter {
     this.#frame.used.model = model;
+    // of several attempts, each tells its own model to the end
+    const frame = { ...this.#frame, used: { model } };
     return this.#added((place, index) => {
-      const writer = this.#writer(place, index, null);
+      const writer = this.#writer(frame, place, index, null);
       writer.begin((items) => this.tools.addTo(items));
       return writer;
     });
@@ -134,17 +137,17 @@ class ResponseStream implements StreamForm {
     return (response, hidden) => void this.#ended.set(writer, () => keep(response, hidden));
   }
 
-  #writer(place: string, index: number, before: ResponseWriter | null): ResponseWriter {
+  #writer(frame: ResponseFrame, place: string, index: number, before: ResponseWriter | null): ResponseWriter {
     const keep = this.#keepingOf(index);
     const next = {
-      continued: (writer: ResponseWriter) => this.#continued(writer),
+      continued: (writer: ResponseWriter) => this.#continued(frame, writer),
       ended: (response: JsonObject, hidden?: readonly HiddenCarrier[]) => keep?.(response, hidden),
     };
-    return new ResponseWriter(this.#frame, place, before, next);
+    return new ResponseWriter(frame, place, before, next);
   }
 
-  #continued(before: ResponseWriter): ResponseWriter {
-    return this.#added((place, index) => this.#writer(place, index, before));
+  #continued(frame: ResponseFrame, before: ResponseWriter): ResponseWriter {
+    return this.#added((place, index) => this.#writer(frame, place, index, before));
   }
 
   #added<Writer extends Pick<ResponseWriter, "shown" | "hasContent">>(

@@ -2,6 +2,8 @@
 // how the other one ends.
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { compilePrices, priceSchema } from "../../../src/accounting/price-settings.ts";
+import { MESSAGES } from "../../../src/operations/messages/messages.ts";
+import { RESPONSES } from "../../../src/operations/responses/responses.ts";
 import { noLedger } from "../../../src/store/journal/ledger.ts";
 import { type Fault, OK, status, WORDS } from "../../harness/faults.ts";
 import { projectToken } from "../../harness/in-process.ts";
@@ -278,6 +280,21 @@ test("[d7.5] an attempt that waits for a place at its target leaves the queue wh
   expect([waits.status, (await time.until(holds)).status]).toEqual([200, 200]);
   expect(gateway.upstream.targets()).toEqual(["up1", "up0", "up0", "up1"]);
 });
+
+test.each([
+  ["responses", RESPONSES, { input: "Hello" }],
+  ["messages", MESSAGES, { max_tokens: 9, messages: [{ role: "user", content: "Hello" }] }],
+] as const)(
+  "[d12.5] events of %s name the model that answers to a client that named only a route, and not that of a later attempt",
+  async (_, operation, body) => {
+    const gateway = hedgedGateway([SLOW], [STALL]);
+    const asked = gateway.call(operation, { ...body, stream: true, x_gateway: { route: "r" } });
+    const text = await time.until((await time.until(asked)).text());
+    await settled();
+    expect(gateway.upstream.targets()).toEqual(["up0", "up1"]);
+    expect([...new Set(text.match(/"model":"[^"]*"/g))]).toEqual(['"model":"up0:m"']);
+  },
+);
 
 test("no more calls than max_extra allows have a second attempt, and no route has one unless it asks for it", async () => {
   const slow: Fault = { kind: "ok", delayMs: 30 };

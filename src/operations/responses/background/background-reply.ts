@@ -165,7 +165,7 @@ class BackgroundWork {
     const response = responseObject(this.#frame, state);
     if (this.#isStreamed) {
       const form = responseAnswers(this.#frame, null).stream;
-      const text = form.leaving!(form.opening() + form.failed(error, this.#ready.call.traceId));
+      const text = form.leaving!(form.opening(null) + form.failed(error, this.#ready.call.traceId));
       for (const event of blocksOf(text)) {
         brought(event);
         this.#marks.brought(event);
