@@ -2,8 +2,7 @@
 // https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with five differences: end() returns an
 // event that no blank line has ended, because providers omit that line; a JSON object after another, without a blank
 // line between them, begins a new event; an event without data is dropped; a field `error`, which llama.cpp's server
-// sends, becomes an event of that name; and a JSON object without a field name is data, because Google's servers, and
-// proxies, write an error so into a stream that has begun (https://github.com/googleapis/js-genai, _api_client.ts).
+// sends, becomes an event of that name; and a JSON object without a field name is data.
 import type { Json } from "../core/json.ts";
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
@@ -91,7 +90,10 @@ const LF = 0x0a;
 const SPACE = 0x20;
 /** The most characters of an event that are held until its rest comes. Lines of a longer one are read as they come. */
 const MAX_HELD = 4096;
-/** How a JSON object with members begins, and how its further lines do. */
+/**
+ * How a JSON object with members begins, and how its further lines do. Google's servers, and proxies, write an error
+ * without a field name into a stream that has begun: https://github.com/googleapis/js-genai, _api_client.ts.
+ */
 const OBJECT = /^\{\s*(?:"|$)/;
 const INSIDE = /^[\s{}[\]"]/;
 
