@@ -2,8 +2,8 @@
 // https://html.spec.whatwg.org/multipage/server-sent-events.html (9.2.6), with five differences: end() returns an
 // event that no blank line has ended, because providers omit that line; a JSON object after another, without a blank
 // line between them, begins a new event; an event without data is dropped; a field `error`, which llama.cpp's server
-// sends, becomes an event of that name; and a JSON object without a field name is data.
-import type { Json } from "../core/json.ts";
+// sends, becomes an event of that name; and a JSON object without a field name is an event.
+import { isObject, type Json, jsonIn } from "../core/json.ts";
 import { createLineBuffer, isLongerThan, withLineFeeds } from "./lines.ts";
 import { UpstreamFault } from "./upstream.ts";
 
@@ -114,8 +114,8 @@ function createEventReader(maxEventBytes: number) {
   let name = "";
   let dataLines: string[] = [];
   let dataBytes = 0;
-  /** Whether the data is a JSON object that has no field name. */
-  let isBare = false;
+  /** Lines that may be a JSON object without a field name. */
+  let bareLines: string[] = [];
   /** Whole lines of an event that has not ended. */
   let held = "";
 
@@ -132,17 +132,33 @@ function createEventReader(maxEventBytes: number) {
 
   /** Handles every line except the usual form of data. Comments, `id`, `retry` and unknown names are ignored. */
   function readField(line: string, receiver: EventReceiver): void {
-    const isAnother = beginsAnother(line);
-    if (isBare ? INSIDE.test(line) : OBJECT.test(line) && (isAnother || dataLines.length === 0)) {
-      if (isAnother) dispatchLines(receiver);
-      isBare = true;
-      addData(line);
-    } else if (line === "data") addData("");
+    if ((bareLines.length === 0 ? OBJECT : INSIDE).test(line)) return addBare(line, receiver);
+    if (!/^(?:data$|error:|event(?::|$))/.test(line)) return;
+    dispatchBare(receiver);
+    if (line === "data") addData("");
     else if (line.startsWith("error:")) {
       name = "error";
       addData(line.slice(line.charCodeAt(6) === SPACE ? 7 : 6));
-    } else if (line === "event") name = "";
-    else if (line.startsWith("event:")) name = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
+    } else name = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
+  }
+
+  function addBare(line: string, receiver: EventReceiver): void {
+    if (line.startsWith("{") && bareLines.at(-1)?.endsWith("}") === true) dispatchBare(receiver);
+    dataBytes += Buffer.byteLength(line) + 1;
+    bareLines.push(line);
+  }
+
+  /** Lines that are no object, or stand within the data of an event, are ignored as unknown fields are. */
+  function dispatchBare(receiver: EventReceiver): void {
+    if (bareLines.length === 0) return;
+    const text = bareLines.join("\n");
+    bareLines = [];
+    const object = jsonIn(text);
+    if (!isObject(object) || Object.keys(object).length === 0) return;
+    const isAnother = beginsAnother(text);
+    if (dataLines.length > 0 && !isAnother) return;
+    if (isAnother) dispatchLines(receiver);
+    dispatch(text, receiver);
   }
 
   /**
@@ -162,10 +178,10 @@ function createEventReader(maxEventBytes: number) {
   }
 
   function dispatchLines(receiver: EventReceiver): void {
+    dispatchBare(receiver);
     dispatch(dataLines.join("\n"), receiver);
     if (dataLines.length > 0) dataLines = [];
     dataBytes = 0;
-    isBare = false;
   }
 
   /**
@@ -178,7 +194,7 @@ function createEventReader(maxEventBytes: number) {
     held = "";
     let start = 0;
     while (start < text.length) {
-      if (name === "" && dataLines.length === 0) {
+      if (name === "" && dataLines.length === 0 && bareLines.length === 0) {
         start = receiver.take(text, start);
         if (start === text.length) return null;
         if (waits(text, start)) {
@@ -191,6 +207,7 @@ function createEventReader(maxEventBytes: number) {
       if (end === start) {
         dispatchLines(receiver);
       } else if (text.startsWith("data:", start)) {
+        dispatchBare(receiver);
         const data = text.slice(text.charCodeAt(start + 5) === SPACE ? start + 6 : start + 5, end);
         if (dataLines.length === 0 && text.charCodeAt(end + 1) === LF) {
           // Nearly every event of every provider has this form: one line of data and the blank line.

@@ -59,6 +59,7 @@ describe("an event stream", () => {
     expect(eventsOf('event: error\n{"error":1}')).toEqual([{ event: "error", data: '{"error":1}' }]);
     // neither other lines, nor what can be no object of its own
     expect(dataOf('data: {"text":\n{"error":1}\ndata: 2}\n\n"one"\n[DONE]\n\n')).toEqual(['{"text":\n2}']);
+    expect(eventsOf('{\n\n{}\n\n{"error":\nevent: x\ndata: y\n\n')).toEqual([{ event: "x", data: "y" }]);
     // what is a field ends no object
     expect(dataOf('{\nid: 7\n: comment\n"error":1}\n\n')).toEqual(['{\n"error":1}']);
   });
