@@ -19,7 +19,7 @@ import type { AttemptUsage } from "../call/call-recorder.ts";
 import type { Answered, AttemptWork, OpenAttempt } from "../attempt/run-attempt.ts";
 import { inOneTurn, inTurns } from "../../core/concurrency/steps.ts";
 import { jsonInTurns, textInTurns } from "../long-bodies/written-in-turns.ts";
-import { type ReadAnswer, readAnswer, requireChoices } from "./read-answer.ts";
+import { readAnswer, requireChoices } from "./read-answer.ts";
 import type { ObjectsWatch } from "../objects/call-objects.ts";
 import { decodeUtf8 } from "../../wire/body-bytes.ts";
 import {
@@ -50,15 +50,22 @@ export function nonStreaming(call: Call, isRound = false): AttemptWork<WholeAnsw
 /** Makes one attempt at a non-streaming answer. Rejects with GatewayError. */
 async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Promise<WholeAnswer> {
   const sent = sendRequests(attempt, call);
-  const { reads, length } = await allRead(sent, attempt, call);
+  if (sent.length > 1) return tryAnswers(sent, attempt, call, isRound);
+  const open = await sent[0]!;
   try {
-    const answers = reads.map(({ answer }) => answer);
-    const making = madeOf(answers, length, attempt, call, isRound);
+    const arriving = answerBytes(open, attempt, call);
+    const bytes = isPending(arriving) ? await arriving : arriving;
+    if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
+    const reading = readAnswer(bytes, open, attempt.resolved);
+    const { answer, passed } = isPending(reading) ? await reading : reading;
+    // what the provider counted is charged, also where the answer cannot be used
+    attempt.meter.readFrom(() => toldUsage(answer));
+    requireChoices(answer, attempt.fitted.request);
+    const making = madeOf([answer], bytes.length, attempt, call, isRound);
     const made = isPending(making) ? await making : making;
-    const passed = reads.length === 1 ? reads[0]!.passed : undefined;
     return passed === undefined ? made : { ...made, passed };
   } catch (thrown) {
-    throw closed(await sent[0]!, thrown, attempt, call);
+    throw closed(open, thrown, attempt, call);
   }
 }
 
@@ -66,6 +73,21 @@ async function tryAnswer(attempt: OpenAttempt, call: Call, isRound: boolean): Pr
 async function boundAnswer(bytes: Uint8Array, objects: ObjectsWatch, call: Call): Promise<void> {
   objects.saw(decodeUtf8(bytes));
   await call.objects.save();
+}
+
+/** Makes one answer of several upstream requests, each of which is read as it arrives. */
+async function tryAnswers(
+  sent: readonly Promise<OpenAnswer>[],
+  attempt: OpenAttempt,
+  call: Call,
+  isRound: boolean,
+): Promise<WholeAnswer> {
+  const { answers, length } = await allRead(sent, attempt, call);
+  try {
+    return await madeOf(answers, length, attempt, call, isRound);
+  } catch (thrown) {
+    throw closed(await sent[0]!, thrown, attempt, call);
+  }
 }
 
 /** `length` is that of the provider's bodies together. */
@@ -115,40 +137,35 @@ function noteMade(
   call.signal.throwIfAborted();
 }
 
-/**
- * Reads the answers to all upstream requests, each of which is read as it arrives. When one request fails, the usage of those
- * whose answers were read before it is known.
- */
+/** Reads all answers. When one request fails, the usage of those whose answers were read before it is known. */
 async function allRead(
   sent: readonly Promise<OpenAnswer>[],
   attempt: OpenAttempt,
   call: Call,
-): Promise<{ readonly reads: readonly ReadAnswer[]; readonly length: number }> {
-  const answers = new Map<number, ChatAnswer>();
-  attempt.meter.readFrom((index) => toldUsage(answers.get(index)));
+): Promise<{ readonly answers: readonly ChatAnswer[]; readonly length: number }> {
+  const usages = new Map<number, AttemptUsage | null>();
+  attempt.meter.readFrom((index) => usages.get(index) ?? null);
   let length = 0;
-  const read = async (opening: Promise<OpenAnswer>): Promise<ReadAnswer> => {
-    const open = await opening;
+  const read = async (opening: Promise<OpenAnswer>): Promise<ChatAnswer> => {
+    const one = await opening;
     try {
-      const arriving = answerBytes(open, attempt, call);
-      const bytes = isPending(arriving) ? await arriving : arriving;
+      const bytes = await answerBytes(one, attempt, call);
       if (attempt.objects !== null) await boundAnswer(bytes, attempt.objects, call);
-      const reading = readAnswer(bytes, open, attempt.resolved);
-      const one = isPending(reading) ? await reading : reading;
+      const { answer } = await readAnswer(bytes, one, attempt.resolved);
       length += bytes.length;
-      // what the provider counted is charged, also where the answer cannot be used
-      answers.set(attempt.requests.indexOf(open.request), one.answer);
-      requireChoices(one.answer, attempt.fitted.request, sent.length);
-      return one;
+      usages.set(attempt.requests.indexOf(one.request), toldUsage(answer));
+      requireChoices(answer, attempt.fitted.request, sent.length);
+      return answer;
     } catch (thrown) {
-      throw closed(open, thrown, attempt, call);
+      throw closed(one, thrown, attempt, call);
     }
   };
-  return { reads: await Promise.all(sent.map(read)), length };
+  const answers = await Promise.all(sent.map(read));
+  return { answers, length };
 }
 
-function toldUsage(answer: ChatAnswer | undefined): AttemptUsage | null {
-  const told = answer === undefined ? null : strictUsage(answer.usage, answer.service_tier);
+function toldUsage({ usage, service_tier: tier }: ChatAnswer): AttemptUsage | null {
+  const told = strictUsage(usage, tier);
   return told === null ? null : { usage: told, isEstimated: false };
 }
 
