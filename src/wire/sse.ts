@@ -133,13 +133,15 @@ function createEventReader(maxEventBytes: number) {
   /** Handles every line except the usual form of data. Comments, `id`, `retry` and unknown names are ignored. */
   function readField(line: string, receiver: EventReceiver): void {
     if ((bareLines.length === 0 ? OBJECT : INSIDE).test(line)) return addBare(line, receiver);
-    if (!/^(?:data$|error:|event(?::|$))/.test(line)) return;
+    const isError = line.startsWith("error:");
+    const isEvent = line === "event" || line.startsWith("event:");
+    if (!isError && !isEvent && line !== "data") return;
     dispatchBare(receiver);
-    if (line === "data") addData("");
-    else if (line.startsWith("error:")) {
-      name = "error";
-      addData(line.slice(line.charCodeAt(6) === SPACE ? 7 : 6));
-    } else name = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
+    // both names have the same length, and data without a colon has no value
+    const value = line.slice(line.charCodeAt(6) === SPACE ? 7 : 6);
+    if (isError) name = "error";
+    if (isEvent) name = value;
+    else addData(value);
   }
 
   function addBare(line: string, receiver: EventReceiver): void {
