@@ -1,6 +1,7 @@
 // Answers a task: a call whose answer is values for its inputs, and no generated text.
 import type { ChatRequest } from "../../core/chat.ts";
 import { inTurns, type Steps } from "../../core/concurrency/steps.ts";
+import { targetName } from "../../core/target.ts";
 import { recordNonStreaming, sendInTurns } from "../answer/reply-non-streaming.ts";
 import type { Answered } from "../attempt/run-attempt.ts";
 import type { Call } from "../call/call.ts";
@@ -37,8 +38,8 @@ function reply(answered: Answered<TaskResult>, call: Call, write: TaskWriter): P
   recordNonStreaming(answered, call);
   const { answer, attempt } = answered;
   const { fitted, resolved } = attempt;
-  const { providerId, model } = resolved.target;
-  attempt.cached?.keep([], false, taskFormOf(fitted.request.form.task!, resolved.provider, model).tokenHeader);
+  const { provider, target } = resolved;
+  attempt.cached?.keep([], false, taskFormOf(fitted.request.form.task!, provider, target.model).tokenHeader);
   const writing = inTurns(
     joined(
       write({
@@ -47,7 +48,7 @@ function reply(answered: Answered<TaskResult>, call: Call, write: TaskWriter): P
         request: fitted.request,
         traceId: call.traceId,
         isRepeated: attempt.cached?.isRepeated === true,
-        model: `${providerId}:${model}`,
+        model: targetName(target),
       }),
     ),
     call.context.clock,
