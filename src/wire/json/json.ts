@@ -30,7 +30,7 @@ export function parseJson(text: string): Json {
   return parseScanned(text, scanValue(text, SENT_BOUNDS).changedNumbers);
 }
 
-/** Like parseJson, for a text that was bounded before or that the gateway wrote: only the nesting is bounded. */
+/** Like parseJson, for a text that was bounded before: only the nesting is bounded. */
 export function parseBoundedJson(text: string): Json {
   return parseScanned(text, scanValue(text, { maxDepth: MAX_DEPTH }).changedNumbers);
 }

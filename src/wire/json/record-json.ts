@@ -3,7 +3,7 @@
 import { EMPTY_ATTEMPT, EMPTY_RECORD } from "../../core/record/empty-record.ts";
 import type { JsonObject } from "../../core/json.ts";
 import type { CallRecord } from "../../core/record/record.ts";
-import { parseBoundedJson } from "./json.ts";
+import { parseOwnJson } from "./json.ts";
 
 /**
  * `text` is a text that JSON.stringify wrote. A number that a double would change becomes a RawNumber. Throws
@@ -14,7 +14,7 @@ export function parseRecord<T extends { readonly metadata?: JsonObject | null }>
   const { metadata } = record;
   // Metadata that serializes to the same text has lost nothing. This check is much faster than checking each number.
   if (metadata == null || text.includes(`"metadata":${JSON.stringify(metadata)}`)) return record;
-  return parseBoundedJson(text) as unknown as T;
+  return parseOwnJson(text) as unknown as T;
 }
 
 /**
