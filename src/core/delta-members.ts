@@ -1,4 +1,4 @@
-// The members of a delta that the protocol names; any other member is a vendor's own.
+// The members of a choice and of its delta that the protocol names; any other member is a vendor's own.
 
 /** The members whose texts come in pieces, in the order in which a model writes them. */
 export const TEXT_MEMBERS = ["reasoning_content", "content", "refusal"] as const;
@@ -17,6 +17,9 @@ export const DELTA_MEMBERS: ReadonlyMap<string, Block | null> = new Map<string, 
   ["tool_calls", "calls"],
   ["annotations", null],
 ]);
+
+/** Those of a choice, streamed or not. */
+export const CHOICE_MEMBERS: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs", "message"]);
 
 export function isTextMember(name: string): name is TextMember {
   return (TEXT_MEMBERS as readonly string[]).includes(name);

@@ -2,7 +2,7 @@
 // now, and the rest at the end. It needs only the guards, and so it can run in any thread.
 import type { GuardFinding } from "../../guards/guarded-text.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta } from "../../core/chat.ts";
-import { type Block, DELTA_MEMBERS, TEXT_MEMBERS } from "../../core/delta-members.ts";
+import { type Block, CHOICE_MEMBERS, DELTA_MEMBERS, TEXT_MEMBERS } from "../../core/delta-members.ts";
 import { isObject, isText, type Json, type JsonObject, isSet } from "../../core/json.ts";
 import type { GuardPolicy } from "../../core/configured/policy.ts";
 import { CALL, CALLED, calledIn, pieceOf } from "../stream/tool-call-deltas.ts";
@@ -37,8 +37,6 @@ const MOST_CITED = 800_000;
 /** A walk over a chunk with more characters and values than this takes milliseconds, and then a turn of its own. */
 const LONG_WALK = 20_000;
 const STEPS_OF_LONG_WALK = 200_000;
-/** Members of a choice that are not a vendor's own. */
-const KNOWN: ReadonlySet<string> = new Set(["index", "delta", "finish_reason", "logprobs", "message"]);
 
 /** All methods throw `policy_violation` where a guard blocks. */
 export class GuardedChunks {
@@ -169,7 +167,7 @@ export class GuardedChunks {
     const shown: Record<string, unknown> = { ...source };
     if (source.delta !== undefined) shown["delta"] = this.#takeDelta(choice, source.delta);
     if (this.#guard.changesTexts && source.logprobs !== undefined) shown["logprobs"] = null;
-    for (const name in source) if (!KNOWN.has(name)) shown[name] = this.#guard.whole(source[name], name);
+    for (const name in source) if (!CHOICE_MEMBERS.has(name)) shown[name] = this.#guard.whole(source[name], name);
     return shown as ChunkChoice;
   }
 
@@ -295,7 +293,7 @@ function isLonger(chunk: ChatChunk, most: number): boolean {
     for (const choice of chunk.choices as readonly ChunkChoice[])
       for (const name in choice)
         if (name === "delta") for (const spoken in choice.delta) left = leftAfter(choice.delta[spoken], left);
-        else if (!KNOWN.has(name)) left = leftAfter(choice[name], left);
+        else if (!CHOICE_MEMBERS.has(name)) left = leftAfter(choice[name], left);
   return left < 0;
 }
 

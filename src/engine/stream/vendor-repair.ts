@@ -15,7 +15,7 @@ import {
   type ReasoningDetail,
   type ToolCallDelta,
 } from "../../core/chat.ts";
-import { DELTA_MEMBERS } from "../../core/delta-members.ts";
+import { CHOICE_MEMBERS, DELTA_MEMBERS } from "../../core/delta-members.ts";
 import { isFilled, isObject, isSet, isText, isWholeNumber, type Json, type JsonObject } from "../../core/json.ts";
 import { MalformedAnswer } from "../../providers/interface/upstream-failure.ts";
 import type { AnswerFrame } from "../answer/strict-fields.ts";
@@ -337,22 +337,10 @@ function onlyContent(delta: ChunkDelta): string | ToolCallDelta | null {
 function choiceExtras(choice: ChunkChoice): JsonObject | null {
   let extras: Record<string, Json> | null = null;
   for (const name in choice) {
-    const value = choice[name];
-    switch (name) {
-      case "index":
-      case "delta":
-      case "finish_reason":
-      case "native_finish_reason":
-      case "message":
-        break;
-      case "logprobs": {
-        const logprobs = strictLogprobs(choice.logprobs);
-        if (logprobs !== null) (extras ??= {})[name] = logprobs;
-        break;
-      }
-      default:
-        if (value !== null && value !== undefined) (extras ??= {})[name] = value;
-    }
+    // the provider's own finish reason goes with the finish reason, at the end of the stream
+    if (name === "native_finish_reason" || (CHOICE_MEMBERS.has(name) && name !== "logprobs")) continue;
+    const value = name === "logprobs" ? strictLogprobs(choice.logprobs) : choice[name];
+    if (value !== null && value !== undefined) (extras ??= {})[name] = value;
   }
   return extras;
 }

@@ -9,7 +9,7 @@ import { isOpening } from "../../engine/stream/stream-stage.ts";
 import type { StreamWriter } from "../../engine/stream/stream-writer.ts";
 import { VendorFields } from "../../engine/stream/vendor-fields.ts";
 import type { ChatChunk, ChunkChoice, ChunkDelta, ToolCallDelta, Usage } from "../../core/chat.ts";
-import { isTextMember } from "../../core/delta-members.ts";
+import { CHOICE_MEMBERS, isTextMember } from "../../core/delta-members.ts";
 import { isSet, isText, type Json, type JsonObject } from "../../core/json.ts";
 import type { ReportedActivity } from "../../core/configured/tool.ts";
 
@@ -163,18 +163,8 @@ function callJson(call: ToolCallDelta): string {
 /** Returns a vendor's own members of a choice, as further members of the JSON object. */
 function extraMembers(choice: ChunkChoice): string {
   let extra = "";
-  for (const name in choice) {
-    switch (name) {
-      case "index":
-      case "delta":
-      case "finish_reason":
-      case "logprobs":
-      case "message":
-        break;
-      default:
-        if (choice[name] !== null && choice[name] !== undefined)
-          extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
-    }
-  }
+  for (const name in choice)
+    if (!CHOICE_MEMBERS.has(name) && isSet(choice[name]))
+      extra += `,${JSON.stringify(name)}:${JSON.stringify(choice[name])}`;
   return extra;
 }
