@@ -46,6 +46,11 @@ export interface KnowledgeSource {
   readonly listed?: RegExp;
   /** Prices of rankings that are billed in search units, for models that the catalogue does not price. */
   readonly searchUnits?: readonly SearchUnitPrice[];
+  /**
+   * Returns the name without what the provider accepts before it or behind it: names for which it is the same name one
+   * model, and rules and prices for this name hold for all of them. Absent where each model has one name.
+   */
+  ownName?(model: string): string;
   /** Returns what the provider's own table has about the model. */
   facts?(model: string): Partial<ModelFacts>;
 }
@@ -64,14 +69,16 @@ const knowledgeOf = memoizePerObject(
  * map lookups.
  */
 export function modelKnowledge(settings: ProviderSettings, source: KnowledgeSource, model: string): ModelKnowledge {
-  return knowledgeOf(settings).getOrMake(model, () =>
-    gather(
-      settings.models.find((listed) => listed.id === model),
+  return knowledgeOf(settings).getOrMake(model, () => {
+    const own = source.ownName?.(model) ?? model;
+    return gather(
+      settings.models.find(({ id }) => id === model) ??
+        settings.models.find(({ id }) => (source.ownName?.(id) ?? id) === own),
       // prices of the row do not hold at another address
       settings.isElsewhere === true ? { ...source, searchUnits: [] } : source,
-      model,
-    ),
-  );
+      own,
+    );
+  });
 }
 
 function gather(listed: ModelListing | undefined, source: KnowledgeSource, model: string): ModelKnowledge {

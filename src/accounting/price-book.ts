@@ -37,11 +37,12 @@ export function priceAt(
 ): CurrentPrice | null {
   const { global, tenants, projects } = book;
   if (global !== null || tenants.size > 0 || projects.size > 0) {
-    const name = `${settings.id}:${model}`;
+    const own = source.ownName?.(model) ?? model;
+    const names = own === model ? `${settings.id}:${model}` : `${settings.id}:${model}\n${settings.id}:${own}`;
     const configured =
-      priceOf(projectId === null ? undefined : projects.get(projectId), name, nowMs) ??
-      priceOf(tenantId === null ? undefined : tenants.get(tenantId), name, nowMs) ??
-      priceOf(global, name, nowMs);
+      priceOf(projectId === null ? undefined : projects.get(projectId), names, nowMs) ??
+      priceOf(tenantId === null ? undefined : tenants.get(tenantId), names, nowMs) ??
+      priceOf(global, names, nowMs);
     if (configured !== null) return configured;
   }
   const { price } = modelKnowledge(settings, source, model);
@@ -49,17 +50,21 @@ export function priceAt(
   return { id: price.id, rates: ratesAt(price, nowMs), ...(price.isBundled === true && { isBundled: true }) };
 }
 
-function priceOf(list: PriceList | null | undefined, name: string, nowMs: number): CurrentPrice | null {
+/** `names` are the lines with the names of one model. */
+function priceOf(list: PriceList | null | undefined, names: string, nowMs: number): CurrentPrice | null {
   if (list === null || list === undefined) return null;
-  return matchesOf(list)(name).find(({ fromMs }) => fromMs === null || fromMs <= nowMs) ?? null;
+  return matchesOf(list)(names).find(({ fromMs }) => fromMs === null || fromMs <= nowMs) ?? null;
 }
 
 /** Callers choose the names that are asked for, so that the cache needs a bound. */
 const MAX_REMEMBERED = 4096;
 const matchesOf = memoizePerObject(({ exact, globs }: PriceList) => {
   const patterns = globs.map(({ pattern, price }) => ({ matches: compileGlob(pattern), price }));
-  return memoizeBounded(MAX_REMEMBERED, (name: string): readonly ConfiguredPrice[] => [
-    ...(exact.get(name) ?? []),
-    ...patterns.filter(({ matches }) => matches(name)).map(({ price }) => price),
-  ]);
+  return memoizeBounded(MAX_REMEMBERED, (lines: string): readonly ConfiguredPrice[] => {
+    const names = lines.split("\n");
+    return [
+      ...names.flatMap((name) => exact.get(name) ?? []),
+      ...patterns.filter(({ matches }) => names.some(matches)).map(({ price }) => price),
+    ];
+  });
 });

@@ -40,8 +40,8 @@ export interface CallLimitsOptions extends LimitedCaller {
   readonly outcomes: LimitOutcome[];
 }
 
-/** `deployed` is `<provider>:<name>` of the deployment that the request names in place of the model. */
-export type AttemptedTarget = LimitedTarget & { readonly deployed?: string | null };
+/** `otherNames` are what else the target is called, as `<provider>:<name>`. */
+export type AttemptedTarget = LimitedTarget & { readonly otherNames?: readonly string[] };
 
 /**
  * The most limits and budgets of one call. Each is reserved, settled and recorded: thousands of them would take all the
@@ -91,17 +91,19 @@ export class CallLimits {
   }
 
   /**
-   * A deployment that the request names is limited in addition to the model, because a provider that has no deployments
-   * calls the model. `target` is `null` for a call that goes to no provider: rules that name a place do not apply to it.
+   * The target is limited under each of its names, and counts once in each account. `target` is `null` for a call that goes
+   * to no provider: rules that name a place do not apply to it.
    */
   accountsAt(target: AttemptedTarget | null): readonly Account[] {
     if (target === null) return this.#caller.ofEveryCall;
     const accounts = this.#caller.accountsAt(target, this.#user);
-    if (target.deployed == null) return accounts;
-    const others = this.#caller
-      .accountsAt({ ...target, model: target.deployed }, this.#user)
-      .filter((other) => !accounts.some(({ rule, value }) => rule === other.rule && value === other.value));
-    return [...accounts, ...others];
+    const { otherNames = [] } = target;
+    if (otherNames.length === 0) return accounts;
+    const all = [...accounts];
+    for (const model of otherNames)
+      for (const other of this.#caller.accountsAt({ ...target, model }, this.#user))
+        if (!all.some(({ rule, value }) => rule === other.rule && value === other.value)) all.push(other);
+    return all;
   }
 
   /**

@@ -133,8 +133,8 @@ function targetScope({ route, provider, model }: PolicyDocument["scope"]): Polic
   const ofRoute = globOf(route);
   const ofProvider = globOf(provider);
   const ofModel = globOf(model === undefined ? undefined : normalizedPattern(model));
-  return (target: PolicyTarget) =>
-    ofRoute(target.route) && ofProvider(target.provider) && ofModel(`${target.provider}:${target.model}`);
+  return ({ provider: id, model: name, otherModels = [], route: by }: PolicyTarget) =>
+    ofRoute(by) && ofProvider(id) && [name, ...otherModels].some((each) => ofModel(`${id}:${each}`));
 }
 
 function globOf(pattern: string | undefined): Glob {

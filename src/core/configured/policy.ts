@@ -44,6 +44,8 @@ export interface PolicyTarget {
   readonly provider: string;
   /** The provider's own name of the model. */
   readonly model: string;
+  /** What else the provider calls it, or what the request calls in its place; absent where that is nothing. */
+  readonly otherModels?: readonly string[];
   readonly route: string;
 }
 

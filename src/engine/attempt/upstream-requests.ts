@@ -8,10 +8,10 @@ import { MalformedAnswer, StreamError } from "../../providers/interface/upstream
 import { readErrorJson } from "../../providers/answers/error-body.ts";
 import { isObject } from "../../core/json.ts";
 import { checkAddress } from "../../wire/address-guard.ts";
-import { arrivedBody, decodeUtf8 } from "../../wire/body-bytes.ts";
+import { arrivedBody, decodeUtf8, readBytes } from "../../wire/body-bytes.ts";
 import { retryAfterMs } from "../../wire/retry-after.ts";
 import { yieldToLoop } from "../../core/concurrency/event-loop.ts";
-import { pause, untilOver, withCancellation } from "../../core/concurrency/timeout.ts";
+import { pause, startTimeout, untilOver, withCancellation } from "../../core/concurrency/timeout.ts";
 import type { UpstreamRequest, UpstreamResponse, UpstreamBody } from "../../wire/upstream.ts";
 import { GatewayError } from "../../core/errors.ts";
 import { isPending, type MaybePromise } from "../../core/maybe-promise.ts";
@@ -38,6 +38,8 @@ export interface OpenAnswer {
 
 /** Error bodies are read only up to this size. */
 const MAX_ERROR_BYTES = 256 * 1024;
+/** The status of an error says most of it, and its body mostly comes with the head. */
+const ERROR_BODY_MS = 2000;
 const MAX_NATIVE_CODE = 200;
 
 /** Sends one upstream request, or as many as the choices of the request need. */
@@ -245,8 +247,9 @@ async function refusal(
       `${provider.label} answered with a redirect (${response.status}), which is not followed; set base_url to the final address.`,
     );
   }
-  const body = await call.clock.waiting(response.body.text(MAX_ERROR_BYTES)).catch(() => "");
-  if (/json/i.test(response.header("content-type") ?? "") && isObject(readErrorJson(body))) response.body.accept();
+  const { body, isLate } = await call.clock.waiting(errorBody(response.body));
+  const isJson = /json/i.test(response.header("content-type") ?? "") && isObject(readErrorJson(body));
+  if (isJson && !isLate) response.body.accept();
   else response.body.cancel();
   signal.throwIfAborted();
   const failure = provider.classifyError({ status: response.status, body });
@@ -258,6 +261,28 @@ async function refusal(
   );
   const error = failureError(failure, context);
   return fitted.native === undefined ? error : passedRefusal(error, response.status, body, fitted.native, target);
+}
+
+/** Reads the body of an error, or what of it comes in time: another target may answer the call meanwhile. Never rejects. */
+async function errorBody(
+  answer: Pick<UpstreamBody, "read">,
+): Promise<{ readonly body: string; readonly isLate: boolean }> {
+  let isLate = false;
+  let stopTimer = (): void => {};
+  const late = new Promise<null>((resolve) => {
+    stopTimer = startTimeout(ERROR_BODY_MS, () => {
+      isLate = true;
+      resolve(null);
+    });
+  });
+  try {
+    const bytes = await readBytes({ read: () => Promise.race([answer.read(), late]) }, MAX_ERROR_BYTES, () => {});
+    return { body: decodeUtf8(bytes), isLate };
+  } catch {
+    return { body: "", isLate: true };
+  } finally {
+    stopTimer();
+  }
 }
 
 /**

@@ -190,7 +190,7 @@ async function plannedAt(
       encoded,
       further: further.map((part) => () => written(part)),
       route: candidate.route,
-      deployed: candidate.deployed,
+      otherNames: candidate.otherNames,
       cache: cacheUseAt(candidate.route, ready.fitted, ready.resolved, call),
       principal,
     };
@@ -306,7 +306,7 @@ function explainedToolServer({ label, isRegistered, failure, tools }: SessionSer
 
 /** Returns the limits that apply at the first target, and what a call would reserve. */
 async function explainedLimits(
-  { fitted, resolved, route, deployed }: PlannedTarget,
+  { fitted, resolved, route, otherNames }: PlannedTarget,
   call: Call,
 ): Promise<readonly JsonObject[]> {
   const { meter, context } = call;
@@ -316,7 +316,7 @@ async function explainedLimits(
     route: route.name,
     provider: target.providerId,
     model: targetName(target),
-    deployed,
+    otherNames,
   });
   return Promise.all(
     accounts.map(async (account) =>

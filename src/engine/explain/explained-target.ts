@@ -28,7 +28,7 @@ export interface PlannedTarget {
   readonly resolved: Resolved;
   readonly route: Route;
   readonly principal: Principal;
-  readonly deployed: string | null;
+  readonly otherNames: readonly string[];
   /** `null` where nothing turns the response cache on. */
   readonly cache: CacheUse | CacheBypassed | null;
   readonly encoded: EncodedRequest;

@@ -23,6 +23,7 @@ import { cachesPrompts } from "../../core/snapshot.ts";
 import { fingerprint } from "../../credentials/fingerprint.ts";
 import { accountInKey, type CallersAccount } from "../../routing/health/target-key.ts";
 import { agentSession } from "../../providers/agent-sessions.ts";
+import type { Provider } from "../../providers/interface/provider.ts";
 import type { Candidate, Stage } from "../../routing/plan/plan-steps.ts";
 import type { Call } from "../call/call.ts";
 import type { CallDeadline } from "../call/call-lifetime.ts";
@@ -142,12 +143,13 @@ export class RouteCandidate implements Candidate {
   readonly passedOver: string | null;
   /** The share of calls that the call is in, in percent; `null` when the target has none. */
   readonly share: number | null;
-  /** `<provider>:<name>` of the deployment that the request calls instead of the model; `null` when there is none. */
-  readonly deployed: string | null;
+  /** What else the target is called, as `<provider>:<name>`: rules that forbid or limit one of the names apply. */
+  readonly otherNames: readonly string[];
   readonly #caller: Caller;
   readonly #request: ChatRequest;
   readonly #origin: Origin;
   readonly #deployment: string | null;
+  readonly #otherModels: readonly string[];
   readonly #callers: CallersAccount | null;
   #variant: string | null = null;
   #rules: string | null = null;
@@ -162,7 +164,8 @@ export class RouteCandidate implements Candidate {
     this.#deployment = deploymentOf(request, target);
     const sent = target.brought === undefined ? request : requestForTarget(request, target, route);
     this.#callers = broughtAccount(sent, this.#deployment, principal);
-    const owner = call.snapshot.providers.get(target.providerId)?.owner;
+    const settings = call.snapshot.providers.get(target.providerId);
+    const owner = settings?.owner;
     const account = owner === undefined && this.#callers === null ? "" : accountInKey(owner, this.#callers);
     this.key = `${target.name}${account}`;
     this.slotKey = this.#callers?.brought === "settings" ? `${target.name}${accountInKey(owner, null)}` : this.key;
@@ -177,7 +180,9 @@ export class RouteCandidate implements Candidate {
     this.route = route;
     this.target = target;
     this.redirect = origin.redirect;
-    this.deployed = this.#deployment === null ? null : `${target.providerId}:${this.#deployment}`;
+    this.#otherModels = otherModels(this.#deployment, settings && call.context.providers.get(settings.family), target);
+    const others = this.#otherModels;
+    this.otherNames = others.length === 0 ? others : others.map((model) => `${target.providerId}:${model}`);
     this.costNanoUsd = route.strategy === "least_cost" ? costOf(this, call.meter.prices) : null;
   }
 
@@ -221,23 +226,19 @@ export class RouteCandidate implements Candidate {
   /** Throws GatewayError where this caller may not call this target (promise 3.4), or calls are kept from it. */
   permit(): void {
     const { principal, call } = this.#caller;
-    const { route, target, deployed } = this;
+    const { route, target } = this;
     const { covered, via } = this.#origin;
     requireEnabled(call.snapshot, principal, target.name, via);
     requireTarget(principal.restrictions, route, target, covered, via);
     if (this.passedOver !== null) throw notEligible(this.passedOver);
-    if (deployed !== null) {
+    if (this.#deployment !== null) {
+      const deployed = `${target.providerId}:${this.#deployment}`;
       requireEnabled(call.snapshot, principal, deployed, null);
       requireTarget(principal.restrictions, route, { name: deployed }, false, null);
     }
     if (call.snapshot.drains.size > 0 && call.context.ignoresDrains !== true) this.#requireUndrained();
     if (call.policies === null) return;
-    this.#judged ??= judgedAt(
-      call.policies,
-      this.policyTarget,
-      this.#deployment,
-      requestForTarget(this.#request, target, route),
-    );
+    this.#judged ??= judgedAt(call.policies, this.policyTarget, requestForTarget(this.#request, target, route));
     if (this.#judged.refusal !== null) throw this.#judged.refusal;
   }
 
@@ -281,7 +282,7 @@ export class RouteCandidate implements Candidate {
   #requireUndrained(): void {
     const { principal, call } = this.#caller;
     const nowMs = call.context.clock.now();
-    for (const model of [this.target.model, ...(this.#deployment === null ? [] : [this.#deployment])]) {
+    for (const model of [this.target.model, ...this.#otherModels]) {
       const place = { provider: this.target.providerId, model };
       const drain = drainOf(call.snapshot.drains, principal.tenantId, place, nowMs);
       if (drain !== null) throw drained(drain, nowMs);
@@ -290,7 +291,8 @@ export class RouteCandidate implements Candidate {
 
   /** The target as policies see it. */
   get policyTarget(): PolicyTarget {
-    return { provider: this.target.providerId, model: this.target.model, route: this.route.name };
+    const { target, route } = this;
+    return { provider: target.providerId, model: target.model, otherModels: this.#otherModels, route: route.name };
   }
 
   #asked(): AskedTarget {
@@ -342,21 +344,31 @@ function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget):
   return typeof named === "string" && named !== model ? named : null;
 }
 
+/**
+ * Returns the other names of what the target calls: the deployment that the request names, and the model's name without
+ * what the provider accepts before it.
+ */
+function otherModels(
+  deployment: string | null,
+  provider: Provider | undefined,
+  { model }: RouteTarget,
+): readonly string[] {
+  const own = provider?.ownName?.(model) ?? model;
+  if (deployment === null && own === model) return NO_NAMES;
+  return [deployment ?? model, own].filter((name) => name !== model);
+}
+
 /** The condition itself is for those who may read the route. */
 function notEligible(why: string): GatewayError {
   return new GatewayError("target_not_eligible", `This target is passed over: ${why}.`);
 }
 
-function judgedAt(
-  policies: CallPolicies,
-  place: PolicyTarget,
-  deployment: string | null,
-  request: ChatRequest,
-): Judgement {
-  const judged = policies.rules.at(place, request);
-  if (deployment === null || judged.refusal !== null) return judged;
-  const deployed = policies.rules.at({ ...place, model: deployment }, request);
-  return deployed.refusal === null ? judged : deployed;
+/** The rules are evaluated for each name of the target. The first refusal counts. */
+function judgedAt({ rules }: CallPolicies, target: PolicyTarget, request: ChatRequest): Judgement {
+  const judged = rules.at(target, request);
+  if (judged.refusal !== null) return judged;
+  const others = (target.otherModels ?? NO_NAMES).map((model) => rules.at({ ...target, model }, request));
+  return others.find(({ refusal }) => refusal !== null) ?? judged;
 }
 
 function drained({ provider, model, untilMs, note }: Drain, nowMs: number): GatewayError {
@@ -370,6 +382,7 @@ function drained({ provider, model, untilMs, note }: Drain, nowMs: number): Gate
 
 const NO_GUARDS: readonly GuardPolicy[] = [];
 const NO_OUTCOMES: readonly PolicyOutcome[] = [];
+const NO_NAMES: readonly string[] = [];
 
 /**
  * Returns what the caller brings, which has health and retries of its own: a wrong key, an unreachable address or a region

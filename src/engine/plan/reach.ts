@@ -49,12 +49,7 @@ function unrecorded(call: Call): PlannedCall {
 function targetsOf(prepared: Prepared): readonly PolicyTarget[] {
   const targets = new Map<string, PolicyTarget>();
   for (const { candidates } of everyStage(prepared))
-    for (const { route, target, passedOver } of candidates)
-      if (passedOver === null)
-        targets.set(`${route.name} ${target.name}`, {
-          route: route.name,
-          provider: target.providerId,
-          model: target.model,
-        });
+    for (const { policyTarget, passedOver } of candidates)
+      if (passedOver === null) targets.set(JSON.stringify(policyTarget), policyTarget);
   return [...targets.values()];
 }

@@ -52,6 +52,7 @@ export const bedrock: Provider = {
   dialect,
   conversation: () => conversation,
   cacheMarks: ({ model }) => cacheMarksOf(model),
+  ownName,
   reserved: RESERVED,
   guards: ["guardrailConfig"],
   encodeRequest,
@@ -64,6 +65,14 @@ export const bedrock: Provider = {
   openStream,
   classifyError: (answer) => classifyError(answer),
 };
+
+/**
+ * The address of a model or of a system's inference profile ends with its id:
+ * https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonbedrock.html
+ */
+function ownName(model: string): string {
+  return model.replace(/^arn:[^/]*:(?:foundation-model|inference-profile)\/(?=.)/, "");
+}
 
 /**
  * Models behind Converse that take cache points; any other model refuses them:

@@ -30,6 +30,11 @@ function encodeRequest(request: ChatRequest, target: Target): EncodedRequest {
   };
 }
 
+/** `models/gemini-3-flash` is the name that the API itself lists. */
+function ownName(model: string): string {
+  return model.replace(/^models\/(?=.)/, "");
+}
+
 function addressOf(target: Target, stream: boolean): string {
   const name = /^(models|tunedModels)\//.test(target.model) ? target.model : `models/${target.model}`;
   const path = name.split("/").map(encodeURIComponent).join("/");
@@ -55,6 +60,7 @@ export const gemini: Provider = {
       meaning: `Version of the API, which is part of the URL. The default is ${DEFAULT_VERSION}, unless the base URL ends in a version.`,
     },
   ],
+  ownName,
   inlines: (model) => (GEMINI_2_0.test(model) ? FETCHED_FOR_GEMINI_2_0 : PLAIN_PROVIDER.inlines()),
   capabilities,
   conversation: () => conversation,

@@ -16,6 +16,11 @@ import { textEmbeddings } from "../tasks/text-embeddings.ts";
 /** The server fetches no addresses. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url"]);
 
+/** A name without a registry, a user or a tag has these: https://docs.ollama.com/api#model-names */
+function ownName(model: string): string {
+  return model.replace(/^(?:registry\.ollama\.ai\/)?(?:library\/)?(?=.)/, "").replace(/(?<=.):latest$/, "");
+}
+
 export const ollama: Provider = {
   ...PLAIN_PROVIDER,
   id: "ollama",
@@ -28,6 +33,7 @@ export const ollama: Provider = {
   baseUrlVariables: ["OLLAMA_API_BASE"],
   keyVariables: ["OLLAMA_API_KEY"],
   framing: "ndjson",
+  ownName,
   inlines: () => INLINED,
   capabilities,
   dialect: { ...PLAIN_DIALECT, blocks: ["refusal"], messageRules: ["empty_content"] },

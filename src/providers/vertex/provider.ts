@@ -15,7 +15,7 @@ import { GLOBAL_ADDRESS, isRegional, SETTINGS } from "./address.ts";
 import { CLAUDE_INLINES, claudeModels } from "./claude-models.ts";
 import { embeddings } from "./embeddings.ts";
 import { classifyError } from "./errors.ts";
-import { type ModelsOfOneForm, CLAUDE, MISTRAL, OPEN, type WireForm, wireFormOf } from "./models.ts";
+import { type ModelsOfOneForm, CLAUDE, MISTRAL, OPEN, ownName, type WireForm, wireFormOf } from "./models.ts";
 import { MODEL_ARMOR } from "./model-armor.ts";
 import { geminiModels } from "./gemini-models.ts";
 import { NATIVE_CLAUDE } from "./native-messages.ts";
@@ -77,6 +77,7 @@ export const vertex: Provider = {
   keyVariables: ["GOOGLE_VERTEX_API_KEY"],
   credentials: ["key", "google"],
   settings: SETTINGS,
+  ownName,
   inlines: (model) => (wireFormOf(model) === "claude" ? CLAUDE_INLINES : PLAIN_PROVIDER.inlines()),
   capabilities,
   dialect: {
