@@ -489,13 +489,13 @@ export function readyAt(candidate: RouteCandidate, call: Call): Ready | RefusedA
  * it (promises 3.4 and 4.2).
  */
 export function reserve(
-  { route, target, redirect, deployed }: RouteCandidate,
+  { route, target, redirect, otherNames }: RouteCandidate,
   ready: ReadyTarget,
   call: Call,
   requests: readonly AttemptRecorder[] = [],
 ): MaybePromise<AttemptMeter | GatewayError> {
   return call.meter.reserve(
-    { route: route.name, provider: target.providerId, model: target.name, deployed },
+    { route: route.name, provider: target.providerId, model: target.name, otherNames },
     ready,
     redirect !== null,
     requests,

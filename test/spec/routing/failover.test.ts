@@ -226,6 +226,18 @@ describe("a caller with little time", () => {
           expect((await ask(gateway, { ...how, timeout: 3 })).content).toEqual(FROM_UP1);
       }
   });
+  test.each([
+    [429, "{"],
+    [500, ""],
+    [503, '{"error":{"message":"Overloaded.","type":"server_error"}}'],
+  ])("[d7.3] [d7.10] is answered by the second target when the body of a %d does not end", async (code, body) => {
+    for (const [__, how] of HOW) {
+      const gateway = primary([{ kind: "status", status: code, body, gapMs: 3_600_000 }]);
+      const { content, tookMs } = await ask(gateway, how);
+      expect([content, tookMs < 10_000]).toEqual([FROM_UP1, true]);
+      expect(gateway.upstream.served.map(({ ended }) => ended)).toEqual(["cancelled", "read"]);
+    }
+  });
   test("[d7.9] opens no breaker by giving up a target that it leaves no time", async () => {
     const gateway = primary([{ kind: "ok", delayMs: 800 }]);
     expect((await ask(gateway, {})).content).toBe("up0.1;".repeat(WORDS));
