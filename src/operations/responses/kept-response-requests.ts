@@ -129,7 +129,7 @@ function markedIn({ kept, clock }: KeptStores): MarkedStores {
 
 /** The newest item is the first, unless the request says otherwise. */
 export async function inputItems(request: KeptResponseRequest): Promise<JsonObject> {
-  const input = shownInput(await openedIn(request, "read"));
+  const input = eachOnce(shownInput(await openedIn(request, "read")));
   const { query } = request;
   const order = query("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw invalid("order", '"asc" or "desc"', order);
@@ -148,6 +148,12 @@ export async function inputItems(request: KeptResponseRequest): Promise<JsonObje
     last_id: data.at(-1)?.["id"] ?? null,
     has_more: first + data.length < items.length,
   };
+}
+
+/** Pages go on behind an id, so that an id which a conversation has twice would lead back. */
+function eachOnce(items: readonly JsonObject[]): readonly JsonObject[] {
+  const seen = new Set<unknown>();
+  return items.filter(({ id }) => id === undefined || (!seen.has(id) && seen.add(id) !== undefined));
 }
 
 /** Carriers that the client did not ask for are kept for later calls only. */

@@ -38,15 +38,16 @@ function keepingForm(translator: (earlier: EarlierResponses) => ReturnType<typeo
 /** Nearly no body has one of these words, and to look for them takes a hundredth of the time that the expressions take. */
 const WORDS = ['previous_response_id"', 'item_reference"', '"rs_'] as const;
 const REFERENCE = /"(?:previous_response_id"\s*:\s*"|item_reference")/;
-/** The beginning of the id of a reasoning item, and its content. */
+/** The beginning of the id of a reasoning item, another item that has such content, and the content. */
 const REASONING = /"rs_/g;
-const ENCRYPTED = /"encrypted_content"\s*:\s*"/g;
+const COMPACTION = /"type"\s*:\s*"compaction"/g;
+const ENCRYPTED = /"encrypted_content"\s*:\s*"(?!")/g;
 
 /** A reasoning item without its content refers to what is kept of it. */
 function names(text: string): boolean {
   if (REFERENCE.test(text)) return true;
   const items = countOf(REASONING, text);
-  return items > 0 && items > countOf(ENCRYPTED, text);
+  return items > 0 && items + countOf(COMPACTION, text) > countOf(ENCRYPTED, text);
 }
 
 function countOf(word: RegExp, text: string): number {

@@ -75,6 +75,31 @@ test("[d12.8] what a call in the background made while the store was away is kep
   }
 }, 60_000);
 
+test("[d12.8] a call in the background that still runs is found again after the store has lost it, and ends as it would", async () => {
+  const kept = new KeptObjects(clock);
+  const answer = Promise.withResolvers<void>();
+  const canned = cannedUpstream({
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(openaiAnswer("Hello")),
+  });
+  const gateway = responsesGateway({
+    clock,
+    kept,
+    upstream: { send: (...sent) => answer.promise.then(() => canned.send(...sent)) },
+  });
+  const response = await gateway.respond({ ...OPENAI, input: "One.", background: true });
+  const { id } = (await response.json()) as { readonly id: string };
+  const statusOf = (): string | undefined =>
+    (kept.find("default", id)?.value as Record<string, any> | undefined)?.["response"]["status"];
+  await until(() => statusOf() === "in_progress", "the call runs");
+  kept.remove("default", id);
+  expect(statusOf()).toBeUndefined();
+  await until(() => statusOf() === "in_progress", "the call is found again");
+  answer.resolve();
+  await gateway.context.background!.get(id)?.ended;
+  expect(statusOf()).toBe("completed");
+}, 60_000);
+
 test("[d12.8] a gateway that ends does not wait for a store that is away", async () => {
   const { store, gateway } = leaving();
   const response = await gateway.respond({ ...OPENAI, input: "One.", background: true });

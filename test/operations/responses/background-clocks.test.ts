@@ -149,7 +149,7 @@ test("[d12.8] another gateway cancels a call also while the store has no room fo
   marks.brought('event: response.created\ndata: {"type":"response.created","sequence_number":0}\n\n');
   await askToCancel({ kept, clock }, "default", ID);
   const cancelled = Promise.withResolvers<void>();
-  const stop = marks.follow(cancelled.resolve);
+  const stop = marks.follow(async () => {}, cancelled.resolve);
   await cancelled.promise;
   stop();
 });
@@ -196,7 +196,10 @@ test("[d12.8] a response is not said to be deleted while another process goes on
   const { clock, marks, keep, reader, asked } = twoGateways();
   await keep("in_progress");
   await marks.runs();
-  const stop = marks.follow(() => {});
+  const stop = marks.follow(
+    async () => {},
+    () => {},
+  );
   const request = { ...reader, kept: { ...reader.kept, clock }, id: ID, query: () => undefined };
   const deleted = await deletedResponse(request).catch((thrown: unknown) => thrown);
   stop();

@@ -17,6 +17,11 @@ const LEASE_MS = 10_000;
 const UNHEARD_MS = 5 * BEAT_MS;
 const LOOK_MS = BEAT_MS / 4;
 /**
+ * The store makes room for new objects of the tenant by the oldest, and keeps none for ever: after so many beats, what it
+ * has of a call that still runs is a new object again.
+ */
+const BEATS_UNTIL_KEPT_AGAIN = 8;
+/**
  * In characters: events that come together are kept in parts of no more, each of which a store takes. One event may be
  * longer.
  */
@@ -58,11 +63,16 @@ export class RunMarks {
     this.#waiting.push(event);
   }
 
-  /** Repeats that the call runs, until the function is called that it returns. `cancel` is called when someone asks for it. */
-  follow(cancel: () => void): () => void {
+  /**
+   * Repeats that the call runs, until the function is called that it returns. `keepAgain` is called from time to time, and
+   * `cancel` when someone asks for it.
+   */
+  follow(keepAgain: () => Promise<void>, cancel: () => void): () => void {
     let isOver = false;
+    let beats = 0;
     const beat = async (): Promise<void> => {
       try {
+        if (++beats % BEATS_UNTIL_KEPT_AGAIN === 0) await keepAgain();
         await this.runs();
         if ((await this.#stores.kept.find(this.#place.tenantId, nameOf(this.#id, "cancel"))) !== null) cancel();
         // last, because a store that has room for marks may have none for events

@@ -76,6 +76,8 @@ class BackgroundWork {
   readonly #isStreamed: boolean;
   readonly #end: () => void;
   #isCancelled = false;
+  #isAnswered = false;
+  #keepingAgain: Promise<unknown> = Promise.resolve();
   /** The memory of the events. */
   readonly #counted = new GrowingBytes((bytes) => {
     const { lifetime, snapshot } = this.#ready.call;
@@ -110,7 +112,7 @@ class BackgroundWork {
 
   /** Never rejects. */
   async run(reports: RunReports): Promise<void> {
-    const stop = this.#marks.follow(this.cancel);
+    const stop = this.#marks.follow(this.#keepAgain, this.cancel);
     let response: JsonObject;
     try {
       await this.#progress(this.#without("in_progress")).catch(() => false);
@@ -118,6 +120,8 @@ class BackgroundWork {
     } catch (thrown) {
       response = this.#failed(thrown, reports);
     }
+    this.#isAnswered = true;
+    await this.#keepingAgain;
     const { status } = response;
     const ended =
       this.#isCancelled && status !== "completed" && status !== "incomplete"
@@ -127,6 +131,12 @@ class BackgroundWork {
     stop();
     this.#ready.call.lifetime.release(this.#counted.held);
   }
+
+  readonly #keepAgain = async (): Promise<void> => {
+    if (this.#isAnswered) return;
+    this.#keepingAgain = this.#progress(this.#without("in_progress")).catch(() => false);
+    await this.#keepingAgain;
+  };
 
   async #answered({ brought }: RunReports): Promise<JsonObject> {
     const form = responseAnswers(this.#frame, (_, hidden = []) => void (this.#hidden = hidden));
