@@ -24,6 +24,7 @@ import type { Reencryption, Store } from "./store.ts";
 import type { Changed, ChangeOptions, Writer } from "./writer.ts";
 import type { SchemaReview } from "./database/contraction-schema.ts";
 import { contract, oldestProgram, refusalOf } from "./database/contractions.ts";
+import { isLost } from "./database/postgres-client.ts";
 import { inOneView, beginWriting } from "./database/transactions.ts";
 
 type Tx = Transaction<Schema>;
@@ -95,6 +96,7 @@ async function changing<T>(
   work: (writer: Writer) => Promise<T>,
   { dryRun = false, basedOn }: ChangeOptions,
 ): Promise<Changed<T>> {
+  let isCommitting = false;
   try {
     return await beginWriting(db).execute(async (tx) => {
       const counter = await moveRevision(tx);
@@ -108,10 +110,13 @@ async function changing<T>(
       const version = await writeHistory(tx, { actor, atMs, revision: counter, entries, steps, rolledBackTo, remark });
       await addEvents(tx, changes, actor, atMs);
       await announce?.(tx, counter);
+      isCommitting = true;
       return { result, changes, version };
     });
   } catch (error) {
     if (error instanceof RolledBack) return error.changed as Changed<T>;
+    if (isCommitting && isLost(error))
+      throw new StoreError("uncertain", "The database was lost while it committed a change.", error);
     throw error;
   }
 }

@@ -10,7 +10,7 @@ import { codeOf } from "../core/thrown.ts";
 import type { Database } from "./database/database.ts";
 import { kyselyStore } from "./kysely-store.ts";
 import { HELD_CODE, heldError } from "./database/move-marks.ts";
-import { endWhereLate, LATE, READ_ONLY } from "./database/postgres-client.ts";
+import { endWhereLate, isUnreached, LATE, READ_ONLY } from "./database/postgres-client.ts";
 import { followPostgres } from "./database/postgres-listener.ts";
 import type { Schema } from "./schema.ts";
 import { StoreError } from "./store-error.ts";
@@ -150,15 +150,7 @@ function explaining<T extends object>(store: T, explain: (error: unknown) => unk
   return Object.fromEntries(wrapped) as unknown as T;
 }
 
-/**
- * The database cannot be reached, by codes of the system and
- * https://www.postgresql.org/docs/current/errcodes-appendix.html
- */
-const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
 const REFUSED = /^(28|3D)/;
-const WITHOUT_CODE =
-  /^(Connection terminated|Client has encountered a connection error|Client was closed|The server does not support SSL)/;
-
 /**
  * The error of the pool when all connections stay in use; a connection that cannot be made ends as "Connection
  * terminated".
@@ -171,7 +163,7 @@ function explained(error: unknown, name: string): unknown {
   const fault = (kind: "unusable" | "busy", what: string, cure: string): StoreError =>
     new StoreError(kind, `${name} ${what}. ${cure}`, error);
   if (code === HELD_CODE) return heldError(name, error);
-  if (UNREACHED.test(code) || WITHOUT_CODE.test(message))
+  if (isUnreached(error))
     return fault(
       "unusable",
       `cannot be reached (${code || message.slice(0, 100)})`,

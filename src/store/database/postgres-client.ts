@@ -11,6 +11,21 @@ export const LATE = "Query read timeout";
 /** What a server says that is a standby: https://www.postgresql.org/docs/current/errcodes-appendix.html */
 export const READ_ONLY = "25006";
 
+/** https://www.postgresql.org/docs/current/errcodes-appendix.html, and codes of the system */
+const UNREACHED = /^(ECONN|EHOST|ENET|ENOTFOUND|EAI_|EPIPE|ETIMEDOUT|08|57P0)/;
+const WITHOUT_CODE =
+  /^(Connection terminated|Client has encountered a connection error|Client was closed|The server does not support SSL)/;
+
+/** Whether the error says that the server cannot be reached, or not any more. */
+export function isUnreached(error: unknown): boolean {
+  return UNREACHED.test(codeOf(error)) || (error instanceof Error && WITHOUT_CODE.test(error.message));
+}
+
+/** Whether the answer to a statement was lost, so that the server may have carried it out or not. */
+export function isLost(error: unknown): boolean {
+  return isUnreached(error) || (error instanceof Error && error.message === LATE);
+}
+
 type Callback = (error: Error | null, result: unknown) => void;
 /**
  * The driver accepts many forms: a statement is a text or an object, and the result goes to a callback or into a

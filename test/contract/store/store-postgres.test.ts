@@ -87,6 +87,22 @@ describe.skipIf(server === null)("a server that is unreachable, frozen or cut of
     await store.close();
   });
 
+  test("a connection that is cut while a change is committed leaves open whether the change was made", async () => {
+    const { url, store } = await opened();
+    await statement(
+      url,
+      "create function cut() returns trigger language plpgsql as $$ begin perform pg_terminate_backend(pg_backend_pid()); perform pg_sleep(5); return null; end $$",
+    );
+    await statement(
+      url,
+      "create constraint trigger cut after insert on tenants deferrable initially deferred for each row execute function cut()",
+    );
+    const failed = await failure(writes(store).createTenant({ id: "acme", name: "Acme" }));
+    expect(failed).toMatchObject({ name: "StoreError", kind: "uncertain" });
+    expect(await store.revision()).toBe("0");
+    await store.close();
+  });
+
   test("a change is announced by notification, also after every connection was cut, and lost notifications lose no change", async () => {
     const { url, store } = await opened();
     const other = openPostgresDatabase({ url }).store;

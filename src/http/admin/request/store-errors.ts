@@ -15,6 +15,9 @@ const AWAY: Readonly<Record<string, string>> = {
   unusable: "The database cannot be read or written now. Nothing was changed; calls of models still work.",
 };
 
+const UNCERTAIN =
+  "The database was lost while it stored the change, so it is not known whether the change was made. Read what it is about before you try again; a request that had an idempotency-key can be repeated with it.";
+
 /** `param` is the part of the request that a rejection concerns, when only one is possible. */
 export function fromStoreError(error: StoreError, param: string | null): GatewayError {
   const code = CODES[error.kind];
@@ -28,6 +31,8 @@ export function fromStoreError(error: StoreError, param: string | null): Gateway
       `${error.message} An operator of the gateway has to provide the master key: docs/operations.md.`,
       { ...options, headers: { "x-should-retry": "false" } },
     );
+  if (error.kind === "uncertain")
+    return new GatewayError("store_unavailable", UNCERTAIN, { ...options, headers: { "x-should-retry": "false" } });
   return new GatewayError("store_unavailable", AWAY[error.kind] ?? AWAY["unusable"]!, {
     ...options,
     headers: { "retry-after": "1" },
