@@ -35,6 +35,14 @@ export interface KeptRecord {
   isKept: boolean;
 }
 
+/** Another block has the same number by chance: the transaction is to be tried again, with a new plan. */
+export class BlockTakenError extends Error {
+  constructor() {
+    super("A block of calls cannot be written where another one is.");
+    this.name = "BlockTakenError";
+  }
+}
+
 interface Block {
   readonly id: bigint;
   readonly hour: number;
@@ -145,8 +153,7 @@ async function insertBlock(db: Db, block: Block): Promise<void> {
     await sql`insert into call_block (id, first_ms, last_ms, records, body) values (${id}, ${BigInt(first_ms)}, ${BigInt(last_ms)}, ${BigInt(records)}, ${body}) on conflict (id) do nothing`.execute(
       db,
     );
-  // Another gateway has the same number by chance, or the database was restored: the batch is sent again.
-  if (numAffectedRows !== 1n) throw new StoreError("busy", "A block of calls cannot be written where another one is.");
+  if (numAffectedRows !== 1n) throw new BlockTakenError();
 }
 
 /** Returns false when the block is no longer what it was: records are then added to what is there. */

@@ -1,7 +1,7 @@
 // Inserts calls into their tables: names get numbers, each call gets its place, and records go into blocks.
 import type { Kysely, Transaction } from "kysely";
 import { type AskedAttempt, namesOfAsked } from "../sums/attempt-sums.ts";
-import type { BlockWriter, KeptRecord } from "./call-blocks.ts";
+import { BlockTakenError, type BlockWriter, type KeptRecord } from "./call-blocks.ts";
 import { type CallFigures, namesIn, type PlacedRow, rowOf } from "./call-columns.ts";
 import { placeOf } from "./call-keys.ts";
 import { numbersFor } from "./call-names.ts";
@@ -63,7 +63,7 @@ export async function insertIncoming(
   ) => Promise<readonly Placed[]>,
 ): Promise<void> {
   const timesMs = batch.map(({ figures }) => figures.timeMs);
-  await inserts.withTables(db, timesMs, async () => {
+  const insert = async (): Promise<void> => {
     const records = batch.map(({ figures, detail }): KeptRecord => ({
       timeMs: figures.timeMs,
       detail,
@@ -90,6 +90,12 @@ export async function insertIncoming(
       await plan.write(tx);
     });
     plan.committed();
+  };
+  await inserts.withTables(db, timesMs, async () => {
+    await insert().catch((error: unknown) => {
+      if (!(error instanceof BlockTakenError)) throw error;
+      return insert();
+    });
   });
 }
 

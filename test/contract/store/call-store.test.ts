@@ -1,6 +1,6 @@
 // The stores of calls through their common suite; and errors that only SQLite in a file can make.
 import { Database } from "bun:sqlite";
-import { afterAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { openPostgresDatabase } from "../../../src/store/postgres.ts";
 import { openSqliteCalls } from "../../../src/store/calls/sqlite-calls.ts";
 import { postgresDatabases, statement } from "../../harness/servers/postgres-server.ts";
 import { addPlaces, furnishedFiles } from "./call-places.ts";
-import { DAY_MS, DAY_ONE, rowOf } from "./call-records.ts";
+import { DAY_MS, DAY_ONE, HOUR_MS, rowOf } from "./call-records.ts";
 import { callStoreSuite, type CallPlace } from "./call-store.suite.ts";
 import { usageTotals } from "../../harness/usage-totals.ts";
 
@@ -45,6 +45,27 @@ if (postgres !== null) {
   });
 
   describe("PostgreSQL", () => {
+    test("[d11.2] rows whose block got the number of another block by chance are stored in one with another number", async () => {
+      const calls = openPostgresCalls({ url: await newDatabase() });
+      const [early, alike, later] = [DAY_ONE, DAY_ONE, DAY_ONE + HOUR_MS].map((startedAtMs) => rowOf({ startedAtMs }));
+      const drawn = spyOn(Math, "random");
+      try {
+        drawn.mockReturnValueOnce(0);
+        await calls.ingest([early!]);
+        expect(drawn).toHaveBeenCalledTimes(1);
+        // From here on records are added to the block of another hour.
+        await calls.ingest([later!]);
+        drawn.mockReturnValueOnce(0);
+        await calls.ingest([alike!]);
+      } finally {
+        drawn.mockRestore();
+      }
+      expect(await usageTotals(calls)).toMatchObject({ calls: 3n });
+      for (const { record } of [early!, alike!, later!])
+        expect((await calls.findCall(record.traceId))?.record).toMatchObject({ traceId: record.traceId });
+      await calls.close();
+    });
+
     for (const isolation of ["read committed", "serializable"])
       test(`several processes that ship rows with the same sums at once wait for each other and count everything, where the database is ${isolation} by default`, async () => {
         const url = await newDatabase();
