@@ -54,7 +54,7 @@ export const lockPath = (folder: string): string => join(folder, "lock");
 /** The journals of one ledger: a folder for each process that runs at the same time. */
 export function slotsOf(ledgerFolder: string): readonly string[] {
   return readdirSync(ledgerFolder)
-    .filter((name) => /^\d{1,2}$/.test(name))
+    .filter((name) => /^\d{1,3}$/.test(name))
     .toSorted((one, other) => Number(one) - Number(other));
 }
 

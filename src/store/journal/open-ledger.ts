@@ -8,6 +8,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathFault } from "../../config/path-fault.ts";
+import { MAX_WORKERS } from "../../config/worker-count.ts";
 import { ledgerFolderUnusable } from "../data-folder.ts";
 import { type FolderLock, lockFolder, lockPath, segmentsOf, slotsOf } from "./journal-folder.ts";
 import { inspectJournal } from "./journal-recovery.ts";
@@ -19,7 +20,8 @@ import { StoreError } from "../store-error.ts";
 import { openJournal, endJournal } from "./open-journal.ts";
 import type { LedgerOptions } from "./ledger-options.ts";
 
-const MAX_PROCESSES = 64;
+/** A supervisor, its workers, and those whose calls still run although they were replaced, several times over. */
+const MAX_PROCESSES = 15 * MAX_WORKERS;
 /** How often the folders of other processes are checked. */
 const ADOPT_MS = 30_000;
 

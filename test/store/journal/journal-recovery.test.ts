@@ -1,7 +1,7 @@
 // A start after a crash: cut and flipped bytes at every offset, and calls without an end, each counted once.
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { systemClock } from "../../../src/core/clock.ts";
 import { EntryEncoder, type JournalEntry, readEntry } from "../../../src/store/journal/journal-entry.ts";
 import { type JournalDisk, systemDisk } from "../../../src/store/journal/journal-disk.ts";
@@ -296,6 +296,26 @@ describe("a start after a crash", () => {
     expect(lock).not.toBeNull();
     lock?.release();
     await ledger.end();
+  });
+
+  test("[d11.2 d13.1] a process finds a folder beside those of all workers and of those that they have replaced, and another process adopts what it leaves there", async () => {
+    const folder = newFolder();
+    const taken = (path: string) => (Number(basename(path)) < 200 ? null : lockFolder(path));
+    const { whole, inFlight } = await crashed(folder, "200");
+    const sink = testSink();
+    const ledger = await openLedger({
+      folder,
+      settings: { sync: "background", onFull: "refuse" },
+      sink,
+      clock: systemClock,
+      lock: (path) => (basename(path) === "200" ? null : taken(path)),
+      log: () => {},
+    });
+    expect(ledger.status().folder).toBe(join(folder, "201"));
+    await ledger.end();
+    const { ledger: other } = await start(folder, sink);
+    await until(() => sink.rows.size === whole.length + inFlight.length, "all rows");
+    await other.end();
   });
 
   test("[d11.2] a recovery on a full disk loses nothing and reports it: the next one finds the same calls", async () => {
