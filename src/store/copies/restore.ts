@@ -5,7 +5,7 @@
 
 // Decides (records and configuration): Can a backup be restored into the other kind of database? By: `restorePostgres`.
 // Rule: Yes, into an empty one: with the tables of the backup, which are then migrated. PostgreSQL refuses a text with U+0000.
-import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from "node:fs";
+import { constants, copyFileSync, existsSync, linkSync, renameSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Kysely, sql } from "kysely";
 import { type BackupPart, type BackupSummary, backupParts, verifyBackup } from "./backup.ts";
@@ -96,20 +96,27 @@ async function restoreFile(
  * there none. Throws StoreError when a gateway uses it.
  */
 async function setAsideOf(file: string, nowMs: number): Promise<string | null> {
-  const path = `${file}.before-restore-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}`;
+  const path = freePath(`${file}.before-restore-${new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d+/g, "")}`);
   const isThere = existsSync(file);
   if (isThere) {
     await closedByLast(file);
-    rmSync(path, { force: true });
     try {
       linkSync(file, path);
     } catch {
-      copyFileSync(file, path); // This file system has no second names.
+      copyFileSync(file, path, constants.COPYFILE_EXCL); // This file system has no second names.
     }
   }
   // A log of the former database must not stand beside the new one.
   for (const end of ["-wal", "-shm"]) if (existsSync(`${file}${end}`)) renameSync(`${file}${end}`, `${path}${end}`);
   return isThere ? path : null;
+}
+
+/** The path, or the first with a number behind it that no file has: several restores may be made within a second. */
+function freePath(path: string): string {
+  for (let count = 1; ; count++) {
+    const free = count === 1 ? path : `${path}-${count}`;
+    if (!existsSync(free)) return free;
+  }
 }
 
 /** Puts what is in its log into the file. A damaged database stays as it is. Throws StoreError when it is in use. */

@@ -233,6 +233,18 @@ test("[d15.3] a damaged database is replaced and kept, and its log does not reac
   expect((await rowsAt(place))["call"]!.length).toBe(3);
 });
 
+test("[d15.3] several databases that are replaced within one second are all kept", async () => {
+  const file = await backupOf(await filledPlace("SQLite"));
+  const place = await filledPlace("SQLite");
+  if (!("file" in place)) throw new Error("SQLite has a file");
+  const kept: string[] = [];
+  for (const text of ["the first", "the second", "the third"]) {
+    writeFileSync(place.file, text);
+    kept.push((await restored({ file, place })).setAside!);
+  }
+  expect(kept.map((path) => readFileSync(path, "utf8"))).toEqual(["the first", "the second", "the third"]);
+});
+
 describe("[d15.3] the file", () => {
   let plain = "";
   let encrypted = "";
