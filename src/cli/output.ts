@@ -1,11 +1,18 @@
 // Prints lines, tables and JSON to standard output, and errors to standard error. Some texts come from others, such as
 // tool servers: characters that would control the terminal are printed as escapes, which mean the same in JSON.
+import { Document, visit } from "yaml";
+import { isRawNumber } from "../core/json.ts";
 
 /** A reader that stops early, such as `head`, is not an error. */
 export function endQuietlyWithReader(): void {
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
     if (error.code !== "EPIPE") throw error;
   });
+}
+
+/** Whether what is printed still goes somewhere: a command that would print for ever ends with its reader. */
+export function hasReader(): boolean {
+  return process.stdout.writable;
 }
 
 /** Control characters except tab and line feed, and marks that change the direction of a text. */
@@ -36,6 +43,24 @@ export function printError(message: string): void {
 
 export function printJson(value: unknown): void {
   printLine(JSON.stringify(value, null, 2));
+}
+
+/** Texts with such characters are quoted, so that what is printed in their place means them. */
+export function printYaml(value: unknown): void {
+  // YAML cannot represent numbers of any length, so these are printed as text.
+  const document = new Document(value, (_key, part: unknown) => (isRawNumber(part) ? part.rawJSON : part));
+  visit(document, {
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === "string" && printable(scalar.value) !== scalar.value) scalar.type = "QUOTE_DOUBLE";
+    },
+  });
+  printLine(document.toString().trimEnd());
+}
+
+/** Text that its reader may keep, such as a draft: its characters are replaced on a terminal only. */
+export function printKept(text: string): void {
+  if (process.stdout.isTTY) printLine(text);
+  else process.stdout.write(`${text}\n`);
 }
 
 /** Prints aligned columns, the header first. */

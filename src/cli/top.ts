@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../core/clock.ts";
 import { isObject, type Json, type JsonObject, jsonIn } from "../core/json.ts";
 import { messageOf } from "../core/thrown.ts";
 import type { GatewayFlags } from "./admin/client.ts";
-import { printError, printLine } from "./output.ts";
+import { hasReader, printError, printLine } from "./output.ts";
 import { parseExposition } from "../diagnostics/top/exposition.ts";
 import { type Figures, figuresOf, type Reading } from "../diagnostics/top/figures.ts";
 import { plainText, screenOf, type View } from "../diagnostics/top/screen.ts";
@@ -59,11 +59,11 @@ function linesOf(url: string, figures: Figures): string {
 }
 
 /**
- * Prints a line of JSON for each reading until the process ends. A reading that fails is reported on standard error.
+ * Prints a line of JSON for each reading until its reader ends. A reading that fails is reported on standard error.
  */
 async function printed(url: string, read: () => Promise<Reading>, first: Reading, intervalMs: number): Promise<number> {
   let before: Reading | null = first;
-  for (;;) {
+  while (hasReader()) {
     await Bun.sleep(intervalMs);
     try {
       const now = await read();
@@ -74,6 +74,7 @@ async function printed(url: string, read: () => Promise<Reading>, first: Reading
       printError(messageOf(thrown));
     }
   }
+  return 0;
 }
 
 /** Runs until q or Ctrl-C. A gateway that becomes unreachable is awaited. */

@@ -19,10 +19,10 @@ test("has all parts one after the other, is its owner's only, and replaces no fi
   try {
     const file = join(folder, "audit.jsonl");
     const parts = ["a longer line\n", "é\n", "x".repeat(200_000), "\nend\n"];
-    await writeExport(streamOf(parts), file);
+    await writeExport(streamOf(parts), { out: file });
     expect(readFileSync(file, "utf8")).toBe(parts.join(""));
     expect(statSync(file).mode & 0o777).toBe(0o600);
-    const refused = await writeExport(streamOf(["other"]), file).then(
+    const refused = await writeExport(streamOf(["other"]), { out: file }).then(
       () => "",
       (thrown: unknown) => messageOf(thrown),
     );
@@ -45,14 +45,14 @@ test("is not there after an export that broke off, and is written by the next on
         else controller.error(new Error("the gateway ended the connection"));
       },
     });
-    const refused = await writeExport(broken, file).then(
+    const refused = await writeExport(broken, { out: file }).then(
       () => "",
       (thrown: unknown) => messageOf(thrown),
     );
     expect(refused).toContain("broke off");
     expect(refused).toContain("the gateway ended the connection");
     expect(existsSync(file)).toBe(false);
-    await writeExport(streamOf(["whole\n"]), file);
+    await writeExport(streamOf(["whole\n"]), { out: file });
     expect(readFileSync(file, "utf8")).toBe("whole\n");
   } finally {
     rmSync(folder, { recursive: true });

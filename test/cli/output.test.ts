@@ -1,8 +1,8 @@
 // How the command line prints text of others.
 import { afterEach, expect, spyOn, test } from "bun:test";
-import { printYaml } from "../../src/cli/admin/print-yaml.ts";
+import { parse } from "yaml";
 import { parseBoundedJson } from "../../src/wire/json/json.ts";
-import { printError, printJson, printLine, printTable } from "../../src/cli/output.ts";
+import { printError, printJson, printKept, printLine, printTable, printYaml } from "../../src/cli/output.ts";
 
 const HOSTILE = "name\u001b]0;title\u0007\u001b[2J\u009b31m\u202eback\r";
 // eslint-disable-next-line no-control-regex
@@ -48,4 +48,15 @@ test("a number that is longer than YAML can represent is printed digit by digit"
 
 test("a cell is one line of its table", () => {
   expect(printed(() => printTable(["A", "B"], [["a\nADMIN  yes", "b\tc"]])).split("\n")).toHaveLength(3);
+});
+
+test("YAML stays the same YAML, whatever its texts have", () => {
+  const value = { [HOSTILE]: HOSTILE, text: "\u200fשלום\u200e", lines: "a\u202e\nb\n", plain: "Grüße: 你好" };
+  const text = printed(() => printYaml(value));
+  expect(STEERS.test(text)).toBe(false);
+  expect(parse(text)).toEqual(value);
+});
+
+test("text that its reader may keep is not changed where it does not go to a terminal", () => {
+  expect(printed(() => printKept(HOSTILE))).toBe(`${HOSTILE}\n`);
 });

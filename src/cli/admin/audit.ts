@@ -99,14 +99,13 @@ export async function exportAudit(
   },
   environment: Environment,
 ): Promise<void> {
-  const { gateway, out, from, to } = flags;
+  const { gateway, from, to } = flags;
   const client = openAdminClient(flags, environment);
   const text = await client.read(`${auditPath(gateway === true ? { all: true } : flags)}/export`, {
     query: { from, to },
     timeoutMs: TIMEOUT_MS,
   });
-  await writeExport(text, out);
-  if (out !== undefined) printLine(`The export is in ${out}. \`dragoman audit verify ${out}\` checks it.`);
+  await writeExport(text, flags, ` \`dragoman audit verify ${flags.out}\` checks it.`);
 }
 
 export async function asOf(

@@ -6,9 +6,8 @@ import { isObject, type JsonObject } from "../../core/json.ts";
 import { messageOf } from "../../core/thrown.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { CALL_COLUMNS } from "./nouns.ts";
-import { printYaml } from "./print-yaml.ts";
 import { filtersOf, type PlaceFlags, placePath } from "./run.ts";
-import { printError, printJson, printLine } from "../output.ts";
+import { hasReader, printError, printJson, printLine, printYaml } from "../output.ts";
 import { cell, printThings } from "../things.ts";
 
 export interface LogFlags extends GatewayFlags, PlaceFlags {
@@ -87,7 +86,7 @@ async function follow(
   const begunMs = sinceMs;
   /** Calls that ended before the start are only remembered, and not printed. */
   let isBegun = false;
-  for (;;) {
+  while (hasReader()) {
     const fromMs = Math.max(0, sinceMs - OVERLAP_MS);
     try {
       for (const call of await client.list(path, {

@@ -60,10 +60,9 @@ export async function drain(target: string, flags: DrainFlags, environment: Envi
 
 export async function undrain(target: string, flags: Omit<DrainFlags, "for">, environment: Environment): Promise<void> {
   const { provider, model } = partsOf(target);
-  await openAdminClient(flags, environment).send("DELETE", drainPath(provider, flags), {
-    query: { model: model ?? undefined },
-  });
-  printLine(`${target} gets calls again.`);
+  const query = { model: model ?? undefined };
+  const answer = await asked(flags, environment, "DELETE", drainPath(provider, flags), { query });
+  if (answer !== null) printLine(`${target} gets calls again.`);
 }
 
 function drainPath(provider: string, { tenant }: Pick<PlaceFlags, "tenant">): string {

@@ -5,7 +5,7 @@ import { counted } from "../../core/text/counted.ts";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type JsonObject } from "../../core/json.ts";
 import { readConfigText } from "../../config/file.ts";
-import { printError, printJson, printLine, printTable } from "../output.ts";
+import { printError, printJson, printKept, printLine, printTable } from "../output.ts";
 import { type AdminClient, type GatewayFlags, nullIfAbsent, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { asked, pathOf, type PlaceFlags } from "./run.ts";
@@ -143,8 +143,8 @@ export async function draft(
   const client = openAdminClient(flags, environment);
   const path = `${pathOf(noun, name, flags)}/draft`;
   if (flags.discard === true) {
-    await client.send("DELETE", path);
-    return printLine(`Your draft of ${name} is discarded.`);
+    const answer = await client.send("DELETE", path);
+    return flags.json === true ? printJson(answer) : printLine(`Your draft of ${name} is discarded.`);
   }
   const { file } = flags;
   const saved =
@@ -160,7 +160,7 @@ export async function draft(
   if (flags.json === true) return printJson(answer);
   const { text: typed, base_etag: base, current_etag: current, saved_at: at } = answer;
   if (typed === null) return printLine(`There is no draft of ${name}.`);
-  if (saved === null) printLine(cellOf(typed));
+  if (saved === null) printKept(cellOf(typed));
   else printLine(`Your draft of ${name} was saved at ${cellOf(at)}. Nothing is published.`);
   if (base !== current) printError(`${name} has changed since this draft was begun.`);
 }

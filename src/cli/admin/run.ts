@@ -3,11 +3,10 @@ import { createInterface } from "node:readline/promises";
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { cellText, csvLine } from "../../core/text/csv.ts";
-import { printError, printJson, printLine } from "../output.ts";
+import { printError, printJson, printLine, printYaml } from "../output.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
 import { USAGE_DIMENSIONS, USAGE_ORDERS } from "../../store/calls/calls.ts";
-import { printYaml } from "./print-yaml.ts";
 import { type Noun, type Verb } from "./nouns.ts";
 import { printThings } from "../things.ts";
 
@@ -136,13 +135,19 @@ export function placePath({ tenant, project, all }: Placed, place: Noun["place"]
   if (all === true || place === "none" || (place === "own" && tenant == null)) return "";
   if (place === "personal" && project == null) return "";
   return project != null && (place === "either" || place === "personal")
-    ? `/projects/${encodeURIComponent(project)}`
-    : `/tenants/${encodeURIComponent(tenant ?? DEFAULT_TENANT)}`;
+    ? `/projects/${pathStep(project)}`
+    : `/tenants/${pathStep(tenant ?? DEFAULT_TENANT)}`;
 }
 
 /** The path of one thing of a noun in the place that is named, or of all of them. */
 export function pathOf(noun: string, id: string | null, at: Placed, place?: Noun["place"]): string {
-  return `${placePath(at, place)}/${noun}${id === null ? "" : `/${encodeURIComponent(id)}`}`;
+  return `${placePath(at, place)}/${noun}${id === null ? "" : `/${pathStep(id)}`}`;
+}
+
+/** Throws Error for what an address cannot name: `..` would lead to another thing, whether it is encoded or not. */
+function pathStep(name: string): string {
+  if (/^\.{0,2}$/.test(name)) throw new Error(`${JSON.stringify(name)} cannot be the name of a thing of the gateway.`);
+  return encodeURIComponent(name);
 }
 
 async function printList(client: AdminClient, noun: Noun, flags: NounFlags): Promise<void> {

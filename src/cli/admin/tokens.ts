@@ -2,7 +2,7 @@
 // of `database/token.ts`.
 import type { Environment } from "../../config/environment.ts";
 import type { Json, JsonObject } from "../../core/json.ts";
-import { printJson, printLine } from "../output.ts";
+import { printJson, printLine, printYaml } from "../output.ts";
 import {
   type CreateFlags,
   type ListFlags,
@@ -14,7 +14,6 @@ import {
 } from "../database/token.ts";
 import { type AdminClient, type AdminRequest, type GatewayFlags, openAdminClient, RefusedRequest } from "./client.ts";
 import { type InputFlags, readInput } from "./input.ts";
-import { printYaml } from "./print-yaml.ts";
 import { pathOf } from "./run.ts";
 
 /** Personal tokens belong to the tenant, all others to a project. */

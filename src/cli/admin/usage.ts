@@ -1,6 +1,5 @@
 // `dragoman usage export`: the sums of calls in the columns of FOCUS, for finance.
 import type { Environment } from "../../config/environment.ts";
-import { printLine } from "../output.ts";
 import { type GatewayFlags, openAdminClient } from "./client.ts";
 import { writeExport } from "./export-file.ts";
 import { pathOf, type PlaceFlags } from "./run.ts";
@@ -13,12 +12,11 @@ export async function exportUsage(
   flags: GatewayFlags & PlaceFlags & { readonly from?: string; readonly to?: string; readonly out?: string },
   environment: Environment,
 ): Promise<void> {
-  const { from, to, out } = flags;
+  const { from, to } = flags;
   const client = openAdminClient(flags, environment);
   const text = await client.read(pathOf("usage", null, flags), {
     query: { format: "focus", from, to },
     timeoutMs: TIMEOUT_MS,
   });
-  await writeExport(text, out);
-  if (out !== undefined) printLine(`The export is in ${out}.`);
+  await writeExport(text, flags);
 }

@@ -2,9 +2,8 @@
 // sends a test, makes a new secret.
 import type { Environment } from "../../config/environment.ts";
 import { isObject, type Json } from "../../core/json.ts";
-import { printJson, printLine } from "../output.ts";
+import { printJson, printLine, printYaml } from "../output.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "./client.ts";
-import { printYaml } from "./print-yaml.ts";
 import { asked, pathOf, type PlaceFlags, printShownOnce } from "./run.ts";
 import { cell, printThings } from "../things.ts";
 

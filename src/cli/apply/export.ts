@@ -8,7 +8,7 @@ import { literalText } from "../../config/expansion.ts";
 import { withTexts } from "../../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
-import { printJson, printLine } from "../output.ts";
+import { printJson, printLine, printYaml } from "../output.ts";
 import { type Kind, KINDS, KINDS_IN_PROJECT, KINDS_IN_TENANT } from "./documents.ts";
 import { type AppliedPlace, readActualState } from "./gateway-state.ts";
 import type { ActualState } from "./plan.ts";
@@ -26,9 +26,12 @@ export async function exportDocuments(flags: ExportFlags, environment: Environme
     .toSorted((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
   const documents = all.map(documentOf);
   if (flags.output !== undefined)
-    return writeFolder(flags.output, all, flags.project === undefined ? KINDS : KINDS_IN_PROJECT);
+    return writeFolder(flags.output, all, flags.project === undefined ? KINDS : KINDS_IN_PROJECT, flags.json === true);
   if (flags.json === true) return printJson(documents);
-  for (const one of documents) printLine(`---\n${stringify(one).trimEnd()}`);
+  for (const one of documents) {
+    printLine("---");
+    printYaml(one);
+  }
 }
 
 async function statesOf(
@@ -77,8 +80,9 @@ function documentOf({ kind, tenant, project, name, spec }: ActualState): object 
 }
 
 /** Writes one file for each kind. That of an earlier export is removed where there is nothing of its kind any more. */
-function writeFolder(folder: string, all: readonly ActualState[], kinds: readonly Kind[]): void {
+function writeFolder(folder: string, all: readonly ActualState[], kinds: readonly Kind[], isJson: boolean): void {
   mkdirSync(folder, { recursive: true });
+  const counts: Record<string, number> = {};
   const ofKinds = Map.groupBy(all, (one) => one.kind);
   for (const kind of kinds) {
     const file = join(folder, `${kind.replace("_", "-")}.yaml`);
@@ -86,10 +90,13 @@ function writeFolder(folder: string, all: readonly ActualState[], kinds: readonl
     if (some === undefined) {
       if (!existsSync(file)) continue;
       rmSync(file);
-      printLine(`${file}: removed, because nothing of this kind is left`);
+      counts[file] = 0;
     } else {
       writeFileSync(file, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""));
-      printLine(`${file}: ${some.length}`);
+      counts[file] = some.length;
     }
   }
+  if (isJson) return printJson(counts);
+  for (const [file, count] of Object.entries(counts))
+    printLine(`${file}: ${count === 0 ? "removed, because nothing of this kind is left" : count}`);
 }

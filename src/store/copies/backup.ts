@@ -7,9 +7,7 @@
 // master key, the configuration file, and rows that are still in the ledger on disk.
 import { jsonIn } from "../../core/json.ts";
 import { counted } from "../../core/text/counted.ts";
-import { codeOf } from "../../core/thrown.ts";
-import { randomBytes } from "node:crypto";
-import { linkSync, renameSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import type { Kysely } from "kysely";
 import { z } from "zod";
 import { type BackupWriter, backupLines, openBackupWriter } from "./backup-file.ts";
@@ -22,6 +20,7 @@ import { COPIED_TABLES } from "./stored-tables.ts";
 import { StoreError } from "../store-error.ts";
 import { pagesOf, type TableRow } from "../database/pages.ts";
 import { type Column, type Columns, columnsOf } from "./table-copies.ts";
+import { placeAs, unfinishedPath } from "./unfinished-file.ts";
 
 /** The last time that a date can name. */
 const MOST_MS = 8_640_000_000_000_000;
@@ -95,8 +94,7 @@ export async function writeBackup(
   { db, kind, name }: Database,
   { file, passphrase, program, nowMs }: BackupOptions,
 ): Promise<WrittenBackup> {
-  // two backups to one name at once have a file each, and the first that is whole gets the name
-  const unfinished = `${file}.${randomBytes(6).toString("hex")}.unfinished`;
+  const unfinished = unfinishedPath(file);
   const writer = openBackupWriter(unfinished, passphrase);
   try {
     const columns = await columnsOf(db);
@@ -120,17 +118,6 @@ export async function writeBackup(
     rmSync(unfinished, { force: true });
     throw error;
   }
-}
-
-/** Gives the file its name, unless another file has got it meanwhile. Throws the system's error. */
-function placeAs(unfinished: string, file: string): void {
-  try {
-    linkSync(unfinished, file);
-  } catch (error) {
-    if (codeOf(error) === "EEXIST") throw error;
-    return renameSync(unfinished, file); // This file system has no second names.
-  }
-  rmSync(unfinished);
 }
 
 async function writeTable(

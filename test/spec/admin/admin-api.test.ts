@@ -352,6 +352,8 @@ for (const kind of kinds)
             "fallbacks[0]",
           ],
           ["/projects/site/routes", { targets: ["sandbox:echo"] }, "name"],
+          ["/projects/site/routes", { name: ".", targets: ["sandbox:echo"] }, "name"],
+          ["/projects/site/routes", { name: "..", targets: ["sandbox:echo"] }, "name"],
           ["/projects/site/policies", { name: "bad", rule: "request.modle == 'x'" }, "rule"],
           [
             "/projects/site/policies",

@@ -31,7 +31,8 @@ export function routeRule(dependencies: DocumentDependencies): DocumentRule {
   return {
     schema: routeSchema,
     named: "name",
-    name: routeName,
+    // in an address, these lead to another thing
+    name: routeName.refine((name) => !/^\.{1,2}$/.test(name), "expected another name than . and .."),
     references: async ({ call, name, document, reader }) =>
       await misplaced(dependencies, call.place!, name!, routeSchema.parse(document), reader),
     problems: ({ call, document }) => {
