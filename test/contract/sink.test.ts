@@ -203,6 +203,27 @@ describe("json_lines", () => {
           .map((name) => linesOf(join(folder, name)).length),
       ).toEqual([1, 2]);
     }));
+  test("the newest rotated files are kept after the clock was set back, and an old file is rotated then too", () =>
+    inFolder(async (folder, path) => {
+      let nowMs = Date.now();
+      const sink = await openJsonLinesSink(
+        { ...FILE, path, rotateMs: 3_600_000, keepFiles: 2, compress: false },
+        { now: () => nowMs },
+      );
+      const calls = Array.from({ length: 5 }, () => recordedCalls(1));
+      for (const [index, batch] of calls.entries()) {
+        await sink.deliver(batch, SOON());
+        nowMs += index === 1 ? -86_400_000 : 3_600_000;
+      }
+      await sink.close();
+      const names = readdirSync(folder).toSorted();
+      expect(
+        names
+          .slice(1)
+          .concat(names[0]!)
+          .map((name) => linesOf(join(folder, name))[0]!.trace_id),
+      ).toEqual(calls.slice(2).map(([call]) => call!.record.traceId));
+    }));
   test("a half-written line is cut, and a rotated file that is not compressed is compressed at the next start", () =>
     inFolder(async (folder, path) => {
       writeFileSync(path, '{"trace_id":"a"}\n{"trace_id":"b"}\n{"trace_');

@@ -100,7 +100,8 @@ class LineFile implements Sink {
       file = null;
     }
     file ??= this.#file = await this.#open();
-    const isOld = rotateMs !== null && this.#clock.now() - file.bornMs >= rotateMs;
+    // after the clock was set back, the file is as old as it can be
+    const isOld = rotateMs !== null && Math.abs(this.#clock.now() - file.bornMs) >= rotateMs;
     if (file.size === 0 || (file.size + more <= maxBytes && !isOld)) return file;
     this.#file = null;
     await file.handle.close();
@@ -125,13 +126,19 @@ class LineFile implements Sink {
     }
   }
 
+  /** A name behind those of all rotated files, also when the clock was set back: the first ones are removed first. */
   async #asideName(): Promise<string> {
-    const stamp = new Date(this.#clock.now()).toISOString().replaceAll(":", "-");
-    const existing = new Set(await readdir(dirname(this.#path)));
-    for (let count = 0; ; count++) {
-      const name = `${basename(this.#path)}.${stamp}${count === 0 ? "" : `-${count}`}`;
-      if (!existing.has(name) && !existing.has(`${name}.gz`)) return join(dirname(this.#path), name);
-    }
+    const last = (await this.#aside()).at(-1)?.slice(basename(this.#path).length + 1) ?? "";
+    const stamps = [timeOfStamp(last) + 1, this.#clock.now()].filter(Number.isFinite);
+    return `${this.#path}.${new Date(Math.max(...stamps)).toISOString().replaceAll(":", "-")}`;
+  }
+
+  /** The names of rotated files, the oldest first. */
+  async #aside(): Promise<readonly string[]> {
+    const prefix = `${basename(this.#path)}.`;
+    return (await readdir(dirname(this.#path)))
+      .filter((name) => name.startsWith(prefix) && ASIDE.test(name.slice(prefix.length)))
+      .toSorted();
   }
 
   /**
@@ -144,10 +151,7 @@ class LineFile implements Sink {
 
   async #tidyNow(): Promise<void> {
     const folder = dirname(this.#path);
-    const prefix = `${basename(this.#path)}.`;
-    const names = (await readdir(folder))
-      .filter((name) => name.startsWith(prefix) && ASIDE.test(name.slice(prefix.length)))
-      .toSorted();
+    const names = await this.#aside();
     for (const name of names.filter((each) => each.endsWith(HALF))) await rm(join(folder, name), { force: true });
     const aside = names.filter((name) => !name.endsWith(HALF));
     const surplus = aside.slice(0, Math.max(0, aside.length - this.#settings.keepFiles));
@@ -159,6 +163,11 @@ class LineFile implements Sink {
 }
 
 const ASIDE = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z(-\d+)?(\.gz)?(\.partial)?$/;
+
+/** Of the text behind the name of the file; NaN where it is none of a rotated file. */
+function timeOfStamp(text: string): number {
+  return Date.parse(text.slice(0, 24).replace(/T(\d\d)-(\d\d)-/, "T$1:$2:"));
+}
 
 async function compress(path: string): Promise<void> {
   const half = `${path}.gz${HALF}`;
