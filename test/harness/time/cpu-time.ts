@@ -5,7 +5,7 @@
 export const MOST_GROWTH = 10;
 /** Less than this is too close to the noise of the clock and of the engine's own threads. */
 const LEAST_MS = 5;
-const TRIES = 4;
+const TRIES = 12;
 
 /** How many times as much the work costs for what is made of 4n as for what is made of n. The making is not measured. */
 export function growth<T>(make: (n: number) => T, work: (made: T) => unknown, n: number): Promise<number> {
