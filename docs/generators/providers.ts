@@ -18,7 +18,7 @@ export function providersPage(providers: readonly Provider[]): string {
 const INTRODUCTION = `${generatedMark("src/providers/registry.ts")}
 # Providers
 
-A model is written \`<id>:<model_name>\`, with the provider's own name for the model: \`openai:gpt-5-mini\`, \`openrouter:meta-llama/llama-4-maverick\`. Some providers take one model under several names: \`gemini:models/gemini-3-flash\` is \`gemini:gemini-3-flash\`, \`vertex:google/gemini-3-flash\` is \`vertex:gemini-3-flash\`, \`ollama:llama3.2:latest\` is \`ollama:llama3.2\`, and the ARN of a Bedrock model is the model's id. Policies, limits, drains and prices for the shorter name hold for the others too.
+A model is written \`<id>:<model_name>\`, with the provider's own name for the model: \`openai:gpt-5-mini\`, \`openrouter:meta-llama/llama-4-maverick\`. Some providers take one model under several names: \`gemini:models/gemini-3-flash\` is \`gemini:gemini-3-flash\`, \`vertex:google/gemini-3-flash\` is \`vertex:gemini-3-flash\`, \`ollama:llama3.2:latest\` is \`ollama:llama3.2\`, the ARN of a Bedrock model is the model's id, and Azure and Ollama ignore letter case: \`azure:GPT-4o\` is \`azure:gpt-4o\`. Policies, limits, drains and prices for the shorter name hold for the others too.
 A provider is enabled by its key in the environment or by an entry in the configuration file: see [credentials.md](credentials.md).
 
 The tables show what happens to each common parameter and content block:

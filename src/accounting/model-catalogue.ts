@@ -47,8 +47,9 @@ export interface KnowledgeSource {
   /** Prices of rankings that are billed in search units, for models that the catalogue does not price. */
   readonly searchUnits?: readonly SearchUnitPrice[];
   /**
-   * Returns the name without what the provider accepts before it or behind it: names for which it is the same name one
-   * model, and rules and prices for this name hold for all of them. Absent where each model has one name.
+   * Returns the name without what the provider accepts before it or behind it, and in lower case where case does not count:
+   * names for which it is the same name one model, and rules and prices for this name hold for all of them. Absent where
+   * each model has one name.
    */
   ownName?(model: string): string;
   /** Returns what the provider's own table has about the model. */

@@ -2,7 +2,7 @@
 // project and token, and what applies at a target is computed once. Rules of other callers cost a call nothing.
 import { BoundedCache } from "../core/bounded-cache.ts";
 import type { Configured } from "../core/configured/configured.ts";
-import { normalizedPattern } from "../core/target.ts";
+import { compileModelPattern, normalizedPattern } from "../core/target.ts";
 import { compileGlob, type Glob } from "../core/text/glob.ts";
 import {
   type Account,
@@ -138,7 +138,8 @@ const globOf = (pattern: string | undefined): Glob =>
 
 function preparedRule(rule: LimitRule) {
   const { scope } = rule;
-  const [route, provider, model] = [globOf(scope.route), globOf(scope.provider), globOf(scope.model)];
+  const [route, provider] = [globOf(scope.route), globOf(scope.provider)];
+  const model = scope.model === undefined || scope.model === ANY ? EVERYTHING : compileModelPattern(scope.model);
   return {
     rule,
     matchesToken: globOf(scope.token),

@@ -4,6 +4,8 @@
 // `connectionPartition`. Also: `wire/http/connection-pool.ts` (`ConnectionPool`); docs/design/upstream-connections.md. Rule:
 // Those of one tenant with one credential; with `shared_connections`, those with one credential.
 
+import { compileGlob, type Glob } from "./text/glob.ts";
+
 /** A credential as it goes on the wire. */
 export interface Credential {
   /**
@@ -99,6 +101,15 @@ export function normalizedName(name: string): string {
 /** The same for a pattern of such names, in which `*` stands for any text (promise 1.3). */
 export function normalizedPattern(pattern: string): string {
   return pattern.replace(/^([^*:/]+)\//, "$1:");
+}
+
+/**
+ * Compiles a pattern of rules that forbid or limit models. Letter case does not count: some providers ignore it, and two
+ * models whose names differ in it alone are not known.
+ */
+export function compileModelPattern(pattern: string): Glob {
+  const matches = compileGlob(normalizedPattern(pattern).toLowerCase());
+  return (name) => matches(name.toLowerCase());
 }
 
 /** All parts of a credential that may leave the gateway only in the provider's own request. */

@@ -4,7 +4,7 @@
 import { BoundedCache } from "../core/bounded-cache.ts";
 import { memoizePerObject } from "../core/memoization.ts";
 import type { Configured } from "../core/configured/configured.ts";
-import { normalizedPattern } from "../core/target.ts";
+import { compileModelPattern } from "../core/target.ts";
 import { compileGlob, type Glob } from "../core/text/glob.ts";
 import type {
   Policy,
@@ -132,7 +132,7 @@ function targetScope({ route, provider, model }: PolicyDocument["scope"]): Polic
   if (route === undefined && provider === undefined && model === undefined) return null;
   const ofRoute = globOf(route);
   const ofProvider = globOf(provider);
-  const ofModel = globOf(model === undefined ? undefined : normalizedPattern(model));
+  const ofModel = model === undefined ? () => true : compileModelPattern(model);
   return ({ provider: id, model: name, otherModels = [], route: by }: PolicyTarget) =>
     ofRoute(by) && ofProvider(id) && [name, ...otherModels].some((each) => ofModel(`${id}:${each}`));
 }

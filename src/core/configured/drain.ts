@@ -29,9 +29,11 @@ export function drainOf(
   { provider, model }: { readonly provider: string; readonly model: string },
   nowMs: number,
 ): Drain | null {
+  // Some providers ignore the letter case of their models' names.
+  const folded = model.toLowerCase();
   let last: Drain | null = null;
   for (const drain of drains.get(tenantId) ?? []) {
-    if (drain.provider !== provider || (drain.model !== null && drain.model !== model)) continue;
+    if (drain.provider !== provider || (drain.model !== null && drain.model.toLowerCase() !== folded)) continue;
     if (drain.untilMs > nowMs && drain.untilMs > (last?.untilMs ?? 0)) last = drain;
   }
   return last;

@@ -353,9 +353,11 @@ function otherModels(
   provider: Provider | undefined,
   { model }: RouteTarget,
 ): readonly string[] {
-  const own = provider?.ownName?.(model) ?? model;
-  if (deployment === null && own === model) return NO_NAMES;
-  return [deployment ?? model, own].filter((name) => name !== model);
+  const named = deployment ?? model;
+  const ownName = (name: string): string => provider?.ownName?.(name) ?? name;
+  const own = ownName(model);
+  if (named === model && own === model) return NO_NAMES;
+  return [...new Set([named, own, ownName(named)])].filter((name) => name !== model);
 }
 
 /** The condition itself is for those who may read the route. */

@@ -140,6 +140,7 @@ const DECLARED_BY_ROWS = [
   "requestIds",
   "catalogue",
   "listed",
+  "ownName",
   "guards",
   "clientHeaders",
   "hostedTools",

@@ -16,9 +16,15 @@ import { textEmbeddings } from "../tasks/text-embeddings.ts";
 /** The server fetches no addresses. */
 const INLINED: ReadonlySet<BlockType> = new Set(["image_url"]);
 
-/** A name without a registry, a user or a tag has these: https://docs.ollama.com/api#model-names */
+/**
+ * A name without a registry, a user or a tag has these (https://docs.ollama.com/api#model-names), and letter case does not
+ * count (https://github.com/ollama/ollama/pull/7676).
+ */
 function ownName(model: string): string {
-  return model.replace(/^(?:registry\.ollama\.ai\/)?(?:library\/)?(?=.)/, "").replace(/(?<=.):latest$/, "");
+  return model
+    .toLowerCase()
+    .replace(/^(?:registry\.ollama\.ai\/)?(?:library\/)?(?=.)/, "")
+    .replace(/(?<=.):latest$/, "");
 }
 
 export const ollama: Provider = {

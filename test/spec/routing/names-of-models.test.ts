@@ -29,7 +29,9 @@ const NAMES = [
   ],
   ["ollama:llama3.2:latest", "ollama:llama3.2"],
   ["ollama:registry.ollama.ai/library/llama3.2", "ollama:llama3.2"],
-  ["azure:gpt-4o", "azure:gpt-4o"],
+  ["ollama:Library/LLaMA3.2", "ollama:llama3.2"],
+  ["azure:GPT-4o", "azure:gpt-4o"],
+  ["azure_ai:Mistral-Large-3", "azure_ai:mistral-large-3"],
 ] as const;
 const partsOf = (name: string) => {
   const at = name.indexOf(":");
@@ -116,7 +118,35 @@ describe("a model under another name that its provider takes", () => {
   });
 });
 
+describe("a rule that writes a name with capital letters", () => {
+  const [asked, written] = ["azure:prod-of-us", "azure:Prod-Of-US"];
+  test("[d3.4] forbids it however the request writes it", async () => {
+    const policy = { name: "no", rule: "true", scope: { model: "azure/Prod-*" } };
+    const gateway = answeringGateway({ snapshot: { policies: policiesFor(policy) } });
+    for (const model of [asked, written])
+      expect((await ask(gateway, { model })).outcome).toBe("403 policy_violation null");
+  });
+  test("[d4.1] limits it however the request writes it", async () => {
+    const limits = { one: { metric: "requests", window: "minute", limit: 2, scope: { model: written } } };
+    const gateway = answeringGateway({ snapshot: { limitRules: limitSet({ limits }) } });
+    const outcomes = [];
+    for (const model of [asked, written, asked]) outcomes.push((await ask(gateway, { model })).outcome.slice(0, 3));
+    expect(outcomes).toEqual(["200", "200", "429"]);
+  });
+  test("[d7.1] drains it however the request writes it", async () => {
+    const gateway = answeringGateway({ snapshot: { drains: new Map([["default", [drain(written)]]]) } });
+    expect((await ask(gateway, { model: asked })).outcome).toBe("503 target_drained null");
+  });
+});
+
 describe("a deployment in place of the model", () => {
+  test("[d1.7 d3.4] is forbidden also in capital letters", async () => {
+    const gateway = answeringGateway({
+      snapshot: { policies: policiesFor({ name: "no", rule: `target.model == "secret"` }) },
+    });
+    const { outcome } = await ask(gateway, { model: "azure:gpt-4o", deployment_id: "SECRET" });
+    expect(outcome).toBe("403 policy_violation null");
+  });
   test("[d1.7 d3.4] is searched by a guard for the model that it names", async () => {
     const guard = { on: "input", action: "block", patterns: ["Hello"] };
     const gateway = answeringGateway({

@@ -71,6 +71,12 @@ function azureResponsesAddress({ baseUrl, settings }: Target): string {
   return `${root.replace(/\/models$/, "")}/openai/v1/responses${query}`;
 }
 
+/**
+ * Deployments, like all resources of Azure, have names in which letter case does not count:
+ * https://learn.microsoft.com/en-us/azure/azure-resource-manager/management/resource-name-rules
+ */
+const ownName = (model: string): string => model.toLowerCase();
+
 /** What one resource has encrypted means nothing to OpenAI. */
 const AZURE_RESPONSES: ResponsesModels = {
   ...OPENAI_RESPONSES,
@@ -101,6 +107,7 @@ export const azure: OpenAICompatibleRow = {
   id: "azure",
   vendor: "azure.ai.openai",
   label: "Azure OpenAI",
+  ownName,
   docs: "https://learn.microsoft.com/en-us/azure/foundry/reference/rest/chat-create-chat-completion",
   baseUrl: "https://{resource}.openai.azure.com",
   otherOrigins: AZURE_ORIGINS,
@@ -181,6 +188,7 @@ export const azureAi: OpenAICompatibleRow = {
   id: "azure_ai",
   vendor: "azure.ai.inference",
   label: "Azure AI Foundry",
+  ownName,
   docs: "https://learn.microsoft.com/en-us/azure/ai-foundry/foundry-models/how-to/inference",
   baseUrl: "https://{resource}.services.ai.azure.com/openai/v1",
   otherOrigins: AZURE_ORIGINS,
