@@ -159,10 +159,7 @@ function messageKind(name: string, owner: JsonObject): TextKind {
   return anyText(name, owner);
 }
 
-/**
- * Members of a schema that refer to something by its name; the model reads the rest of a schema as text. The headers
- * and the authorization of a tool server are credentials and are not searched.
- */
+/** Members of a schema that refer to something by its name; the model reads the rest of a schema as text. */
 const SCHEMA_FIXED: ReadonlySet<string> = new Set([
   "type",
   "name",
@@ -178,12 +175,24 @@ const SCHEMA_FIXED: ReadonlySet<string> = new Set([
   "cache_control",
   "pattern",
 ]);
-export const schemaKind: KindOf = (name, owner) =>
-  (name === "headers" || name === "authorization") && "server_url" in owner
-    ? "none"
-    : SCHEMA_FIXED.has(name)
-      ? "fixed"
-      : "plain";
+export const schemaKind: KindOf = (name) => (SCHEMA_FIXED.has(name) ? "fixed" : "plain");
+
+/**
+ * Searches tools, choices of tools and forms of answers. The headers and the authorization of a tool server are credentials
+ * and are not searched; within a schema, these names are those of a tool's own arguments.
+ */
+export function mapSchemas(value: Json, guard: TextGuard, kindOf: KindOf): Json {
+  if (!Array.isArray(value)) return mapTexts(value, guard, kindOf);
+  return mappedList(value as readonly Json[], (tool) =>
+    isObject(tool) && Object.hasOwn(tool, "server_url")
+      ? mappedMembers(tool, (member, name) =>
+          member === undefined || name === "headers" || name === "authorization"
+            ? member
+            : mapTexts(member, guard, kindOf, name, tool),
+        )
+      : mapTexts(tool, guard, kindOf),
+  );
+}
 
 /** Parameters with text that a model reads. The values of all other parameters cannot be replaced. */
 const TEXTS: ReadonlySet<string> = new Set([
@@ -210,13 +219,14 @@ function guardedParams(params: ChatParams, guard: TextGuard): ChatParams {
   return mappedMembers(params as JsonObject, (value, name) => {
     if (value === undefined || value === null || typeof value === "boolean") return value;
     const isText = TEXTS.has(name);
-    const kind = SCHEMAS.has(name) ? schemaKind : isText ? anyText : fixedKind;
     const guarded =
       typeof value === "string"
         ? isText
           ? guard(value, "plain")
           : guardFixed(value, guard)
-        : mapTexts(value, guard, kind);
+        : SCHEMAS.has(name)
+          ? mapSchemas(value, guard, schemaKind)
+          : mapTexts(value, guard, isText ? anyText : fixedKind);
     // a number by itself is a setting, such as a seed
     if (typeof value === "object" && !isRawNumber(value)) guardFixedNames(value, guard);
     return guarded;

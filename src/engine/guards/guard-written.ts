@@ -2,11 +2,11 @@
 // read is searched, also in members that the gateway does not know, and masked in its place. What is not masked keeps its
 // text byte for byte.
 import type { WrittenRequest } from "../../core/chat.ts";
-import { isObject, type Json, type JsonObject } from "../../core/json.ts";
+import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
 import type { JsonEdit } from "../../core/request/json-edit.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import { isWholeCarrier } from "../carriers/reasoning-carrier.ts";
-import { anyText, escapedJson, guardedAdded, isFunctionName, opaque, schemaKind } from "./guard-request.ts";
+import { anyText, escapedJson, guardedAdded, isFunctionName, mapSchemas, opaque, schemaKind } from "./guard-request.ts";
 import {
   fixedKind,
   guardFixed,
@@ -100,9 +100,9 @@ function guardedMember(name: string, value: Json, guard: TextGuard, owner: JsonO
     if (typeof value !== "object" && typeof value !== "string") return value;
     guardFixedNames(value, guard);
     if (typeof value === "string") return guardFixed(value, guard);
-    return mapTexts(value, guard, SCHEMAS.has(name) ? toolKind : fixedKind);
+    return SCHEMAS.has(name) ? mapSchemas(value, guard, toolKind) : mapTexts(value, guard, fixedKind);
   }
-  if (NUMBERS.has(name)) return value;
+  if (NUMBERS.has(name) && (typeof value === "number" || isRawNumber(value))) return value;
   const across = acrossParts(value, guard);
   return namesAndNumbers(mapTexts(value, guard, writtenKind, name, owner, across), guard);
 }

@@ -9,13 +9,13 @@ import type { TextGuard } from "./text-guard.ts";
 
 /**
  * How a text is searched: not at all (`skip`), as plain text, as a name, as JSON, as a file or its address, or as a text
- * that cannot be replaced (`fixed`). With `none`, nothing inside the value is searched either. `arguments`: a value that a
- * translated request has as JSON text, all of whose texts are plain, and a text as plain text.
+ * that cannot be replaced (`fixed`). `arguments`: a value that a translated request has as JSON text, all of whose texts are
+ * plain, and a text as plain text.
  */
-export type TextKind = "none" | "skip" | "plain" | "name" | "json" | "file" | "fixed" | "arguments";
+export type TextKind = "skip" | "plain" | "name" | "json" | "file" | "fixed" | "arguments";
 /**
  * Decides by the name of the member that holds a text, and by the object that contains the member. A text of no member,
- * whose name is empty, is neither `none` nor `arguments`.
+ * whose name is empty, is not `arguments`.
  */
 export type KindOf = (name: string, owner: JsonObject) => TextKind;
 /**
@@ -70,7 +70,6 @@ function mapTextsOfKind(
   owner: JsonObject,
   across: ReadonlyMap<JsonObject, readonly Found[]> | undefined,
 ): Json {
-  if (kind === "none") return value;
   if (typeof value === "string") {
     if (kind === "file")
       return guardedFile(value, owner, {

@@ -120,6 +120,15 @@ const PLACES: Readonly<Record<string, readonly [Operation, string]>> = {
       ),
     ),
   ],
+  "a setting that is no number": [RESPONSES, responses('"x"', `,"seed":"${MAIL}"`)],
+  "an object in place of a number": [MESSAGES, messages('"x"', `,"top_k":{"note":"${MAIL}"}`)],
+  "a tool's argument beside one that is called server_url": [
+    RESPONSES,
+    responses(
+      '"x"',
+      `,"tools":[{"type":"function","name":"call","strict":false,"parameters":{"type":"object","properties":{"server_url":{"type":"string"},"headers":{"type":"string","description":"As ${MAIL}"}}}}]`,
+    ),
+  ],
   "a tool of a namespace": [
     RESPONSES,
     responses(

@@ -302,6 +302,24 @@ describe("guards on input in unusual places", () => {
         json_schema: { name: "a", schema: { type: "object", properties: { a: { type: "string", examples: [CARD] } } } },
       },
     },
+    "a tool's argument beside one that is called server_url": {
+      tools: [
+        {
+          type: "function",
+          function: {
+            name: "f",
+            parameters: {
+              type: "object",
+              properties: {
+                server_url: { type: "string" },
+                headers: { type: "string", description: CARD },
+                authorization: { type: "string", examples: [CARD] },
+              },
+            },
+          },
+        },
+      ],
+    },
     "a legacy function": {
       functions: [{ name: "f", description: CARD, parameters: { type: "object", properties: {} } }],
     },
