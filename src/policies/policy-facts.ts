@@ -176,17 +176,20 @@ export const PARAMETER_TYPES: Readonly<
 /** Has one property for each parameter. A parameter that was not sent is `undefined`, which `has()` reports. */
 export class ParameterFacts {
   readonly params: JsonObject;
+  /** What `extra_body` has, in which a parameter may stand as well. */
+  readonly inExtraBody: JsonObject;
   readonly values = new Map<string, () => Value | undefined>();
-  constructor(params: JsonObject) {
-    this.params = params;
+  constructor(request: ChatRequest) {
+    this.params = request.params as ChatParams as JsonObject;
+    this.inExtraBody = request.options.hasExtraBody ? request.extra : {};
   }
 }
 for (const [name, type] of Object.entries(PARAMETER_TYPES)) {
   Object.defineProperty(ParameterFacts.prototype, name, {
     enumerable: true,
     get(this: ParameterFacts) {
-      const { params, values } = this;
-      return values.getOrInsertComputed(name, () => once(() => parameterOf(params[name], type)))();
+      const { params, inExtraBody, values } = this;
+      return values.getOrInsertComputed(name, () => once(() => parameterOf(params[name] ?? inExtraBody[name], type)))();
     },
   });
 }
@@ -247,7 +250,7 @@ export class RequestFacts {
     this.operation = operation;
     this.#request = request;
     const { metadata } = request.options;
-    this.#parameters = once(() => new ParameterFacts(request.params as ChatParams as JsonObject));
+    this.#parameters = once(() => new ParameterFacts(request));
     this.#messages = once(() => new MessageFacts(request));
     this.#metadata = once(() => (metadata === null ? EMPTY : valueOf(metadata)));
     this.#extra = once(() => valueOf(extraOf(request)));

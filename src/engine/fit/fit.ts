@@ -101,9 +101,13 @@ export function fitRequest(
     provider,
     target,
   );
-  const { request, left } = fitConversation(limited, provider.conversation(target));
+  const { request: whole, left } = fitConversation(limited, provider.conversation(target));
+  // a target's `drop` names common parameters, which a request may also have in `extra_body`
+  const { drop = NOTHING_DROPPED } = settings;
+  const unwanted = Object.keys(whole.extra).filter((name) => drop.has(name as CommonParameter));
+  const request = unwanted.length === 0 ? whole : withMembers(whole, { extra: without(whole.extra, unwanted) });
   const { params, dropped, dispositions, firstCallAlone } = fitParams(request, provider, target, settings);
-  for (const name of left) dispositions[name] = "dropped";
+  for (const name of [...left, ...unwanted]) dispositions[name] = "dropped";
   if (!provider.sameShape) refuseChoiceOfNothing(params);
   for (const name of Object.keys(request.extra)) dispositions[name] = "passed";
   for (const path of toldPaths(untranslated).named)
@@ -114,9 +118,15 @@ export function fitRequest(
     ...(firstCallAlone && { firstCallAlone }),
     ...(original.vendorForms.some(({ kind }) => kind === "tool") && { runsHostedTools: true as const }),
     request: withEmulations(fitted, callsFor(fitted, provider, target.model) > 1, isSingle),
-    dropped: inForm(left.length === 0 ? dropped : [...dropped, ...left], untranslated, original),
+    dropped: inForm([...dropped, ...left, ...unwanted], untranslated, original),
     dispositions,
   };
+}
+
+const NOTHING_DROPPED: ReadonlySet<CommonParameter> = new Set();
+
+function without(extra: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(extra).filter(([name]) => !names.includes(name)));
 }
 
 /** Adds a warning for each parameter that the gateway emulates at a cost or with a loss. */

@@ -254,13 +254,15 @@ const NO_NEEDS: ReadonlyMap<Permission, string> = new Map();
 
 /**
  * `extra_body` joins the pass-through fields; objects that exist already are merged key by key. It cannot set fields
- * that the gateway acts on, nor parameters that the request sets.
+ * that the gateway acts on, nor parameters that the request sets. `store` is the gateway's own decision (promise 12.15).
  */
 function mergeExtraBody(extra: JsonObject, explicit: Json | undefined, body: JsonObject): JsonObject {
   if (!isObject(explicit)) return extra;
   for (const name of Object.keys(explicit)) {
     const isReserved =
-      Object.hasOwn(GATEWAY, name) || (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
+      Object.hasOwn(GATEWAY, name) ||
+      name === "store" ||
+      (Object.hasOwn(COMMON, name) && body[name] !== undefined && body[name] !== null);
     if (isReserved)
       throw reservedParameter(
         `extra_body.${name}`,

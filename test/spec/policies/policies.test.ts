@@ -78,6 +78,11 @@ describe("a rule", () => {
     ["whole numbers", "request.parameters.max_tokens > 100 && request.parameters.n == 1", { max_tokens: 101, n: 1 }],
     ["fractions beside whole numbers", "request.parameters.temperature > 1", { temperature: 1.5 }],
     [
+      "parameters in the extra body",
+      'request.parameters.service_tier == "priority"',
+      { extra_body: { service_tier: "priority" } },
+    ],
+    [
       "whether a parameter was sent",
       "!has(request.parameters.temperature) && has(request.parameters.user)",
       { user: "ada" },

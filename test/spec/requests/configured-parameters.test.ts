@@ -48,6 +48,18 @@ async function ask(gateway: Routed, fields: object = {}): Promise<readonly unkno
   return [error === undefined ? "200" : `${response.status} ${error.code} ${error.param}`, ...sent];
 }
 
+test("[d6.2] a parameter that a target never gets does not reach it from the extra body either, and this is told", async () => {
+  const gateway = gatewayOf([{ ...AT_UP0, drop: new Set(["reasoning_effort"]) }]);
+  const response = await gateway.chat({
+    route: "r",
+    messages: HELLO,
+    extra_body: { reasoning_effort: "high", top_k: 3 },
+  });
+  expect(response.headers.get("x-gateway-dropped-params")).toBe("reasoning_effort");
+  expect(JSON.parse(gateway.upstream.served[0]!.request.body)).toMatchObject({ top_k: 3 });
+  expect(gateway.upstream.served[0]!.request.body).not.toContain("reasoning_effort");
+});
+
 describe("parameters that select further models", () => {
   test("[d6.5] of a target of the route need no permission of the caller", async () => {
     const route = [{ ...AT_UP0, params: { provider: IGNORE } }];

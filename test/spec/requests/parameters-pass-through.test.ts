@@ -157,6 +157,10 @@ describe("extra_body", () => {
     expect((await ask(gateway, { temperature: 0.5, extra_body: { temperature: 0.9 } })).outcome).toBe(
       "400 reserved_parameter extra_body.temperature",
     );
+    // whether the vendor stores anything is for the gateway to decide
+    expect((await ask(gateway, { extra_body: { store: true } })).outcome).toBe(
+      "400 reserved_parameter extra_body.store",
+    );
     for (const extra_body of ["x", 5, [], true])
       expect((await ask(gateway, { extra_body })).outcome).toBe("400 invalid_request extra_body");
   });
