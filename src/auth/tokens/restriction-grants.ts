@@ -35,6 +35,15 @@ export function requireConfigures({ models, routes, tools }: Restrictions): void
     );
 }
 
+/** What users may do is restricted by their roles alone. Throws `insufficient_role`. */
+export function requireGivesRoles({ models, routes, tools, ipRanges }: Restrictions, param: string): void {
+  if ([models, routes, tools, ipRanges].some((restriction) => restriction.length > 0))
+    throw insufficientRole(
+      "The access token is restricted, so it cannot give a role or a login to a user, who would be restricted in nothing. Use a token without restrictions.",
+      param,
+    );
+}
+
 function isPermittedBy(own: readonly string[], pattern: string): boolean {
   return own.some((glob) => glob === pattern || compileGlob(glob)(pattern));
 }

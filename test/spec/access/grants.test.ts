@@ -468,6 +468,29 @@ describe("[d2.11] restricted tokens", () => {
         given,
         code(await world.send(narrow, "POST", `${A}/projects/site/tokens?dry_run=true`, { name: "t", ...given })),
       ]).toEqual([given, expected]);
+    const admin = (
+      await world.send("acme.admin", "POST", `${A}/tenants/acme/tokens`, {
+        name: "narrow",
+        models: ["sandbox:echo"],
+      })
+    ).body.token;
+    const login = { issuer: "https://login.test", subject: "me" };
+    for (const [method, path, body] of [
+      ["POST", `${A}/tenants/acme/users`, { id: "new", name: "New", role: "admin" }],
+      ["POST", `${A}/tenants/acme/users`, { id: "new", name: "New", login }],
+      ["PATCH", `${A}/tenants/acme/users/acme-viewer`, { login }],
+      ["PUT", `${A}/tenants/acme/memberships/acme-viewer`, { role: "admin" }],
+      ["PUT", `${A}/projects/site/memberships/acme-viewer`, { role: "maintainer" }],
+    ] as const) {
+      const send = async (by: string): Promise<string> =>
+        code(await world.send(by, method, `${path}?dry_run=true`, body));
+      expect([path, body, await send(admin), await send("acme.admin")]).toEqual([
+        path,
+        body,
+        "403 insufficient_role",
+        "done",
+      ]);
+    }
     const slashed = await make({ models: ["*/gpt-*", "sandbox:*"] });
     const both = await make({ models: ["openai:gpt-*"], routes: ["fast", "slow"] });
     for (const [by, given, expected] of [

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { hasRole } from "../../../auth/memberships.ts";
 import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../../auth/grants.ts";
+import { requireGivesRoles } from "../../../auth/tokens/restriction-grants.ts";
 import { UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { conflict } from "../../../core/refusals.ts";
 import { type Membership, type Role, ROLES, roleAtLeast } from "../../../core/identity.ts";
@@ -107,14 +108,20 @@ const USER: Thing<StoredUser> = {
   fields: {
     name: NAME,
     email: member("email", z.string().nullable(), email.nullish()),
-    login: member("login", login.nullable(), login.nullish()),
+    login: member("login", login.nullable(), login.nullish(), {
+      async allow({ caller }, _store, given) {
+        if (given != null) requireGivesRoles(caller.token, "login");
+      },
+    }),
     role: {
       created: z
         .enum(ROLES)
         .nullish()
         .meta({ description: "The role in the whole tenant, at most the caller's own; none by default." }),
-      async allow({ role: own }, _store, role: Role | null) {
-        if (role !== null) requireRoleWithin(own, role, "role");
+      async allow({ caller, role: own }, _store, role: Role | null) {
+        if (role === null) return;
+        requireRoleWithin(own, role, "role");
+        requireGivesRoles(caller.token, "role");
       },
       async alsoCreate(writer, role: Role | null, { id: userId, tenantId }) {
         if (role !== null) await writer.putMembership({ userId, tenantId, projectId: null, role });
@@ -176,6 +183,7 @@ function membershipOperations(reach: "tenant" | "project"): readonly AdminOperat
       if (isOperator === true) requireOperator(caller, "user");
       const given: Role = body.role;
       requireRoleWithin(own, given, "role");
+      requireGivesRoles(caller.token, "role");
       const current = await writer.findMembership(userId, projectId);
       if (current !== null) {
         requireRoleWithin(own, current.role, "role");
