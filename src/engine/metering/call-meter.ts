@@ -41,6 +41,8 @@ export class CallMeter {
   readonly #signal: CancelSignal;
   /** The meters of attempts that have not ended. */
   readonly #open: AttemptMeter[] = [];
+  /** Holds what the first attempt may use, until that is reserved for the attempt itself. */
+  #inAdvance: AttemptMeter | null = null;
 
   constructor({ limits, prices, recorder, clock, signal }: CallMeterOptions) {
     this.prices = prices;
@@ -76,6 +78,8 @@ export class CallMeter {
     isRedirected: boolean,
     requests: readonly AttemptRecorder[],
   ): MaybePromise<AttemptMeter | GatewayError> {
+    this.#inAdvance?.close();
+    this.#inAdvance = null;
     const estimate = estimateAttempt(attempt.fitted.request, attempt.resolved, this.prices);
     if (this.#limits === null) return this.#begin(attempt, estimate, requests, null);
     const reserved = this.#limits.reserve(target, estimate, isRedirected);
@@ -84,6 +88,11 @@ export class CallMeter {
     // the limit store may be slow: it is awaited for as long as the call may take, and what it reserves after that is
     // released
     return isPending(reserved) ? this.#clock.waiting(untilOver(reserved, this.#signal)).then(begun) : begun(reserved);
+  }
+
+  /** Keeps a reservation, with which nothing is sent, until the call reserves again or is over. */
+  keepInAdvance(meter: AttemptMeter): void {
+    this.#inAdvance = meter;
   }
 
   /**

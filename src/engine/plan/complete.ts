@@ -348,8 +348,8 @@ async function isLate(attempt: Promise<unknown>, delayMs: number): Promise<boole
 
 /**
  * Reserves what a first attempt may use, for work that precedes it: a call that is refused has no effects (promise
- * 4.3), and one that has effects is in the ledger. The call keeps the reservation until it is over. Returns what counts
- * the call; `null` where it has no target. Throws the last refusal, or `ledger_unavailable`.
+ * 4.3), and one that has effects is in the ledger. The call keeps the reservation until its first attempt has one.
+ * Returns what counts the call; `null` where it has no target. Throws the last refusal, or `ledger_unavailable`.
  */
 export async function reserveInAdvance(
   prepared: Prepared,
@@ -371,7 +371,7 @@ export async function reserveInAdvance(
     }
     call.recorder.headedFor(candidate.target, candidate.route.name);
     await call.lifetime.enterLedger();
-    meter.close();
+    call.meter.keepInAdvance(meter);
     return meter;
   }
   if (refusal !== null) throw withAttempts(refusal, call);

@@ -8,6 +8,7 @@ import { eventsAt } from "../../../src/operations/responses/background/backgroun
 import { until, untilFound } from "../../harness/time/until.ts";
 import { eventStream, openaiAnswer, openaiChunk } from "../../harness/servers/upstream.ts";
 import { cannedUpstream } from "../../harness/in-process.ts";
+import { limitSet } from "../../harness/limited.ts";
 import { eventsOf, OPENAI, responsesGateway } from "./responses-calls.ts";
 
 const clock = { now: () => Date.now(), monotonic: () => performance.now() };
@@ -98,6 +99,45 @@ test("[d12.8] a call in the background that still runs is found again after the 
   answer.resolve();
   await gateway.context.background!.get(id)?.ended;
   expect(statusOf()).toBe("completed");
+}, 60_000);
+
+test("[d12.8] a call in the background holds also the places of its provider and model while it is queued", async () => {
+  const kept = new KeptObjects(clock);
+  const begun = Promise.withResolvers<void>();
+  const queuing = Promise.withResolvers<void>();
+  const limits = { one: { metric: "concurrency", limit: 1, scope: { model: "*" } } };
+  const gateway = responsesGateway({
+    clock,
+    kept: {
+      get untilMs() {
+        return kept.untilMs;
+      },
+      isAway: false,
+      keep: (object) => {
+        begun.resolve();
+        return queuing.promise.then(() => kept.keep(object));
+      },
+      find: (tenantId, id) => kept.find(tenantId, id),
+      remove: (tenantId, id) => kept.remove(tenantId, id),
+      removeAll: (tenantId, projectId) => kept.removeAll(tenantId, projectId),
+      close: () => kept.close(),
+    },
+    snapshot: { limitRules: limitSet({ limits }) },
+    upstream: cannedUpstream({
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(openaiAnswer("Hello")),
+    }),
+  });
+  const ask = () => gateway.respond({ ...OPENAI, input: "One.", background: true });
+  const first = ask();
+  await begun.promise;
+  const second = await ask();
+  expect([second.status, ((await second.json()) as any).error.code]).toEqual([429, "rate_limit_exceeded"]);
+  queuing.resolve();
+  const { id } = (await (await first).json()) as { readonly id: string };
+  await gateway.context.background!.get(id)?.ended;
+  expect((kept.find("default", id)!.value as Record<string, any>)["response"]["status"]).toBe("completed");
+  expect((await ask()).status).toBe(200);
 }, 60_000);
 
 test("[d12.8] a gateway that ends does not wait for a store that is away", async () => {
