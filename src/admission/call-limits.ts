@@ -199,7 +199,7 @@ export class CallLimits {
       ? tooLate(answer)
       : isRedirected || this.#caller.degradeTo.length === 0
         ? null
-        : redirectedBy(answer);
+        : redirectedBy(answer, (account) => this.#heldOfCall(account) !== undefined);
     if (refused === null) return this.#begin(wanted, this.#hold(answer, wanted.needed));
     answer.release();
     return this.#refuse(refused);
@@ -298,16 +298,23 @@ function tooLate({ needs, before }: Reservation): LimitRefusal {
   };
 }
 
-/** The first budget whose usage before this attempt had already reached a threshold that sends its calls elsewhere. */
-function redirectedBy({ needs, before }: Reservation): LimitRefusal | null {
+/**
+ * The first budget whose usage before this attempt had already reached a threshold that sends its calls elsewhere. What the
+ * call itself has reserved of a budget for earlier attempts does not count, so that such a budget does not either.
+ */
+function redirectedBy(
+  { needs, before }: Reservation,
+  isHeldByCall: (account: Account) => boolean,
+): LimitRefusal | null {
   for (let index = 0; index < needs.length; index++) {
     const { account, force } = needs[index]!;
     const { used, limit } = before[index]!;
-    const reached = force
-      ? undefined
-      : account.rule.thresholds.findLast(
-          ({ percent, degradeTo }) => degradeTo !== null && used * 100 >= percent * limit,
-        );
+    const reached =
+      force || isHeldByCall(account)
+        ? undefined
+        : account.rule.thresholds.findLast(
+            ({ percent, degradeTo }) => degradeTo !== null && used * 100 >= percent * limit,
+          );
     if (reached?.degradeTo != null)
       return { kind: "redirected", account, status: before[index]!, degradeTo: reached.degradeTo };
   }

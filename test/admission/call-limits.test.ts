@@ -104,6 +104,30 @@ describe("one call", () => {
     expect(refusedWith({ isOfShare: true })).toEqual(["insufficient_quota", true, 0]);
   });
 
+  test("[d4.6] what the call has reserved for a failed attempt sends its next one nowhere else", () => {
+    const thresholds = [{ percent: 50, degradeTo: "up1:free" }];
+    const account = accountOf({ id: "money", kind: "budget", unit: "nano_usd", window: "day", limit: 100, thresholds });
+    const store = openMemoryLimits({ clock: turnedClock() });
+    const open = () =>
+      new CallLimits({
+        caller: { rules: [account.rule], degradeTo: ["up1:free"], ofEveryCall: [], accountsAt: () => [account] },
+        user: null,
+        store,
+        clock: turnedClock(),
+        onCharged: () => {},
+        outcomes: [],
+      });
+    const reserve = (limits: CallLimits, units: number) =>
+      limits.reserve({ route: "direct", provider: "up0", model: "up0:m" }, estimateOf(units), false);
+    const call = open();
+    const failed = reserve(call, 55) as AttemptReservation;
+    failed.settle();
+    expect(reserve(call, 70)).not.toBeInstanceOf(GatewayError);
+    expect((reserve(open(), 1) as GatewayError).message).toContain("up1:free");
+    call.settle();
+    expect(store.open()).toBe(0);
+  });
+
   test("attempts one after the other: the call is one request and one unit of concurrency, each attempt one of its provider's", () => {
     const { store, call, begin, used } = openCall();
     for (const tokens of [30, 0, 20]) {
