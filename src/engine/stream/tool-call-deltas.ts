@@ -162,14 +162,15 @@ export function mayRepeat({ hasArguments, argumentText }: CallState, text: strin
  * Returns what of a piece is new. Some servers send all arguments once more at the end, or those so far with each piece:
  * https://github.com/NousResearch/hermes-agent/pull/35718, https://github.com/decolua/9router/pull/2869. Valid JSON has no
  * object behind an object, a name, a string or an opening brace. Where a value may stand, a piece that begins like the
- * arguments is a value, unless an earlier piece has repeated them.
+ * arguments is a value, unless an earlier piece has repeated them; and so is one that ends the first name of `{"`.
  */
 function newText(call: CallState, text: string): string {
   const { argumentText: before } = call;
   if (!mayRepeat(call, text) || call.isTooLong || !text.startsWith(before)) return text;
-  if (!call.repeats && /[:,[]\s*$/.test(before)) return text;
+  const rest = text.slice(before.length);
+  if (!call.repeats && (/[:,[]\s*$/.test(before) || (/^\{\s*"$/.test(before) && /^\s*(?::|$)/.test(rest)))) return text;
   call.repeats = true;
-  return text.slice(before.length);
+  return rest;
 }
 
 /**

@@ -280,6 +280,10 @@ describe("a stream", () => {
       ...['{"node":', '{"node":', "{}}", "}"].map((text) => piece(3, text)),
       begun(4, "every cut"),
       ...Array.from(listed, (_, at) => piece(4, listed.slice(0, at + 1))),
+      begun(5, "a brace as a name"),
+      ...['{"', '{":0,"":""}'].map((text) => piece(5, text)),
+      begun(6, "a brace as a name, in small pieces"),
+      ...['{"', '{"', ":0}"].map((text) => piece(6, text)),
       chunk({}, "tool_calls"),
     ]);
     expect(faults).toEqual([]);
@@ -289,6 +293,8 @@ describe("a stream", () => {
       whole,
       '{"node":{"node":{}}}',
       listed,
+      '{"{":0,"":""}',
+      '{"{":0}',
     ]);
   });
 
