@@ -1,5 +1,6 @@
 // The spans that are made of a record: which exist, under which parent, what they contain, and what they never contain.
 import { describe, expect, test } from "bun:test";
+import type { ToolCall } from "../../../src/core/chat.ts";
 import type { CallContent } from "../../../src/core/configured/content.ts";
 import type { ErrorCode } from "../../../src/core/errors.ts";
 import type { JsonObject } from "../../../src/core/json.ts";
@@ -41,6 +42,7 @@ const CONTENT: CallContent = {
       tool_calls: [
         { id: "call_1", type: "function", function: { name: "look", arguments: '{"at":1}' } },
         { id: "call_2", type: "function", function: { name: "look", arguments: "not json" } },
+        { id: "call_4", type: "custom", custom: { name: "patch", input: "+ a" } } as unknown as ToolCall,
       ],
     },
     { role: "tool", tool_call_id: "call_1", content: "a cat" },
@@ -460,6 +462,7 @@ describe("content", () => {
           { type: "reasoning", content: "Look it up." },
           { type: "tool_call", id: "call_1", name: "look", arguments: { at: 1 } },
           { type: "tool_call", id: "call_2", name: "look", arguments: "not json" },
+          { type: "tool_call", id: "call_4", name: "patch", arguments: "+ a" },
         ],
       },
       { role: "tool", parts: [{ type: "tool_call_response", id: "call_1", response: "a cat" }] },
@@ -500,6 +503,8 @@ describe("OpenInference", () => {
       "llm.input_messages.0.message.content": "Be brief.",
       "llm.input_messages.2.message.tool_calls.0.tool_call.function.name": "look",
       "llm.input_messages.2.message.tool_calls.1.tool_call.function.arguments": "not json",
+      "llm.input_messages.2.message.tool_calls.2.tool_call.function.name": "patch",
+      "llm.input_messages.2.message.tool_calls.2.tool_call.function.arguments": "+ a",
       "llm.input_messages.3.message.tool_call_id": "call_1",
       "llm.output_messages.0.message.content": "A cat.",
     });

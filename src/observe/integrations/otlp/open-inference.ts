@@ -5,6 +5,7 @@ import type { CallContent, AnswerContent } from "../../../core/configured/conten
 import { type CallRecord, figureOf, usedBy } from "../../../core/record/record.ts";
 import { type AttributeValue, type Attributes, cut, merged } from "./attributes.ts";
 import type { Dialect } from "./call-spans.ts";
+import { calledTool } from "./span-content.ts";
 
 export const openInference: Dialect = ({ record, content }, part) => {
   if (part.of === "tool")
@@ -79,10 +80,11 @@ function messageAttributes(
   };
 }
 
-function callOf(prefix: string, { id, function: called }: ToolCall): Attributes {
+function callOf(prefix: string, call: ToolCall): Attributes {
+  const { name, input } = calledTool(call);
   return {
-    [`${prefix}id`]: id,
-    [`${prefix}function.name`]: called?.name,
-    [`${prefix}function.arguments`]: called?.arguments,
+    [`${prefix}id`]: call.id,
+    [`${prefix}function.name`]: name,
+    [`${prefix}function.arguments`]: input,
   };
 }

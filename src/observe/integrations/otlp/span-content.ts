@@ -74,8 +74,19 @@ function contentPart(part: JsonObject): JsonObject {
     : { type: "blob", modality: "image", mime_type: data[1]!, content: image.slice(data[0].length) };
 }
 
-function toolCallPart({ id, function: called }: ToolCall): JsonObject {
-  return { type: "tool_call", id, name: called?.name ?? "", arguments: parsed(called?.arguments ?? "") };
+function toolCallPart(call: ToolCall): JsonObject {
+  const { name, input } = calledTool(call);
+  return { type: "tool_call", id: call.id, name: name ?? "", arguments: parsed(input ?? "") };
+}
+
+/** A function with its arguments, or a custom tool with its text. */
+export function calledTool({ function: called, custom }: ToolCall): {
+  readonly name?: string;
+  readonly input?: string;
+} {
+  if (called !== undefined) return { name: called.name, input: called.arguments };
+  const { name, input } = isObject(custom) ? custom : {};
+  return { ...(typeof name === "string" && { name }), ...(typeof input === "string" && { input }) };
 }
 
 /** The model wrote the arguments as text; the convention requires the parsed value. */
