@@ -116,8 +116,8 @@ async function encodedThere(
   }
 }
 
-/** Adds what the thread that holds the conversation left out, which it found only when it wrote the request. */
-export function withLeftThere(fitted: FittedRequest, { leavesReasoning, left = [] }: EncodedForTarget): FittedRequest {
+/** Adds what was left out when the request was written. */
+export function withLeftOut(fitted: FittedRequest, { leavesReasoning, left = [] }: EncodedForTarget): FittedRequest {
   const { request, dispositions, dropped } = fitted;
   const untold = left.filter((name) => dispositions[name] !== "dropped");
   const told = leavesReasoning === true ? { ...fitted, request: warned(request) } : fitted;

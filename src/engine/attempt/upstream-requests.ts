@@ -22,7 +22,7 @@ import type { AttemptRecorder } from "./attempt-recorder.ts";
 import type { Call } from "../call/call.ts";
 import { GrowingBytes } from "../../core/concurrency/shared-bytes.ts";
 import type { EncodedForTarget } from "../long-bodies/long-body-worker.ts";
-import { encodedFor, withLeftThere } from "./encode-attempt.ts";
+import { encodedFor, withLeftOut } from "./encode-attempt.ts";
 import type { Resolved } from "../plan/resolve-target.ts";
 import { passedHeaders, passedRefusal } from "../native/passed-response.ts";
 import { endBesides, endingRequest, type OpenAttempt } from "./run-attempt.ts";
@@ -83,7 +83,7 @@ export async function sendRequest(encoded: EncodedForTarget, attempt: OpenAttemp
     cached,
     lifetime,
   } = attempt;
-  attempt.fitted = withLeftThere(attempt.fitted, encoded);
+  attempt.fitted = withLeftOut(attempt.fitted, encoded);
   attempt.meter.sending();
   if (cached?.sends !== false) call.sendsTo(target);
   attempt.prompt?.sending(encoded.prompt ?? null);

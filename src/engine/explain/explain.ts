@@ -17,6 +17,7 @@ import { invalidRequest } from "../../core/refusals.ts";
 import { counted } from "../../core/text/counted.ts";
 import { targetName } from "../../core/target.ts";
 import { answerHeaders } from "../answer/answer-frame.ts";
+import { withLeftOut } from "../attempt/encode-attempt.ts";
 import { cacheUseAt } from "../cache/cache-use.ts";
 import type { Call } from "../call/call.ts";
 import { withClientHead } from "../fit/caller-headers.ts";
@@ -186,6 +187,7 @@ async function plannedAt(
       refusal: null,
       why,
       ...ready,
+      fitted: withLeftOut(ready.fitted, encoded),
       fetches,
       encoded,
       further: further.map((part) => () => written(part)),

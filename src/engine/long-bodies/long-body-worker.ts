@@ -161,8 +161,6 @@ export interface EncodeNativeQuestion extends EncodingQuestion {
 export interface EncodedForTarget extends EncodedRequest {
   /** Whether carriers of reasoning were not opened, and so are not sent. */
   readonly leavesReasoning?: boolean;
-  /** Members of the conversation that the provider is not sent. */
-  readonly left?: readonly string[];
   /** The pieces of the prompt, where they are asked for; null where the request does not tell all of it. */
   readonly prompt?: NumberedPrompt | null;
   /** The texts that the target reads as one each, although they are made of several, where guards search them. */
@@ -292,7 +290,7 @@ class LongBodies {
       joined: one.search === null ? [] : joinedTexts(request, provider, target),
       ...(tellsPrompt && { prompt: promptPieces(request) }),
       leavesReasoning: opened?.isWhole === false,
-      left: fitted.left,
+      left: [...fitted.left, ...(encoded.left ?? [])],
     };
   }
 

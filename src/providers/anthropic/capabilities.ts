@@ -14,6 +14,7 @@ import {
 } from "../../core/capability.ts";
 import { acceptedEfforts, effortNote } from "../claude/reasoning-effort.ts";
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
+import { STRICT_NOTE } from "../claude/strict-tools.ts";
 import { GENERATIONS, UNKNOWN_MODEL, type ModelFacts } from "../claude/models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
@@ -75,7 +76,7 @@ const COMMON_CELLS = {
   ...same(unsupported("no equivalent"), "top_logprobs", "verbosity", "prediction", "store"),
   user: mapped("metadata.user_id; send an opaque id, not a name or address"),
   safety_identifier: mapped("metadata.user_id; takes precedence over user"),
-  tools: mapped("name, description, input_schema, strict; the vendor's own tool types unchanged"),
+  tools: mapped(`name, description, input_schema; strict ${STRICT_NOTE}; the vendor's own tool types unchanged`),
   parallel_tool_calls: mapped("the opposite of tool_choice.disable_parallel_tool_use"),
   ...same(unsupported("text output only"), "modalities", "audio"),
   service_tier: mapped("default -> standard_only", ["auto", "default", "standard_only"]),

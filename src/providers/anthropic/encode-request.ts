@@ -12,7 +12,14 @@ import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
 import { factsOf, type ModelFacts } from "../claude/models.ts";
-import { encodeThinking, thinkingRefusesForcing } from "../claude/reasoning-effort.ts";
+import {
+  encodeThinking,
+  refusesThinking,
+  requireFreeChoice,
+  thinkingRefusesForcing,
+  withoutEffort,
+} from "../claude/reasoning-effort.ts";
+import { STRICT } from "../claude/strict-tools.ts";
 import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
@@ -43,14 +50,18 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
  * accepts there; `betas` of the result are beta features that the body needs. Throws as encodeRequest does.
  */
 export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts) {
-  const { params, extra } = request;
+  const { extra } = request;
   const conversation = encodeConversation(request.messages, facts);
+  const leavesEffort = refusesThinking(request.params.reasoning_effort, conversation.messages, facts);
+  const params = leavesEffort ? withoutEffort(request.params) : request.params;
+  const forcingRefused = thinkingRefusesForcing(params.reasoning_effort, extra, facts);
+  requireFreeChoice(params, forcingRefused && facts.thinking === "budget");
   const json = planJsonOutput(params.response_format, {
     facts,
-    forcingRefused: thinkingRefusesForcing(params.reasoning_effort, extra, facts),
+    forcingRefused,
     toolNames: (params.tools ?? []).map(toolName),
   });
-  const tools = encodeTools(params, json);
+  const { leavesStrict, ...tools } = encodeTools(params, json);
   const maxTokens =
     params.max_completion_tokens ?? params.max_tokens ?? target.facts.maxOutputTokens ?? facts.maxOutputTokens;
   const container = extra["container"] === undefined ? containerOf(request.messages) : null;
@@ -78,10 +89,11 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
     ],
     memo: memoOf(json, tools),
     mapped: mappedNames(params, placesOf(params, json)),
+    left: [...(leavesEffort ? ["reasoning_effort"] : []), ...(leavesStrict ? [STRICT] : [])],
   };
 }
 
-function memoOf(json: JsonOutput, { tools }: EncodedTools): JsonOutputMemo {
+function memoOf(json: JsonOutput, { tools }: Pick<EncodedTools, "tools">): JsonOutputMemo {
   return { answerTool: json?.kind === "tool" && tools?.includes(json.tool) === true ? json.tool.name : null };
 }
 

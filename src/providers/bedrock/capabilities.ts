@@ -15,6 +15,7 @@ import {
 import { TOP_P_DEFAULT_ONLY } from "../claude/capabilities.ts";
 import type { ModelFacts as ClaudeFacts } from "../claude/models.ts";
 import { acceptedEfforts, effortNote } from "../claude/reasoning-effort.ts";
+import { STRICT_NOTE } from "../claude/strict-tools.ts";
 import { FAMILIES, UNKNOWN_FAMILY, type FamilyFacts } from "./models.ts";
 import { thinkingBlocks } from "../claude/thinking-blocks.ts";
 import { conversationMembers, type ConversationMembers } from "../conversation/conversation-members.ts";
@@ -44,7 +45,7 @@ function familyCells(facts: FamilyFacts) {
     tools: here(
       facts.tools,
       mapped(
-        `toolConfig.tools[].toolSpec; cache_control becomes a cachePoint after the tool; strict ${facts.jsonSchema ? "is sent" : "is not sent, because this model has no structured output"}`,
+        `toolConfig.tools[].toolSpec; cache_control becomes a cachePoint after the tool; strict ${facts.jsonSchema ? STRICT_NOTE : "is not sent, because this model has no structured output"}; no_tool stands for tools where the conversation has calls and the request none`,
       ),
       "no tools on this model",
     ),
@@ -73,7 +74,7 @@ function familyCells(facts: FamilyFacts) {
     file: here(
       facts.documents,
       mapped(
-        "document: pdf, csv, doc, docx, xls, xlsx, html, txt, md, as bytes (the gateway fetches URLs) or s3://, named after the file",
+        "document: pdf, csv, doc, docx, xls, xlsx, html, txt, md, as bytes (the gateway fetches URLs) or s3://, named after the file; with a text where the turn has none",
       ),
       "no document input",
     ),

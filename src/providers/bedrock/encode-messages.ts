@@ -46,7 +46,7 @@ export function encodeConversation(messages: readonly Message[], facts: FamilyFa
   const turns = (facts.system || system.length === 0 ? runs : withSystemInFirstTurn(runs, system)).map(
     ({ role, contents }): Turn => ({
       role,
-      content: role === "user" ? resultsFirst(contents.flat()) : contents.flat(),
+      content: role === "user" ? withTextBesideDocuments(resultsFirst(contents.flat())) : contents.flat(),
     }),
   );
   return {
@@ -56,6 +56,14 @@ export function encodeConversation(messages: readonly Message[], facts: FamilyFa
       content.some((block) => block["toolUse"] !== undefined || block["toolResult"] !== undefined),
     ),
   };
+}
+
+/** "A text block must be included when using documents": https://github.com/maximhq/bifrost/issues/5817 */
+function withTextBesideDocuments(blocks: readonly JsonObject[]): readonly JsonObject[] {
+  const first = blocks.findIndex((block) => block["document"] !== undefined);
+  return first === -1 || blocks.some((block) => block["text"] !== undefined)
+    ? blocks
+    : blocks.toSpliced(first, 0, { text: "See the attached document." });
 }
 
 function withSystemInFirstTurn(runs: readonly TurnRun[], system: readonly JsonObject[]): readonly TurnRun[] {
@@ -122,12 +130,15 @@ function encodeToolCall(call: ToolCall, path: string): JsonObject {
   return { toolUse: { toolUseId: toolUseId(call.id), name: called.name, input: toolInput(called.arguments) } };
 }
 
+/** "text content blocks must contain non-whitespace text": https://github.com/anomalyco/opencode/issues/46335 */
+const isBlank = ({ text }: JsonObject): boolean => typeof text === "string" && text.trim() === "";
+
 function encodeToolResult(message: Message, path: string, naming: DocumentNaming): JsonObject[] {
   const blocks = encodeBlocks(message, path, naming);
   const points = blocks.filter((block) => block["cachePoint"] !== undefined);
   const toolResult = {
     toolUseId: toolUseId(message.tool_call_id ?? ""),
-    content: blocks.filter((block) => block["cachePoint"] === undefined),
+    content: blocks.filter((block) => block["cachePoint"] === undefined && !isBlank(block)),
     ...(message["is_error"] === true && { status: "error" }),
   };
   // Cache points stand beside results, never inside them.

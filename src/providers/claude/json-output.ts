@@ -80,20 +80,66 @@ const REFUSED_KEYWORDS = new Set(
   `minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern maxItems uniqueItems minProperties maxProperties
   not oneOf patternProperties if then else prefixItems contains`.split(/\s+/),
 );
+/** Keywords that hold values of an answer and no schemas. */
+const VALUES = new Set(["enum", "const", "default", "examples"]);
 const NAMED_SCHEMAS = new Set(["properties", "$defs", "definitions"]);
 
-/** True for a schema within the vendor's subset. */
-function isEnforceable(schema: Json | undefined): boolean {
-  if (Array.isArray(schema)) return schema.every(isEnforceable);
+const FORMATS = new Set("date-time time date duration email hostname uri ipv4 ipv6 uuid".split(" "));
+
+const DEFINED = /^#\/(?:\$defs|definitions)\/([^/]+)$/;
+
+/** True for a schema within the vendor's subset, which has no recursion. */
+export function isEnforceable(schema: Json | undefined): boolean {
+  return isWithin(schema) && !(isObject(schema) && isRecursive(definitionsOf(schema)));
+}
+
+function isWithin(schema: Json | undefined): boolean {
+  if (Array.isArray(schema)) return schema.every(isWithin);
   if (!isObject(schema)) return true;
   if (isObjectSchema(schema) && schema["additionalProperties"] !== false) return false;
   return Object.entries(schema).every(([keyword, value]) => {
     if (REFUSED_KEYWORDS.has(keyword)) return false;
-    if (keyword === "enum" || keyword === "const" || keyword === "default" || keyword === "examples") return true;
-    return NAMED_SCHEMAS.has(keyword) && isObject(value)
-      ? Object.values(value).every(isEnforceable)
-      : isEnforceable(value);
+    if (keyword === "minItems") return value === 0 || value === 1;
+    if (keyword === "format") return typeof value === "string" && FORMATS.has(value);
+    if (keyword === "$ref") return typeof value === "string" && DEFINED.test(value);
+    if (VALUES.has(keyword)) return true;
+    return NAMED_SCHEMAS.has(keyword) && isObject(value) ? Object.values(value).every(isWithin) : isWithin(value);
   });
+}
+
+function definitionsOf({ $defs, definitions }: JsonObject): JsonObject {
+  return { ...(isObject(definitions) && definitions), ...(isObject($defs) && $defs) };
+}
+
+/** Takes away definitions that refer only to what is taken away already: in a recursion some are left. */
+function isRecursive(definitions: JsonObject): boolean {
+  const users = new Map<string, string[]>(Object.keys(definitions).map((name) => [name, []]));
+  const waiting = new Map<string, number>();
+  for (const [user, schema] of Object.entries(definitions)) {
+    const used = [...referredTo(schema!)].filter((name) => users.has(name));
+    waiting.set(user, used.length);
+    for (const name of used) users.get(name)!.push(user);
+  }
+  const taken = [...waiting].filter(([, count]) => count === 0).map(([name]) => name);
+  for (const name of taken)
+    for (const user of users.get(name)!) {
+      const count = waiting.get(user)! - 1;
+      waiting.set(user, count);
+      if (count === 0) taken.push(user);
+    }
+  return taken.length < users.size;
+}
+
+/** The definitions to which a schema refers. */
+function referredTo(schema: Json, found = new Set<string>()): ReadonlySet<string> {
+  if (Array.isArray(schema)) for (const part of schema as readonly Json[]) referredTo(part, found);
+  else if (isObject(schema))
+    for (const [keyword, value] of Object.entries(schema)) {
+      const name = keyword === "$ref" && typeof value === "string" ? DEFINED.exec(value)?.[1] : undefined;
+      if (name !== undefined) found.add(name);
+      else if (!VALUES.has(keyword)) referredTo(value!, found);
+    }
+  return found;
 }
 
 function isObjectSchema({ type, properties }: JsonObject): boolean {

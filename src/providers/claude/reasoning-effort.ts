@@ -1,6 +1,7 @@
 // Encodes `reasoning_effort` as thinking. https://platform.claude.com/docs/en/build-with-claude/effort,
 // .../extended-thinking, .../adaptive-thinking
-import type { JsonObject } from "../../core/json.ts";
+import type { ChatParams } from "../../core/chat.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { ModelFacts } from "./models.ts";
 
@@ -36,7 +37,7 @@ const BUDGETS_TEXT = Object.entries(BUDGETS)
 /** Says for the documentation what is sent to a model that thinks. */
 export function effortNote({ thinking }: Pick<ModelFacts, "thinking">): string {
   return thinking === "budget"
-    ? `thinking.budget_tokens: ${BUDGETS_TEXT}, and at most ${BUDGET_SHARE * 100} % of max_tokens`
+    ? `thinking.budget_tokens: ${BUDGETS_TEXT}, and at most ${BUDGET_SHARE * 100} % of max_tokens; not sent where the model goes on with calls that it has not thought about, and not beside a tool_choice that forces a call`
     : "thinking.type adaptive and output_config.effort, where a level that the model does not have is its nearest one";
 }
 
@@ -78,6 +79,45 @@ function budgetWithin(effort: string, maxTokens: number): number {
       `reasoning_effort needs an output bound above ${MIN_BUDGET} tokens on this model, which counts thinking into it; got ${maxTokens}.`,
     );
   return Math.max(MIN_BUDGET, Math.min(BUDGETS[effort] ?? MIN_BUDGET, Math.floor(maxTokens * BUDGET_SHARE)));
+}
+
+/** A turn with content blocks of the Messages API, or of Converse. */
+interface BlockTurn {
+  readonly role: string;
+  readonly content: string | readonly JsonObject[];
+}
+
+/**
+ * Whether a model with a budget would refuse to think: it does not go on with a turn that calls tools and does not begin with
+ * thinking, such as one that another model has written. "Expected `thinking` or `redacted_thinking`, but found `tool_use`":
+ * https://platform.claude.com/docs/en/build-with-claude/extended-thinking, https://github.com/anomalyco/opencode/issues/3077
+ */
+export function refusesThinking(
+  effort: string | undefined,
+  turns: readonly BlockTurn[],
+  { thinking }: Pick<ModelFacts, "thinking">,
+): boolean {
+  if (thinking !== "budget" || effort === undefined || effort === "none") return false;
+  const { content = "" } = turns.findLast(({ role }) => role === "assistant") ?? {};
+  if (typeof content === "string") return false;
+  const calls = content.some((block) => block["type"] === "tool_use" || block["toolUse"] !== undefined);
+  const isThinking = ({ type, reasoningContent }: JsonObject): boolean =>
+    type === "thinking" || type === "redacted_thinking" || reasoningContent !== undefined;
+  return calls && !isThinking(content[0]!);
+}
+
+export function withoutEffort({ reasoning_effort: _left, ...params }: ChatParams): ChatParams {
+  return params;
+}
+
+/** Throws GatewayError `unsupported_value` for a choice that forces a tool call beside thinking that refuses it. */
+export function requireFreeChoice({ tool_choice: choice }: ChatParams, thinksUnforced: boolean): void {
+  if (!thinksUnforced || choice === undefined || choice === "auto" || choice === "none") return;
+  if (isObject(choice) && (choice["type"] === "auto" || choice["type"] === "none")) return;
+  throw unsupportedValue(
+    "tool_choice",
+    "tool_choice cannot force a tool call beside reasoning on this model. Use auto, or leave out reasoning_effort.",
+  );
 }
 
 /** True when the request turns on thinking on a model that then refuses forced tool calls. */

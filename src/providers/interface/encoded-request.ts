@@ -12,6 +12,11 @@ export interface EncodedRequest {
    * record: `max_tokens -> max_output_tokens`.
    */
   readonly mapped?: readonly string[];
+  /**
+   * What the vendor would refuse beside the rest of the request, and is not sent, by the names of chat completions:
+   * `reasoning_effort`, `tools[].function.strict`.
+   */
+  readonly left?: readonly string[];
 }
 
 /** Returns a request with a body of JSON; `body` is the object, or its text. */

@@ -1,6 +1,7 @@
 // The messages for a row. When nothing has to change, the original array is returned, so that the encoder can copy the
 // caller's own text.
 import type { BlockType, ChatRequest, ContentPart, Message } from "../../core/chat.ts";
+import { isObject } from "../../core/json.ts";
 import { mappedList } from "../../core/request/mapped-list.ts";
 import type { Target } from "../../core/target.ts";
 import { type Joins, joinTexts } from "../conversation/join-texts.ts";
@@ -23,7 +24,10 @@ export function wireMessages(
   if (plan.blocks.size > 0 && anyOf(plan.blocks, request.blocks)) messages = withBlocks(messages, plan.blocks);
   if (plan.cacheBreakpoints) messages = mappedList(messages, withBreakpoints);
   if (plan.textAsString) messages = withTextAsString(messages, joins);
-  if (plan.callIds !== null && !isElsewhere(row, target)) messages = withCallIds(messages, plan.callIds);
+  const isHere = !isElsewhere(row, target);
+  if (plan.callIds !== null && isHere) messages = withCallIds(messages, plan.callIds);
+  if (plan.reasoningBesideCalls !== null && isHere && mayThink(request))
+    messages = withReasoningBesideCalls(messages, row.reasoningBack!, plan.reasoningBesideCalls);
   return row.hooks?.messages === undefined ? messages : row.hooks.messages(messages, target.model, joins);
 }
 
@@ -68,6 +72,20 @@ function withCallIds(messages: readonly Message[], form: CallIdForm): readonly M
           ...(named !== undefined && { tool_calls: named }),
         };
   });
+}
+
+/** Whether nothing in the request turns thinking off. */
+function mayThink({ params, extra }: ChatRequest): boolean {
+  const { thinking } = extra;
+  return params.reasoning_effort !== "none" && !(isObject(thinking) && thinking["type"] === "disabled");
+}
+
+function withReasoningBesideCalls(messages: readonly Message[], name: string, standIn: string): readonly Message[] {
+  return mappedList(messages, (message) =>
+    (message.tool_calls ?? []).length === 0 || typeof message[name] === "string"
+      ? message
+      : { ...message, [name]: standIn },
+  );
 }
 
 function anyOf(rewrites: WirePlan["blocks"], present: ChatRequest["blocks"]): boolean {

@@ -150,6 +150,11 @@ export interface RowDifferences {
   readonly cacheBreakpoints?: true;
   /** The form of tool call ids that the vendor requires. Any id is accepted when absent. */
   readonly callIds?: CallIdForm;
+  /**
+   * Set when the vendor, while the model thinks, refuses tool calls without a text of reasoning. Sent as `reasoningBack`
+   * where a client does not send the reasoning back, or another model has made the calls.
+   */
+  readonly reasoningBesideCalls?: "" | " ";
 }
 
 export interface ModelDifferences extends RowDifferences {

@@ -26,6 +26,8 @@ export interface WirePlan {
   readonly cacheBreakpoints: boolean;
   /** `null` when ids of tool calls are sent unchanged. */
   readonly callIds: CallIdForm | null;
+  /** `null` when tool calls need no reasoning beside them. */
+  readonly reasoningBesideCalls: string | null;
 }
 
 const TOKEN_BOUNDS: ReadonlySet<string> = new Set<CommonParameter>(["max_tokens", "max_completion_tokens"]);
@@ -79,6 +81,8 @@ function makePlan(differences: readonly RowDifferences[], capabilities: Capabili
     textAsString: differences.some((some) => some.textAsString === true),
     cacheBreakpoints: differences.some((some) => some.cacheBreakpoints === true),
     callIds: differences.find((some) => some.callIds !== undefined)?.callIds ?? null,
+    reasoningBesideCalls:
+      differences.find((some) => some.reasoningBesideCalls !== undefined)?.reasoningBesideCalls ?? null,
   };
 }
 

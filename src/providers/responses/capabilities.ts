@@ -10,7 +10,7 @@ export const RESPONSES_CELLS: Cells = {
   ...same(NO_COUNTERPART, "n", "stop", "presence_penalty", "frequency_penalty", "logit_bias", "seed", "modalities"),
   ...same(NO_COUNTERPART, "audio", "prediction", "input_audio"),
   store: unsupported("always sent as false"),
-  ...same(mapped("max_output_tokens"), "max_tokens", "max_completion_tokens"),
+  ...same(mapped("max_output_tokens, at least 16"), "max_tokens", "max_completion_tokens"),
   stream_options: mapped("the usage is always in the stream; the gateway builds the last chunk from it"),
 };
 

@@ -69,13 +69,16 @@ const SAME = [
   "safety_identifier",
 ] as const satisfies readonly (keyof ChatParams)[];
 
+/** "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16". Clients ask for 1 to try a model. */
+const LEAST_BOUND = 16;
+
 function encodeParams(params: ChatParams): JsonObject {
   const bound = params.max_completion_tokens ?? params.max_tokens;
   const tools = encodeTools(params);
   const obfuscation = params.stream_options?.["include_obfuscation"];
   return {
     ...Object.fromEntries(SAME.flatMap((name) => (params[name] === undefined ? [] : [[name, params[name]]]))),
-    ...(bound !== undefined && { max_output_tokens: bound }),
+    ...(bound !== undefined && { max_output_tokens: Math.max(LEAST_BOUND, bound) }),
     ...(tools.length > 0 && { tools }),
     ...(params.tool_choice !== undefined && { tool_choice: encodeChoice(params.tool_choice) }),
     ...encodeText(params),

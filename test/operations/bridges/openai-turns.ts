@@ -79,7 +79,8 @@ function heardByOpenai({ messages }: any): readonly Piece[] {
       if (role === "tool")
         return [{ role: "user", result: more.tool_call_id, text: said.map(({ text }) => text).join("") }];
       return [
-        ...(thinking === undefined ? [] : [{ role, thinking }]),
+        // an empty text stands for the reasoning of calls that has not come back
+        ...(thinking === undefined || thinking === "" ? [] : [{ role, thinking }]),
         ...said,
         ...((calls as readonly any[] | undefined) ?? []).map(({ id, function: { name, arguments: text } }) => ({
           role,

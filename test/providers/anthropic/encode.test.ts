@@ -338,6 +338,85 @@ describe("JSON", () => {
   });
 });
 
+describe("what the vendor refuses beside the rest of a request", () => {
+  const CALL = { id: "toolu_1", type: "function", function: { name: "weather", arguments: "{}" } };
+  const details = [{ type: "reasoning.text", text: "Hm.", signature: "c2ln", format: "anthropic-claude-v1", index: 0 }];
+  const calling = (more: object): object => ({
+    tools: [weather],
+    reasoning_effort: "medium",
+    messages: [
+      ...ASK,
+      { role: "assistant", content: null, tool_calls: [CALL], ...more },
+      { role: "tool", tool_call_id: "toolu_1", content: "Sun" },
+    ],
+  });
+  test("[d6.10] a model with a budget does not think where it goes on with calls that it has not thought about", () => {
+    const { request, left } = encode(calling({}), "claude-sonnet-4-5");
+    expect(JSON.parse(request.body)).not.toHaveProperty("thinking");
+    expect(left).toEqual(["reasoning_effort"]);
+    const signed = encode(calling({ reasoning_details: details }), "claude-sonnet-4-5");
+    expect(JSON.parse(signed.request.body)).toMatchObject({ thinking: { type: "enabled" } });
+    expect(signed.left).toEqual([]);
+    // the turn is over
+    const { messages } = calling({}) as { readonly messages: readonly object[] };
+    const over = { messages: [...messages, { role: "assistant", content: "Sun." }, ...ASK] };
+    expect(sent({ ...calling({}), ...over }, "claude-sonnet-4-5")).toHaveProperty("thinking");
+    expect(sent(calling({}), "claude-sonnet-4-6")).toHaveProperty("thinking");
+  });
+  test("[d6.3] thinking with a budget refuses a choice that forces a call", () => {
+    const asked = { tools: [weather], reasoning_effort: "low" };
+    const named = { type: "function", function: { name: "weather" } };
+    for (const tool_choice of ["required", named])
+      expect(refusal({ ...asked, tool_choice }, "claude-sonnet-4-5")).toMatchObject({
+        code: "unsupported_value",
+        param: "tool_choice",
+      });
+    for (const tool_choice of ["auto", "none"])
+      expect(sent({ ...asked, tool_choice }, "claude-sonnet-4-5")).toHaveProperty("thinking");
+    expect(sent({ ...asked, tool_choice: "required", reasoning_effort: "none" }, "claude-sonnet-4-5")).toHaveProperty(
+      "tool_choice",
+    );
+    for (const model of ["claude-sonnet-4-6", "claude-sonnet-5"])
+      expect(sent({ ...asked, tool_choice: "required" }, model)).toMatchObject({ tool_choice: { type: "any" } });
+  });
+  test("a tool is strict where the vendor can hold it to its schema, and otherwise not", () => {
+    const tool = (parameters: object) => ({ type: "function", function: { name: "f", parameters, strict: true } });
+    const schema = (n: object) => ({ type: "object", properties: { n }, required: ["n"], additionalProperties: false });
+    const whole = tool(schema({ type: "integer" }));
+    const bounded = tool(schema({ type: "integer", minimum: 1 }));
+    const { request, left } = encode({ tools: [whole, bounded] });
+    expect(JSON.parse(request.body).tools.map(({ strict }: { strict?: boolean }) => strict)).toEqual([true, undefined]);
+    expect(left).toEqual(["tools[].function.strict"]);
+    expect(encode({ tools: [whole] }).left).toEqual([]);
+  });
+  test("[d6.8] what the vendor's schemas do not take becomes a forced tool call", () => {
+    const schema = (more: object, inside: object = { type: "string" }): object => ({
+      type: "object",
+      properties: { a: inside },
+      additionalProperties: false,
+      ...more,
+    });
+    const formatted = (given: object): boolean =>
+      sent({ response_format: { type: "json_schema", json_schema: { name: "answer", schema: given } } })[
+        "output_config"
+      ] !== undefined;
+    const ref = (name: string): object => ({ $ref: `#/$defs/${name}` });
+    const node = (inside: object): object => ({ type: "object", properties: { inside }, additionalProperties: false });
+    expect(formatted(schema({ $defs: { a: node(ref("b")), b: node({ type: "null" }) } }, ref("a")))).toBe(true);
+    expect(formatted(schema({}, { type: "string", format: "date" }))).toBe(true);
+    expect(formatted(schema({}, { type: "array", items: { type: "string" }, minItems: 1 }))).toBe(true);
+    for (const refused of [
+      schema({ $defs: { a: node(ref("b")), b: node(ref("a")) } }, ref("a")),
+      schema({ $defs: { a: node(ref("a")) } }, ref("a")),
+      schema({}, { $ref: "#" }),
+      schema({}, { $ref: "https://one.test/schema" }),
+      schema({}, { type: "string", format: "binary" }),
+      schema({}, { type: "array", items: { type: "string" }, minItems: 2 }),
+    ])
+      expect([refused, formatted(refused)]).toEqual([refused, false]);
+  });
+});
+
 describe("pass-through", () => {
   test("[d6.5] other fields go to the top of the body unchanged, and objects are merged key by key", () => {
     expect(

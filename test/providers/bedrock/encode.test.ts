@@ -34,8 +34,11 @@ const refusal = (body: object, model?: string) => {
   const refused = refusalOf(() => encode(body, model));
   return refused === null ? null : [refused.code, refused.param];
 };
+/** The blocks of parts, which stand before a text: documents need one beside them. */
 const blocks = (content: readonly object[], model?: string): unknown =>
-  sent({ messages: [{ role: "user", content }] }, model)["messages"][0].content;
+  sent({ messages: [{ role: "user", content: [...content, { type: "text", text: "Look." }] }] }, model)[
+    "messages"
+  ][0].content.slice(0, -1);
 
 describe("the conversation", () => {
   test("a plain call has nothing but its messages", () => {
@@ -228,6 +231,14 @@ describe("content blocks", () => {
     expect(blocks([{ type: "file", file: { file_data: "data:application/json,%7B%7D" } }])).toEqual([
       { document: { format: "txt", name: "document", source: { bytes: "e30=" } } },
     ]);
+  });
+  test("a document goes with a text, which the vendor requires", () => {
+    const file = { type: "file", file: { file_data: PDF } };
+    const content = (parts: readonly object[]): unknown =>
+      sent({ messages: [{ role: "user", content: parts }] })["messages"][0].content;
+    const document = { document: { format: "pdf", name: "document", source: { bytes: "cGRm" } } };
+    expect(content([file])).toEqual([{ text: "See the attached document." }, document]);
+    expect(content([file, { type: "text", text: "Read." }])).toEqual([document, { text: "Read." }]);
   });
   test("objects in S3 are sent by their address", () => {
     expect(blocks([{ type: "image_url", image_url: { url: "s3://bucket/kiwi.jpg" } }], NOVA)).toEqual([
@@ -428,10 +439,42 @@ describe("tools", () => {
       "tool_choice",
     ]);
   });
-  test("strict is sent to the models that know it", () => {
+  test("strict is sent to the models that know it, where the vendor can hold the tool to its schema", () => {
     const strict = { type: "function", function: { ...weather.function, strict: true } };
-    expect(sent({ tools: [strict] })["toolConfig"].tools[0].toolSpec.strict).toBe(true);
+    const closed = { ...weather.function.parameters, additionalProperties: false };
+    const whole = { type: "function", function: { ...strict.function, parameters: closed } };
+    expect(sent({ tools: [whole] })["toolConfig"].tools[0].toolSpec.strict).toBe(true);
+    expect(encode({ tools: [whole] }).left).toEqual([]);
+    expect(sent({ tools: [strict] })["toolConfig"].tools[0]).toEqual(spec);
+    expect(encode({ tools: [strict] }).left).toEqual(["tools[].function.strict"]);
     expect(sent({ tools: [strict] }, NOVA)["toolConfig"].tools[0]).toEqual(spec);
+  });
+  test("[d6.10] a conversation with calls goes with a tool that stands for those of an earlier request", () => {
+    const messages = [
+      ...ASK,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: { name: "weather", arguments: "{}" } }],
+      },
+      { role: "tool", tool_call_id: "a", content: " \n" },
+      ...ASK,
+    ];
+    const body = sent({ messages });
+    expect(body["toolConfig"].tools).toMatchObject([{ toolSpec: { name: "no_tool" } }]);
+    expect(body["toolConfig"]).not.toHaveProperty("toolChoice");
+    // "text content blocks must contain non-whitespace text"
+    expect(body["messages"][2].content[0].toolResult.content).toEqual([]);
+    expect(sent({ messages, tools: [weather] })["toolConfig"].tools).toEqual([spec]);
+    expect(sent({})).not.toHaveProperty("toolConfig");
+    // such a model does not go on with a call that it has not thought about
+    const effort = encode({ messages: messages.slice(0, 3), reasoning_effort: "low" });
+    expect(effort.request.body).not.toContain("budget_tokens");
+    expect(effort.left).toEqual(["reasoning_effort"]);
+    expect(refusal({ tools: [weather], reasoning_effort: "low", tool_choice: "required" })).toEqual([
+      "unsupported_value",
+      "tool_choice",
+    ]);
   });
   test("one call at a time is requested in Claude's own form", () => {
     expect(sent({ tools: [weather], parallel_tool_calls: false })["additionalModelRequestFields"]).toEqual({

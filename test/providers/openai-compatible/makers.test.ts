@@ -247,6 +247,36 @@ describe("choices of tools", () => {
       expect(refusalOf(id, { tools: TOOLS, tool_choice: "required" }).code).toBe("unsupported_value");
     }
   });
+  const called = [
+    ...HELLO,
+    {
+      role: "assistant",
+      content: null,
+      tool_calls: [{ id: "abcdefghi", type: "function", function: { name: "f", arguments: "{}" } }],
+    },
+    { role: "tool", tool_call_id: "abcdefghi", content: "1" },
+    ...HELLO,
+  ];
+  test("[d6.10] Kimi and DeepSeek get a text beside calls whose reasoning nobody sends, unless they do not think", () => {
+    const reasoningAt = (id: string, model: string, more: JsonObject = {}): unknown =>
+      (wireBody(provider(id), { messages: called, ...more }, model)["messages"] as JsonObject[])[1]![
+        "reasoning_content"
+      ];
+    for (const [id, model, standIn] of [
+      ["moonshot", "kimi-k2.5", " "],
+      ["moonshot", "kimi-k2-thinking", " "],
+      ["moonshot", "kimi-k3", " "],
+      ["deepseek", "deepseek-chat", ""],
+    ] as const)
+      expect([model, reasoningAt(id, model)]).toEqual([model, standIn]);
+    expect(reasoningAt("moonshot", "kimi-k2-0905-preview")).toBeUndefined();
+    expect(reasoningAt("deepseek", "deepseek-chat", { thinking: { type: "disabled" } })).toBeUndefined();
+    expect(reasoningAt("deepseek", "deepseek-chat", { reasoning_effort: "none" })).toBeUndefined();
+    const own = called.map((message) =>
+      message.role === "assistant" ? { ...message, reasoning_content: "Hm." } : message,
+    );
+    expect(reasoningAt("moonshot", "kimi-k2.5", { messages: own })).toBe("Hm.");
+  });
   test("Kimi K3 is given only the named tool, and required; K2 gets the choice as it is", () => {
     const named = { type: "function", function: { name: "g" } };
     const body = (model: string) => wireBody(provider("moonshot"), { tools: TOOLS, tool_choice: named }, model);

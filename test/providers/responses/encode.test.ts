@@ -382,6 +382,10 @@ describe("parameters", () => {
       ]);
     expect(refusal({ verbosity: "low" }).param).toBe("verbosity");
   });
+  test("[d5.3] the output bound is at least the vendor's least", () => {
+    expect(sent({ max_tokens: 1 })).toMatchObject({ max_output_tokens: 16 });
+    expect(sent({ max_completion_tokens: 17 })).toMatchObject({ max_output_tokens: 17 });
+  });
   test("other fields pass, objects are merged, and what lives at the vendor cannot be named", () => {
     expect(
       sent({ reasoning_effort: "low", reasoning: { summary: "auto" }, truncation: "auto", include: ["x"] }),

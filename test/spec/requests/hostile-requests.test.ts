@@ -87,7 +87,7 @@ describe("time", () => {
       const gateway = stubGateway({ limits: WIDE, upstream: cannedUpstream({ status: 500, body: "" }) });
       const bodyOf = (size: number): object => ({
         model: "bedrock:anthropic.claude-opus-4-5",
-        messages: [{ role: "user", content: many(size, block) }],
+        messages: [{ role: "user", content: [{ type: "text", text: "Read." }, ...many(size, block)] }],
       });
       await expectProportion(bodyOf, 5_000);
       await gateway.chat(bodyOf(20_000));
@@ -95,7 +95,7 @@ describe("time", () => {
         JSON.parse(gateway.sent[0]!.body) as {
           messages: readonly { content: readonly { document: { name: string } }[] }[];
         }
-      ).messages[0]!.content.map(({ document }) => document.name);
+      ).messages[0]!.content.slice(1).map(({ document }) => document.name);
       expect(new Set(names).size).toBe(20_000);
     });
 

@@ -108,6 +108,9 @@ const moonshot: OpenAICompatibleRow = {
   models: [
     // a named function is refused, and required is accepted: https://github.com/UKGovernmentBEIS/inspect_ai/pull/5152
     { models: /^kimi-k3/, rewrites: { tool_choice: namedToolAlone } },
+    // "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2":
+    // https://github.com/anomalyco/opencode/issues/16318
+    { models: /^kimi-(k3|k2\.\d|k2-thinking|thinking)/, reasoningBesideCalls: " " },
     // "disabled" is an error: https://github.com/mnfst/modelparams.dev/pull/168
     { models: /^kimi-k2\.7-code/, cells: { reasoning_effort: ALWAYS_THINKS } },
     {

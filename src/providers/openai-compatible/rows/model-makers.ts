@@ -236,6 +236,9 @@ const deepseek: OpenAICompatibleRow = {
   rewrites: { user: deepseekUserId },
   models: [{ models: /^deepseek-flash/, cells: { image_url: NATIVE } }],
   reasoningBack: "reasoning_content",
+  // "The `reasoning_content` in the thinking mode must be passed back to the API":
+  // https://github.com/continuedev/continue/issues/11600
+  reasoningBesideCalls: "",
   errors: [{ class: "not_found", statuses: [400], text: /supported API model names/i }],
 };
 
