@@ -200,14 +200,21 @@ const QUOTE = 34;
 const COMMA = 44;
 const LIST = 91;
 const BACKSLASH = 92;
+const END_OF_LIST = 93;
 const OBJECT = 123;
+const END_OF_OBJECT = 125;
+
+/** Results and schemas may have less, which is checked where they are read; a value deeper than the stack never gets there. */
+const MAX_LEVELS = 1_000;
 
 /**
- * Counts values by what stands before them outside of texts, none of which goes over the end of a line. A message is the
+ * Counts values by what stands before them outside of texts, and how deep they are nested. No text goes over the end of a
+ * line. A message is the
  * whole body, an event, which an empty line ends, or a line.
  */
 export function valueCounter(message: "body" | "events" | "lines"): Counter {
   let values = 0;
+  let levels = 0;
   let isText = false;
   let isEscaped = false;
   let isEmptyLine = true;
@@ -217,17 +224,22 @@ export function valueCounter(message: "body" | "events" | "lines"): Counter {
       if (byte === LF || byte === CR) {
         isText = isEscaped = false;
         const ends = message === "lines" ? byte === LF : isEmptyLine && !(byte === LF && last === CR);
-        if (ends && message !== "body") values = 0;
+        if (ends && message !== "body") values = levels = 0;
         isEmptyLine = true;
       } else {
         isEmptyLine = false;
         if (isEscaped) isEscaped = false;
         else if (byte === BACKSLASH) isEscaped = isText;
         else if (byte === QUOTE) isText = !isText;
-        else if (!isText && (byte === COMMA || byte === LIST || byte === OBJECT)) values += 1;
+        else if (!isText) {
+          if (byte === COMMA || byte === LIST || byte === OBJECT) values += 1;
+          if (byte === LIST || byte === OBJECT) levels += 1;
+          else if (byte === END_OF_LIST || byte === END_OF_OBJECT) levels = Math.max(0, levels - 1);
+        }
       }
       last = byte;
       if (values > MAX_VALUES) return `a message has more than ${MAX_VALUES} values`;
+      if (levels > MAX_LEVELS) return `a message is nested deeper than ${MAX_LEVELS} levels`;
     }
     return null;
   };

@@ -4,8 +4,10 @@ import type * as JsonSchema from "@cfworker/json-schema";
 import { isObject, type Json, type JsonObject } from "../core/json.ts";
 import { lazy } from "../core/memoization.ts";
 import { mayHoldLongNumber, parseBoundedJson } from "../wire/json/json.ts";
+import { isDeeperThan } from "./depth.ts";
 
 const MAX_CHARACTERS = 1_048_576;
+const MAX_DEPTH = 100;
 /** The most steps of one validation, which takes about 50 ms at worst. */
 const MAX_STEPS = 20_000;
 /** A schema that takes too many steps even for so few characters of arguments is not used again. */
@@ -52,6 +54,8 @@ export class ArgumentChecks {
       return { args: null, fault: `The arguments are not JSON: ${(thrown as Error).message.slice(0, MAX_FAULT)}` };
     }
     if (!isObject(value)) return { args: null, fault: "The arguments must be a JSON object." };
+    if (isDeeperThan(value, MAX_DEPTH))
+      return { args: null, fault: `The arguments are nested deeper than ${MAX_DEPTH} levels.` };
     const faults = this.#faultsOf(value, schema, text.length);
     return faults.length === 0
       ? { args: exact as JsonObject, fault: null }

@@ -297,11 +297,15 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
     expect(await call("cut")).toBe("a\ufffd");
   });
 
-  test("nests a result deeper than the stack", async () => {
+  test("[d5.8] nests a message deeper than the stack", async () => {
     const deep = `${"[".repeat(99_000)}${"]".repeat(99_000)}`;
     const { call } = openFaultyTools(
       {
         tools: [
+          tool("unknown", () => ({ raw: `{"jsonrpc":"2.0","id":999,"result":{"a":${deep}}}` })),
+          tool("flat", (served) => ({
+            raw: `{"jsonrpc":"2.0","id":${idOf(served)},"result":{"content":[],"structuredContent":{"a":${"[".repeat(200)}${"]".repeat(200)}}}}`,
+          })),
           tool("echo", undefined),
           tool("structured", (served) => ({
             raw: `{"jsonrpc":"2.0","id":${idOf(served)},"result":{"content":[],"structuredContent":{"a":${deep}}}}`,
@@ -313,10 +317,13 @@ describe("a server cannot take unlimited time and memory: it is cut off when it"
       },
       { maxResultBytes: 1024 * 1024 },
     );
-    for (const name of ["structured", "said"]) {
+    for (const name of ["structured", "said", "unknown"]) {
       const { code, detail } = await failure(call(name));
-      expect([name, code, detail]).toEqual([name, "tool_server_failed", "the result is deeper than 100 levels"]);
+      expect([name, code]).toEqual([name, "tool_server_failed"]);
+      expect(detail).toContain("a message is nested deeper than 1000 levels");
     }
+    const { code, detail } = await failure(call("flat"));
+    expect([code, detail]).toEqual(["tool_server_failed", "the result is deeper than 100 levels"]);
     expect(await call("echo")).toBe("{}");
   });
 });

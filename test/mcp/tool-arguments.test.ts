@@ -14,6 +14,13 @@ const faultOf = (args: JsonObject, schema: JsonObject): string | null =>
   checks.check(JSON.stringify(args), schema).fault;
 
 describe("arguments of tools", () => {
+  test("[d5.8 d10.4] that are deeper than the stack are a fault, which the model reads", () => {
+    const nested = (levels: number): string => `{"a":${"[".repeat(levels)}${"]".repeat(levels)}}`;
+    expect(checks.check(nested(200_000), { type: "object" }).fault).toBe(
+      "The arguments are nested deeper than 100 levels.",
+    );
+    expect(checks.check(nested(90), { type: "object" }).fault).toBeNull();
+  });
   test("[d10.4] are judged as another validator judges them", () => {
     const schema: JsonObject = {
       type: "object",
