@@ -23,15 +23,18 @@ export class DecryptionError extends Error {
 }
 
 /**
- * The first key encrypts, all of them decrypt. Each has 32 bytes. `readAgain` reads the keys again when a text names an
- * unknown key, because a new one may have been added.
+ * The first key encrypts, all of them decrypt. Each has 32 bytes. `readAgain` reads the keys again before a secret is
+ * encrypted, and when a text names an unknown key, because a new one may have been added.
  */
 export function openSecretCipher(keys: readonly Uint8Array[], readAgain: (() => readonly Uint8Array[]) | null = null) {
   if (keys.length === 0) throw new Error("a cipher needs a key");
   let byId = new Map(keys.map((key) => [keyIdOf(key), key]));
   const newest = (): readonly [id: string, key: Uint8Array] => byId.entries().next().value!;
+  const readKeys = (): void => {
+    if (readAgain !== null) byId = new Map(keysAgain(readAgain).map((key) => [keyIdOf(key), key]));
+  };
   const keyOf = (id: string): Uint8Array | undefined => {
-    if (!byId.has(id) && readAgain !== null) byId = new Map(keysAgain(readAgain).map((key) => [keyIdOf(key), key]));
+    if (!byId.has(id)) readKeys();
     return byId.get(id);
   };
   const decrypt = (ciphertext: string, place: string): string => {
@@ -52,8 +55,14 @@ export function openSecretCipher(keys: readonly Uint8Array[], readAgain: (() => 
      * `place` names where the secret is stored, such as `provider/prv_1/api_key`; it can be decrypted only with the same
      * place.
      */
-    encrypt: (secret: string, place: string): string =>
-      encrypted(newest(), randomBytes(6).toString("hex"), secret, place),
+    encrypt: (secret: string, place: string): string => {
+      try {
+        readKeys();
+      } catch {
+        // The keys that are known are still those of the other secrets.
+      }
+      return encrypted(newest(), randomBytes(6).toString("hex"), secret, place);
+    },
     /** Throws DecryptionError. */
     decrypt,
     /**

@@ -52,6 +52,19 @@ describe("an encrypted secret", () => {
     );
   });
 
+  test("is encrypted under the newest key of the moment, or the newest that is known where the keys cannot be read", () => {
+    let keys = [A];
+    const running = openSecretCipher(keys, () => {
+      if (keys.length === 0) throw new Error("no such file");
+      return keys;
+    });
+    expect(openSecretCipher([A]).decrypt(running.encrypt("early", "x"), "x")).toBe("early");
+    keys = [B, A];
+    expect(openSecretCipher([B]).decrypt(running.encrypt("later", "x"), "x")).toBe("later");
+    keys = [];
+    expect(openSecretCipher([B]).decrypt(running.encrypt("last", "x"), "x")).toBe("last");
+  });
+
   test("under a later key can be decrypted once the keys are read again", () => {
     let keys = [A];
     const running = openSecretCipher(keys, () => keys);
