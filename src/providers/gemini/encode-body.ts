@@ -3,7 +3,7 @@
 // https://ai.google.dev/api/generate-content
 import type { ChatRequest } from "../../core/chat.ts";
 import { isObject, isRawNumber, type Json, type JsonObject } from "../../core/json.ts";
-import { reservedParameter, setByGateway } from "../../core/refusals.ts";
+import { reservedParameter, setByGateway, unsupportedValue } from "../../core/refusals.ts";
 import { camelCase } from "../../core/text/camel-case.ts";
 import type { JoinedText } from "../interface/encoded-request.ts";
 import { encodeConversation } from "./encode-contents.ts";
@@ -47,12 +47,20 @@ const GIVES_WAY: ReadonlySet<string> = new Set([
 /** Objects that the gateway encodes too, so that a pass-through is merged into them. */
 const MERGED: ReadonlySet<string> = new Set(["generationConfig", "toolConfig"]);
 
+/** "Function calling with a response mime type: 'application/json' is unsupported": https://github.com/symfony/ai/issues/803 */
+const BEFORE_3 = /^(?:.*\/)?gemini-[12][.-]/;
+
 /** Throws GatewayError with the path of what cannot be encoded. */
 export function encodeBody(request: ChatRequest, model: string, platform: GeminiPlatform): JsonObject {
   const { params } = request;
   const { systemInstruction, contents } = encodeConversation(request.messages, { model, platform, wireName });
   const { tools, toolConfig } = encodeTools(params, model, platform);
   const generationConfig = encodeGenerationConfig(params, model, request.written?.reasoningSummary !== undefined);
+  if (tools.length > 0 && generationConfig["responseMimeType"] !== undefined && BEFORE_3.test(model))
+    throw unsupportedValue(
+      "response_format",
+      "response_format cannot be combined with tools on this model; models from Gemini 3 on take both.",
+    );
   const serviceTier = platform.serviceTier.place === "member" ? encodeServiceTier(params.service_tier) : null;
   const body: JsonObject = {
     ...(systemInstruction !== null && { systemInstruction }),

@@ -53,6 +53,9 @@ const OWN_STATUSES: StatusClasses = {
 const TOO_LONG =
   /exceeds the maximum number of tokens|input token count.*(exceeds|only supports)|maximum context length|context window/is;
 const REFUSED_CONTENT = /responsible ai practices|usage guidelines|blocked by (the )?safety|safety filters?/i;
+/** Vertex AI says of a model that a region does not have, and of one that a project may not call, that the request is wrong. */
+const NOT_SERVED = /publisher model .{1,400} is not (servable|supported) in /is;
+const NOT_ALLOWED = /is not allowed to use publisher model/i;
 const PAYMENT_REQUIRED = 402;
 const NO_CALLER = /unregistered callers|established identity|key was reported as leaked/i;
 /** Quotas for which waiting a minute does not help: a daily quota, or money. */
@@ -107,6 +110,8 @@ function classOf(
   if (general === "invalid_request" && TOO_LONG.test(message)) return "context_length";
   if (general === "invalid_request" && REFUSED_CONTENT.test(message)) return "content_policy";
   if (general === "invalid_request" && /api key (not valid|expired)/i.test(message)) return "authentication";
+  if (general === "invalid_request" && NOT_SERVED.test(message)) return "not_found";
+  if (general === "invalid_request" && NOT_ALLOWED.test(message)) return "permission";
   if (general === "permission" && NO_CALLER.test(message)) return "authentication";
   if (general === "rate_limit" && (SPENT.test(message) || quotaIds(details).some((id) => SPENT.test(id))))
     return "quota";

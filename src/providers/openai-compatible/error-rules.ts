@@ -89,6 +89,7 @@ export const CODE_RULES: readonly ErrorRule[] = [
       "model_decommissioned" /* Groq */,
       "notfounderror",
       "deploymentnotfound",
+      "operationnotsupported" /* Azure: the deployment's model has no such operation */,
     ],
   },
   {
@@ -119,7 +120,7 @@ export const TEXT_RULES: readonly ErrorRule[] = [
   {
     class: "context_length",
     statuses: [...REFUSALS, 500],
-    text: /model token limit|max(imum)? (context limit|number of tokens|message tokens)|exceeds? (the )?context limit|input tokens? exceeds?|range of input length should be|input (token )?length (is )?too long|(prompt_tokens|max_total_tokens) .{0,40}must be less than|current length is \d{1,12} while limit is|prompt exceeds max length|token count .{0,40}exceeds the limit|maximum allowed (input )?length|must have less than \d{1,12} tokens/i,
+    text: /model token limit|max(imum)? (context limit|number of tokens|message tokens)|exceeds? (the )?context limit|input tokens? exceeds?|range of input length should be|input (token )?length (is )?too long|(prompt_tokens|max_total_tokens) .{0,40}must be less than|current length is \d{1,12} while limit is|prompt exceeds max length|token count .{0,40}exceeds the limit|maximum allowed (input )?length|must have less than \d{1,12} tokens|number of input tokens \d{1,12} cannot exceed/i,
   },
   {
     class: "authentication",

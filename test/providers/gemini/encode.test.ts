@@ -216,6 +216,19 @@ describe("parameters", () => {
     ).toEqual({ type: "object", description: "d" });
     expect(bodyOf({ response_format: { type: "text" } }).generationConfig).toBeUndefined();
   });
+  test("[d6.3] a format for the answer beside tools goes to models that take both", () => {
+    const both = {
+      tools: [{ type: "function", function: { name: "f" } }],
+      response_format: { type: "json_object" },
+    };
+    for (const model of ["gemini-2.5-flash", "models/gemini-2.0-flash"])
+      expect(refusal(both, model)).toEqual({ code: "unsupported_value", param: "response_format" });
+    expect(bodyOf(both, "gemini-3-flash-preview")).toMatchObject({
+      tools: [{ functionDeclarations: [{ name: "f" }] }],
+      generationConfig: { responseMimeType: "application/json" },
+    });
+    expect(bodyOf({ ...both, response_format: { type: "text" } }, "gemini-2.5-flash").tools).toHaveLength(1);
+  });
   test("speech: a prebuilt voice, and raw audio only", () => {
     const model = "gemini-2.5-flash-preview-tts";
     expect(

@@ -29,6 +29,13 @@ describe("classes", () => {
     ],
     [400, "INVALID_ARGUMENT", "API key expired. Please renew the API key.", "authentication"],
     [400, "FAILED_PRECONDITION", "User location is not supported for the API use.", "invalid_request"],
+    [
+      400,
+      "FAILED_PRECONDITION",
+      "Publisher Model `projects/p/locations/us-central1/publishers/google/models/m` is not servable in region us-central1.",
+      "not_found",
+    ],
+    [400, "FAILED_PRECONDITION", "Project `1` is not allowed to use Publisher Model `m`.", "permission"],
     [401, "UNAUTHENTICATED", "Request had invalid authentication credentials.", "authentication"],
     [402, "FAILED_PRECONDITION", "Billing is not enabled for this account.", "quota"],
     [402, "PERMISSION_DENIED", "Payment required.", "quota"],

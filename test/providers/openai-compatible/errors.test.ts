@@ -159,11 +159,58 @@ describe("classes", () => {
         "tokens",
       ),
     ],
+    // another target may have room for it
     [
-      "invalid_request",
+      "rate_limit",
       413,
       openaiError("Request too large for model on tokens per minute", "rate_limit_exceeded", "tokens"),
       "groq",
+    ],
+    [
+      "invalid_request",
+      400,
+      openaiError(
+        "`max_tokens` must be less than or equal to `32768`, the maximum value for `max_tokens` is less than the `context_window` for this model",
+        null,
+        "invalid_request_error",
+      ),
+      "groq",
+    ],
+    ["context_length", 400, openaiError("Please reduce the length of the messages or completion.", null), "groq"],
+    [
+      "permission",
+      400,
+      openaiError("The model requires terms acceptance.", "model_terms_required", "invalid_request_error"),
+      "groq",
+    ],
+    [
+      "overloaded",
+      400,
+      { status: 400, title: "Bad Request", detail: "Function id 'a': DEGRADED function cannot be invoked" },
+      "nvidia",
+    ],
+    ["invalid_request", 400, { status: 400, title: "Bad Request", detail: "Inference error" }, "nvidia"],
+    ["quota", 400, openaiError("Budget has been exceeded! Current cost: 5.1, Max budget: 5.0", 400), "litellm"],
+    ["quota", 429, openaiError("Over it", 429, "budget_exceeded"), "litellm"],
+    ["not_found", 401, openaiError("Key not allowed to access model.", 401, "key_model_access_denied"), "litellm"],
+    [
+      "context_length",
+      400,
+      {
+        errors: [
+          {
+            code: "invalid_input_argument",
+            message: "the number of input tokens 4098 cannot exceed the total tokens limit 4096 for this model",
+          },
+        ],
+      },
+      "watsonx",
+    ],
+    [
+      "not_found",
+      400,
+      openaiError("The chatCompletion operation does not work with the specified model.", "OperationNotSupported"),
+      "azure",
     ],
     [
       "rate_limit",

@@ -277,6 +277,17 @@ describe("choices of tools", () => {
     );
     expect(reasoningAt("moonshot", "kimi-k2.5", { messages: own })).toBe("Hm.");
   });
+  test("Cerebras gets no strict tool beside one that is not", () => {
+    const tool = (name: string, strict?: boolean) => ({
+      type: "function",
+      function: { name, ...(strict && { strict }) },
+    });
+    const strictOf = (tools: readonly JsonObject[]): unknown =>
+      (wireBody(provider("cerebras"), { tools })["tools"] as any[]).map((one) => one.function.strict);
+    expect(strictOf([tool("a", true), tool("b")])).toEqual([false, undefined]);
+    expect(strictOf([tool("a", true), tool("b", true)])).toEqual([true, true]);
+    expect(strictOf([tool("a"), tool("b")])).toEqual([undefined, undefined]);
+  });
   test("Kimi K3 is given only the named tool, and required; K2 gets the choice as it is", () => {
     const named = { type: "function", function: { name: "g" } };
     const body = (model: string) => wireBody(provider("moonshot"), { tools: TOOLS, tool_choice: named }, model);

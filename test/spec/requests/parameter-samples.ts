@@ -177,7 +177,7 @@ const MODEL_NAMES: Readonly<Record<string, readonly string[]>> = {
   ),
   replicate: ["meta/meta-llama-3-8b-instruct", "openai/gpt-5", "anthropic/claude-4-sonnet", "meta/llama-2-70b-chat"],
   deepseek: ["deepseek-chat", "deepseek-flash"],
-  xai: ["grok-2", "grok-4", "grok-4.5", "grok-4.6", "grok-code-fast-1", "grok-4.20-multi-agent-0309"],
+  xai: ["grok-2", "grok-4", "grok-4.3", "grok-4.5", "grok-4.6", "grok-code-fast-1", "grok-4.20-multi-agent-0309"],
   groq: ["llama-3.3-70b-versatile", "openai/gpt-oss-120b", "qwen/qwen3-32b"],
   copilot: ["gpt-4.1", "gpt-5", "gpt-5.3-codex"],
   "bedrock-mantle": ["openai.gpt-oss-120b", "openai.gpt-5.6-sol"],

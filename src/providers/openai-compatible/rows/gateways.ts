@@ -160,6 +160,13 @@ const litellm: OpenAICompatibleRow = {
   privileged: ["context_window_fallbacks", "content_policy_fallbacks", "user_config"],
   guards: ["guardrails", "disable_global_guardrails"],
   takesDeveloper: true,
+  // https://docs.litellm.ai/docs/proxy/users, https://docs.litellm.ai/docs/exception_mapping
+  errors: [
+    { class: "quota", codes: ["budget_exceeded"] },
+    { class: "quota", statuses: [400, 429], text: /budget has been exceeded/i },
+    // With 401, although the key is a good one for other models.
+    { class: "not_found", codes: ["key_model_access_denied", "team_model_access_denied", "user_model_access_denied"] },
+  ],
 };
 
 /**

@@ -2,7 +2,7 @@
 import type { Target } from "../../../core/target.ts";
 import { defaultOnly, native } from "../../../core/capability.ts";
 import type { Message } from "../../../core/chat.ts";
-import { isObject, textOrEmpty } from "../../../core/json.ts";
+import { isObject, type JsonObject, objectsIn, textOrEmpty } from "../../../core/json.ts";
 import { type Joins, joinTexts } from "../../conversation/join-texts.ts";
 import { likeVllm, withNames } from "../conversation.ts";
 import { mappedList } from "../../../core/request/mapped-list.ts";
@@ -49,8 +49,16 @@ const groq: OpenAICompatibleRow = {
   // Groq refuses reasoning_content by name; its own name is reasoning.
   reasoningBack: "reasoning",
   usageAt: ["x_groq", "usage"],
-  // The request is larger than the limit per minute, so waiting does not help.
-  errors: [{ class: "invalid_request", codes: ["rate_limit_exceeded"], statuses: [413] }],
+  errors: [
+    // The words of a bound of the answer are those of a conversation that is too long.
+    {
+      class: "invalid_request",
+      statuses: [400],
+      text: /^`?max_(?:completion_)?tokens`? must be less than or equal to/i,
+    },
+    // Of a model whose terms the account has not accepted.
+    { class: "permission", codes: ["model_terms_required"] },
+  ],
 };
 
 /**
@@ -149,6 +157,24 @@ function cerebrasReasoning(messages: readonly Message[], model: string, joins: J
   });
 }
 
+/**
+ * "Tools with mixed values for 'strict' are not allowed": https://github.com/RooCodeInc/Roo-Code/issues/10334,
+ * https://github.com/mpfaffenberger/code_puppy/issues/368
+ */
+const sameStrictness: ParameterRewrite = {
+  note: "none is strict unless all are",
+  write: (tools) => {
+    const given = objectsIn(tools);
+    const isStrict = ({ function: called }: JsonObject): boolean => isObject(called) && called["strict"] === true;
+    if (!given.some(isStrict) || given.every(isStrict)) return null;
+    return {
+      tools: given.map((tool) =>
+        isStrict(tool) ? { ...tool, function: { ...(tool["function"] as JsonObject), strict: false } } : tool,
+      ),
+    };
+  },
+};
+
 const cerebras: OpenAICompatibleRow = {
   id: "cerebras",
   label: "Cerebras",
@@ -163,7 +189,8 @@ const cerebras: OpenAICompatibleRow = {
     ...BEYOND_IMAGES,
     "logit_bias",
   ],
-  cells: { temperature: { support: "native", range: [0, 1.5] } },
+  cells: { temperature: { support: "native", range: [0, 1.5] }, tools: native(sameStrictness.note) },
+  rewrites: { tools: sameStrictness },
   dialect: { blocks: ["image"] },
   reasoningBack: "reasoning",
   hooks: { messages: cerebrasReasoning },
@@ -261,6 +288,8 @@ const nvidia: OpenAICompatibleRow = {
   ],
   dialect: { blocks: ["audio_url"] },
   reasoningBack: "reasoning_content",
+  // "Function id '...': DEGRADED function cannot be invoked", with 400: https://github.com/decolua/9router/issues/2527
+  errors: [{ class: "overloaded", statuses: [400], text: /DEGRADED function/i }],
 };
 
 /** For Gemini and Gemma models `completion_tokens` excludes reasoning. */

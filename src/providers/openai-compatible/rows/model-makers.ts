@@ -249,6 +249,10 @@ const xaiFile = fileAtAddress("a URL in file_id is sent as url", (url, rest) => 
 const XAI_GENERATIONS: readonly ModelDifferences[] = [
   // https://github.com/NousResearch/hermes-agent/pull/23435
   { models: /^grok-(3(?!-mini)|code|4(-\d|-fast|\.20(?!-multi-agent)|-latest|$))/, lacks: ["reasoning_effort"] },
+  {
+    models: /^grok-4\.3/,
+    cells: { reasoning_effort: native("none, low to high", ["none", "low", "medium", "high"]) },
+  },
   // They always reason: https://docs.x.ai/developers/model-capabilities/text/reasoning
   { models: /^grok-4\.5/, cells: { reasoning_effort: native("low to high", ["low", "medium", "high"]) } },
   { models: /^grok-4\.6/, cells: { reasoning_effort: native("low to xhigh", ["low", "medium", "high", "xhigh"]) } },
