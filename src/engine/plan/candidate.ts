@@ -345,8 +345,8 @@ function deploymentOf({ params }: ChatRequest, { brought, model }: RouteTarget):
 }
 
 /**
- * Returns the other names of what the target calls: the deployment that the request names, and the model's name without
- * what the provider accepts before it.
+ * Returns the other names of what the target calls: the deployment that the request names, and the name by which rules know
+ * the model and the deployment (`ownName` of the provider).
  */
 function otherModels(
   deployment: string | null,

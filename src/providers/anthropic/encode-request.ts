@@ -12,14 +12,8 @@ import { encodeConversation } from "./encode-messages.ts";
 import { encodeTools, type EncodedTools } from "./encode-tools.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
 import { factsOf, type ModelFacts } from "../claude/models.ts";
-import {
-  encodeThinking,
-  refusesThinking,
-  requireFreeChoice,
-  thinkingRefusesForcing,
-  withoutEffort,
-} from "../claude/reasoning-effort.ts";
-import { STRICT } from "../claude/strict-tools.ts";
+import { encodeThinking, planThinking } from "../claude/reasoning-effort.ts";
+import { leftOfTools } from "../claude/strict-tools.ts";
 import { containerOf } from "./turn-content.ts";
 
 export const API_VERSION = "2023-06-01";
@@ -52,16 +46,13 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
 export function encodeMessagesBody(request: ChatRequest, target: Target, facts: ModelFacts) {
   const { extra } = request;
   const conversation = encodeConversation(request.messages, facts);
-  const leavesEffort = refusesThinking(request.params.reasoning_effort, conversation.messages, facts);
-  const params = leavesEffort ? withoutEffort(request.params) : request.params;
-  const forcingRefused = thinkingRefusesForcing(params.reasoning_effort, extra, facts);
-  requireFreeChoice(params, forcingRefused && facts.thinking === "budget");
+  const { params, left, forcingRefused } = planThinking(request.params, extra, conversation.messages, facts);
   const json = planJsonOutput(params.response_format, {
     facts,
     forcingRefused,
     toolNames: (params.tools ?? []).map(toolName),
   });
-  const { leavesStrict, ...tools } = encodeTools(params, json);
+  const tools = encodeTools(params, json);
   const maxTokens =
     params.max_completion_tokens ?? params.max_tokens ?? target.facts.maxOutputTokens ?? facts.maxOutputTokens;
   const container = extra["container"] === undefined ? containerOf(request.messages) : null;
@@ -89,11 +80,11 @@ export function encodeMessagesBody(request: ChatRequest, target: Target, facts: 
     ],
     memo: memoOf(json, tools),
     mapped: mappedNames(params, placesOf(params, json)),
-    left: [...(leavesEffort ? ["reasoning_effort"] : []), ...(leavesStrict ? [STRICT] : [])],
+    left: [...left, ...leftOfTools(params.tools ?? [])],
   };
 }
 
-function memoOf(json: JsonOutput, { tools }: Pick<EncodedTools, "tools">): JsonOutputMemo {
+function memoOf(json: JsonOutput, { tools }: EncodedTools): JsonOutputMemo {
   return { answerTool: json?.kind === "tool" && tools?.includes(json.tool) === true ? json.tool.name : null };
 }
 

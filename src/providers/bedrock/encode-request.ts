@@ -5,13 +5,8 @@ import { isObject, mergeObjects, type JsonObject, present } from "../../core/jso
 import { reservedParameter } from "../../core/refusals.ts";
 import type { Target } from "../../core/target.ts";
 import { planJsonOutput, type JsonOutput, type JsonOutputMemo } from "../claude/json-output.ts";
-import {
-  refusesThinking,
-  requireFreeChoice,
-  thinkingRefusesForcing,
-  withoutEffort,
-} from "../claude/reasoning-effort.ts";
-import { STRICT } from "../claude/strict-tools.ts";
+import { planThinking } from "../claude/reasoning-effort.ts";
+import { leftOfTools } from "../claude/strict-tools.ts";
 import { keepEncoded } from "../conversation/pass-through.ts";
 import { stopSequences } from "../conversation/stop-sequences.ts";
 import { type EncodedRequest, mappedNames, type WirePlaces, jsonPost } from "../interface/encoded-request.ts";
@@ -52,18 +47,18 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   const facts = familyOf(target.model);
   const passed = placed(request.extra);
   const conversation = encodeConversation(request.messages, facts);
-  const leavesEffort =
-    facts.claude !== null && refusesThinking(request.params.reasoning_effort, conversation.messages, facts.claude);
-  const params = leavesEffort ? withoutEffort(request.params) : request.params;
-  const forcingRefused =
-    facts.claude !== null && thinkingRefusesForcing(params.reasoning_effort, modelFieldsOf(passed), facts.claude);
-  requireFreeChoice(params, forcingRefused && facts.claude?.thinking === "budget");
+  const { params, left, forcingRefused } = planThinking(
+    request.params,
+    modelFieldsOf(passed),
+    conversation.messages,
+    facts.claude,
+  );
   const json = planJsonOutput(params.response_format, {
     facts: { jsonSchema: facts.jsonSchema, forcedTools: facts.tools && facts.toolChoice !== "none" },
     forcingRefused,
     toolNames: (params.tools ?? []).map(toolName),
   });
-  const { toolConfig, modelFields, answerTool, leavesStrict } = encodeTools(
+  const { toolConfig, modelFields, answerTool } = encodeTools(
     withoutOwnChoice(request, conversation.usesTools),
     json,
     facts,
@@ -90,7 +85,7 @@ export function encodeRequest(request: ChatRequest, target: Target): EncodedRequ
   return {
     request: jsonPost(url, target.headers, mergeObjects(encoded, passed, keepEncoded)),
     memo,
-    left: [...(leavesEffort ? ["reasoning_effort"] : []), ...(leavesStrict === true ? [STRICT] : [])],
+    left: [...left, ...(facts.jsonSchema ? leftOfTools(params.tools ?? []) : [])],
     // only explanations read it
     get mapped() {
       return mappedNames(params, placesOf(params, json, facts));

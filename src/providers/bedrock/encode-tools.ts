@@ -5,7 +5,7 @@ import type { ChatParams, FunctionDefinition } from "../../core/chat.ts";
 import { isObject, type Json, type JsonObject } from "../../core/json.ts";
 import { unsupportedValue } from "../../core/refusals.ts";
 import type { JsonOutput } from "../claude/json-output.ts";
-import { leavesStrict, strictFunctions } from "../claude/strict-tools.ts";
+import { strictMember } from "../claude/strict-tools.ts";
 import { TOOLS_AS_THEY_ARE } from "./dialect.ts";
 import { cachePoint } from "./encode-content.ts";
 import type { FamilyFacts } from "./models.ts";
@@ -16,8 +16,6 @@ export interface EncodedTools {
   readonly modelFields: JsonObject;
   /** The tool whose input is the answer's text. */
   readonly answerTool: string | null;
-  /** Whether a function that the client calls strict is not sent as strict. */
-  readonly leavesStrict?: boolean;
 }
 
 /** Stands for the tools of an earlier request where there are none, because the vendor wants some beside their calls. */
@@ -40,8 +38,7 @@ export function encodeTools(
 ): EncodedTools {
   const all = params.tools ?? [];
   const ofClaude = all.filter(isToolOfClaude);
-  const strict = facts.jsonSchema ? strictFunctions(all) : NONE_STRICT;
-  const tools = all.filter((tool) => !isToolOfClaude(tool)).flatMap((tool) => encodeTool(tool, facts, strict));
+  const tools = all.filter((tool) => !isToolOfClaude(tool)).flatMap((tool) => encodeTool(tool, facts));
   const choice = encodeChoice(params.tool_choice);
   if (choice === "none") return withoutTools(json, usesTools, facts);
   const forcesCall = choice !== null && choice["auto"] === undefined;
@@ -59,7 +56,6 @@ export function encodeTools(
       toolConfig: { tools: [...tools, answerSpec(json.tool)], toolChoice },
       modelFields: modelFields(toolChoice),
       answerTool: json.tool.name,
-      ...(facts.jsonSchema && { leavesStrict: leavesStrict(all, strict) }),
     };
   }
   const noTools = usesTools && all.length === 0 ? { toolConfig: { tools: [NO_TOOL] } } : {};
@@ -70,10 +66,8 @@ export function encodeTools(
       : noTools),
     modelFields: modelFields(choice),
     answerTool: null,
-    ...(facts.jsonSchema && { leavesStrict: leavesStrict(all, strict) }),
   };
 }
-const NONE_STRICT: ReadonlySet<FunctionDefinition> = new Set();
 
 /** Converse has no choice `none`, so the tools are left out. */
 function withoutTools(json: JsonOutput, usesTools: boolean, facts: FamilyFacts): EncodedTools {
@@ -108,10 +102,10 @@ function claudeFields(tools: readonly JsonObject[]): JsonObject {
   return { tools, ...(betas.length > 0 && { anthropic_beta: betas }) };
 }
 
-function encodeTool(tool: JsonObject, facts: FamilyFacts, strictOnes: ReadonlySet<FunctionDefinition>): JsonObject[] {
+function encodeTool(tool: JsonObject, facts: FamilyFacts): JsonObject[] {
   const { type, function: definition, cache_control: mark } = tool;
   if (type !== "function") return [{ [type as string]: tool[type as string] }];
-  const { name, description, parameters, strict, cache_control: innerMark } = definition as FunctionDefinition;
+  const { name, description, parameters, cache_control: innerMark } = definition as FunctionDefinition;
   const toolSpec = {
     name,
     ...(typeof description === "string" && description !== "" && { description }),
@@ -120,7 +114,7 @@ function encodeTool(tool: JsonObject, facts: FamilyFacts, strictOnes: ReadonlySe
         isObject(parameters) && Object.keys(parameters).length > 0 ? parameters : { type: "object", properties: {} },
     },
     // Only models with structured output know `strict`; the others refuse it.
-    ...(facts.jsonSchema && (strict === false || strictOnes.has(definition as FunctionDefinition)) && { strict }),
+    ...(facts.jsonSchema && strictMember(definition as FunctionDefinition)),
   };
   return [{ toolSpec }, ...cachePoint(mark ?? innerMark)];
 }

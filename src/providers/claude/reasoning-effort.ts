@@ -92,7 +92,7 @@ interface BlockTurn {
  * thinking, such as one that another model has written. "Expected `thinking` or `redacted_thinking`, but found `tool_use`":
  * https://platform.claude.com/docs/en/build-with-claude/extended-thinking, https://github.com/anomalyco/opencode/issues/3077
  */
-export function refusesThinking(
+function refusesThinking(
   effort: string | undefined,
   turns: readonly BlockTurn[],
   { thinking }: Pick<ModelFacts, "thinking">,
@@ -106,12 +106,12 @@ export function refusesThinking(
   return calls && !isThinking(content[0]!);
 }
 
-export function withoutEffort({ reasoning_effort: _left, ...params }: ChatParams): ChatParams {
+function withoutEffort({ reasoning_effort: _left, ...params }: ChatParams): ChatParams {
   return params;
 }
 
 /** Throws GatewayError `unsupported_value` for a choice that forces a tool call beside thinking that refuses it. */
-export function requireFreeChoice({ tool_choice: choice }: ChatParams, thinksUnforced: boolean): void {
+function requireFreeChoice({ tool_choice: choice }: ChatParams, thinksUnforced: boolean): void {
   if (!thinksUnforced || choice === undefined || choice === "auto" || choice === "none") return;
   if (isObject(choice) && (choice["type"] === "auto" || choice["type"] === "none")) return;
   throw unsupportedValue(
@@ -121,7 +121,7 @@ export function requireFreeChoice({ tool_choice: choice }: ChatParams, thinksUnf
 }
 
 /** True when the request turns on thinking on a model that then refuses forced tool calls. */
-export function thinkingRefusesForcing(
+function thinkingRefusesForcing(
   effort: string | undefined,
   passedThrough: JsonObject,
   { thinking: way, forcedBesideThinking }: Pick<ModelFacts, "thinking" | "forcedBesideThinking">,
@@ -129,4 +129,29 @@ export function thinkingRefusesForcing(
   if (way === "none" || forcedBesideThinking) return false;
   const { thinking } = passedThrough as { readonly thinking?: { readonly type?: unknown } | null };
   return (effort !== undefined && effort !== "none") || thinking?.type === "enabled" || thinking?.type === "adaptive";
+}
+
+/** How thinking goes with the rest of a request. */
+export interface PlannedThinking {
+  /** The parameters that are sent. */
+  readonly params: ChatParams;
+  /** What is not sent, by its name in chat completions. */
+  readonly left: readonly string[];
+  /** Whether the vendor refuses a forced tool call in this request. */
+  readonly forcingRefused: boolean;
+}
+
+/** `facts` are `null` for models of other makers. Throws GatewayError `unsupported_value`. */
+export function planThinking(
+  given: ChatParams,
+  passedThrough: JsonObject,
+  turns: readonly BlockTurn[],
+  facts: ModelFacts | null,
+): PlannedThinking {
+  if (facts === null) return { params: given, left: [], forcingRefused: false };
+  const isLeft = refusesThinking(given.reasoning_effort, turns, facts);
+  const params = isLeft ? withoutEffort(given) : given;
+  const forcingRefused = thinkingRefusesForcing(params.reasoning_effort, passedThrough, facts);
+  requireFreeChoice(params, forcingRefused && facts.thinking === "budget");
+  return { params, left: isLeft ? ["reasoning_effort"] : [], forcingRefused };
 }

@@ -2,26 +2,31 @@
 // https://platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use. A schema outside of the vendor's subset is
 // refused as strict and taken otherwise.
 import type { FunctionDefinition } from "../../core/chat.ts";
-import type { JsonObject } from "../../core/json.ts";
+import { isObject, type JsonObject } from "../../core/json.ts";
+import { memoizePerObject } from "../../core/memoization.ts";
 import { isEnforceable } from "./json-output.ts";
 
-/** How it is told that a tool is not sent as strict. */
-export const STRICT = "tools[].function.strict";
+/** The name under which a `strict` that was not sent is reported to the client. */
+const STRICT = "tools[].function.strict";
 /** For the documentation. */
 export const STRICT_NOTE = "is sent where the schema is within the vendor's subset";
 
-/** Returns the functions that are sent as strict. */
-export function strictFunctions(tools: readonly JsonObject[]): ReadonlySet<FunctionDefinition> {
-  return new Set(functionsOf(tools).filter((one) => one.strict === true && isEnforceable(one.parameters)));
+const isWithinSubset = memoizePerObject((parameters: JsonObject) => isEnforceable(parameters));
+
+/** Whether the vendor would refuse the function as strict, although the client calls it so. */
+function isTooStrict({ strict, parameters }: FunctionDefinition): boolean {
+  return strict === true && parameters !== undefined && !isWithinSubset(parameters);
 }
 
-/** Whether a function that the client calls strict is not sent as strict. */
-export function leavesStrict(tools: readonly JsonObject[], sent: ReadonlySet<FunctionDefinition>): boolean {
-  return functionsOf(tools).some((one) => one.strict === true && !sent.has(one));
+/** Returns the member `strict` as the vendor is sent it. */
+export function strictMember(definition: FunctionDefinition): JsonObject {
+  const { strict } = definition;
+  return typeof strict === "boolean" && !isTooStrict(definition) ? { strict } : {};
 }
 
-function functionsOf(tools: readonly JsonObject[]): readonly FunctionDefinition[] {
-  return tools.flatMap(({ type, function: definition }) =>
-    type === "function" ? [definition as FunctionDefinition] : [],
-  );
+/** Returns what is not sent of these tools, by its name in chat completions. */
+export function leftOfTools(tools: readonly JsonObject[]): readonly string[] {
+  const isLeft = ({ type, function: definition }: JsonObject): boolean =>
+    type === "function" && isObject(definition) && isTooStrict(definition as FunctionDefinition);
+  return tools.some(isLeft) ? [STRICT] : [];
 }

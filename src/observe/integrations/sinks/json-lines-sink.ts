@@ -164,7 +164,7 @@ class LineFile implements Sink {
 
 const ASIDE = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}Z(-\d+)?(\.gz)?(\.partial)?$/;
 
-/** Of the text behind the name of the file; NaN where it is none of a rotated file. */
+/** Returns when a file was rotated, in milliseconds since 1970; `text` follows the configured name in its own. NaN for other files. */
 function timeOfStamp(text: string): number {
   return Date.parse(text.slice(0, 24).replace(/T(\d\d)-(\d\d)-/, "T$1:$2:"));
 }
