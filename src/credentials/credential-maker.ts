@@ -1,9 +1,13 @@
 // Resolves one stored credential for the wire: at once, or by an exchange whose result is cached. Tokens of callers are
 // kept apart from those of the operator.
 import { withTimeout } from "../core/concurrency/timeout.ts";
-import type { CancelSignal } from "../core/concurrency/cancellation.ts";
 import type { Clock } from "../core/clock.ts";
-import { GOOGLE_TOKEN_URL, IBM_TOKEN_URL, type StoredCredential } from "../core/configured/credential.ts";
+import {
+  GOOGLE_TOKEN_URL,
+  IBM_TOKEN_URL,
+  type ResolveContext,
+  type StoredCredential,
+} from "../core/configured/credential.ts";
 import { GatewayError } from "../core/errors.ts";
 import type { Credential } from "../core/target.ts";
 import type { MaybePromise } from "../core/maybe-promise.ts";
@@ -11,7 +15,7 @@ import { messageOf } from "../core/thrown.ts";
 import type { UpstreamClient } from "../wire/upstream.ts";
 import { type AwsChain, chainKeys, nodeChain } from "./aws.ts";
 import { clientRequest, federatedRequest } from "./entra.ts";
-import { fingerprint } from "./fingerprint.ts";
+import { fingerprint, lastFour } from "./fingerprint.ts";
 import {
   fileRequest,
   type GoogleAuthLibrary,
@@ -23,11 +27,22 @@ import { apiKeyRequest } from "./ibm-iam.ts";
 import { openTokenCache, type TokenMaker } from "./token-cache.ts";
 import { exchange, EXCHANGE_TIMEOUT_MS, ExchangeFault, type Issued, type TokenRequest } from "./token-exchange.ts";
 
+/** What may be logged about a credential of the operator for which no token can be obtained. */
+export interface FailingCredential {
+  readonly providerId: string;
+  readonly kind: StoredCredential["kind"];
+  readonly lastFour: string | null;
+  /** Why, without secrets. */
+  readonly detail: string;
+}
+
 export interface CredentialMakerOptions {
   readonly upstream: UpstreamClient;
   readonly clock: Clock;
   /** The timeout of one exchange; 10 s by default. */
   readonly exchangeTimeoutMs?: number;
+  /** Called when a token can no longer be obtained for a credential of the operator; again only after one was. */
+  readonly onFailing: (failing: FailingCredential) => void;
   readonly googleAuth?: () => Promise<GoogleAuthLibrary>;
   readonly awsChain?: AwsChain;
 }
@@ -42,21 +57,28 @@ export function openCredentialMaker(options: CredentialMakerOptions) {
   const ready = new WeakMap<StoredCredential, Credential>();
   const origins = new WeakMap<Credential, StoredCredential>();
   const cacheOf = ({ fromCaller }: StoredCredential) => (fromCaller ? callers : operators);
-  const maker = (stored: StoredCredential): TokenMaker => ({
+  const maker = (stored: StoredCredential, providerId: string): TokenMaker => ({
     issue: () => issue(stored, options),
     toCredential(issued) {
       const made = bearer(issued, stored);
       origins.set(made, stored);
       return made;
     },
+    failing(fault) {
+      if (stored.fromCaller) return;
+      options.onFailing({ providerId, kind: stored.kind, lastFour: lastFour(stored), detail: messageOf(fault) });
+    },
   });
   return {
     /** Throws ExchangeFault, GatewayError, or the signal's reason. */
-    take(stored: StoredCredential, signal: CancelSignal): MaybePromise<Credential> {
+    take(
+      stored: StoredCredential,
+      { providerId, signal }: Pick<ResolveContext, "providerId" | "signal">,
+    ): MaybePromise<Credential> {
       const known = ready.get(stored);
       if (known !== undefined) return known;
       const plain = readyForTheWire(stored);
-      if (plain === null) return cacheOf(stored).take(fingerprint(stored), maker(stored), signal);
+      if (plain === null) return cacheOf(stored).take(fingerprint(stored), maker(stored, providerId), signal);
       ready.set(stored, plain);
       origins.set(plain, stored);
       return plain;

@@ -78,7 +78,7 @@ export function openCredentialProvider(options: CredentialProviderOptions): Open
     tried: ReadonlySet<StoredCredential> = NOTHING_TRIED,
   ): MaybePromise<Credential> => {
     try {
-      const resolved = maker.take(stored, context.signal);
+      const resolved = maker.take(stored, context);
       return isPending(resolved)
         ? resolved.catch((thrown: unknown) => afterFault(thrown, stored, all, context, tried))
         : resolved;

@@ -23,6 +23,8 @@ interface Entry {
 export interface TokenMaker {
   issue(): Promise<Issued>;
   toCredential(issued: Issued): Credential;
+  /** Called when an exchange has failed, unless the one before it failed too. */
+  failing?(fault: unknown): void;
 }
 
 const AHEAD_MS = 300_000;
@@ -64,6 +66,7 @@ export function openTokenCache(clock: Clock, max: number) {
         return (entry.credential = make.toCredential(issued));
       },
       (fault: unknown) => {
+        if (entry.fault === null) make.failing?.(fault);
         entry.fault = fault;
         entry.pending = null;
         entry.notBeforeMs = clock.monotonic() + (entry.credential === null ? PAUSE_MS : PAUSE_AHEAD_MS);

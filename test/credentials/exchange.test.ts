@@ -276,6 +276,32 @@ describe("a token service that fails", () => {
     },
   );
 
+  test("is reported once for a credential of the gateway until a token is obtained, also where only a renewal fails", async () => {
+    const of = lending();
+    const down = (): Response => new Response("down", { status: 503 });
+    const detail = "the token service answered 503";
+    const failing = { providerId: "cloud", kind: "ibm_iam" as const, lastFour: "6789", detail };
+    answer = down;
+    for (let call = 0; call < 3; call++) {
+      await faultOf(of);
+      of.clock.pass(2000);
+    }
+    expect(of.failing).toEqual([failing]);
+    answer = () => token(600);
+    const first = await of.lend(stored);
+    // in the last tenth of its life
+    of.clock.pass(550_000);
+    answer = down;
+    expect(of.lender.resolve([stored], context())).toBe(first);
+    await until(() => of.failing.length === 2, "the failed renewal is reported");
+    of.clock.pass(31_000);
+    expect(of.lender.resolve([stored], context())).toBe(first);
+    await until(() => askedSince() === 11, "the second renewal has failed");
+    expect(of.failing).toEqual([failing, failing]);
+    await of.fault({ ...stored, fromCaller: true });
+    expect(of.failing).toHaveLength(2);
+  });
+
   test("once only is not noticed", async () => {
     answer = () => (askedSince() === 1 ? new Response("down", { status: 503 }) : token());
     expect(await lending().lend(stored)).toMatchObject({ secret: "token-1-0123456789" });

@@ -15,6 +15,7 @@ import {
   openCredentialProvider,
   type RefusedCredential,
 } from "../../src/credentials/credential-provider.ts";
+import type { FailingCredential } from "../../src/credentials/credential-maker.ts";
 import { createSocketUpstream } from "../../src/wire/http/upstream-socket.ts";
 
 export const START_MS = 1_790_000_000_000;
@@ -86,6 +87,7 @@ export const plainKey = (secret: string, weight = 1): StoredCredential => ({
 export interface Lending {
   readonly clock: TurnedClock;
   readonly refused: readonly RefusedCredential[];
+  readonly failing: readonly FailingCredential[];
   readonly lender: CredentialProvider;
   readonly lend: (...stored: readonly StoredCredential[]) => Promise<Credential>;
   /** What it failed with. */
@@ -95,10 +97,12 @@ export interface Lending {
 export function lending(options: Partial<CredentialProviderOptions> = {}): Lending {
   const clock = new TurnedClock();
   const refused: RefusedCredential[] = [];
+  const failing: FailingCredential[] = [];
   const lender = openCredentialProvider({
     upstream: createSocketUpstream(),
     clock,
     onRefused: (one) => refused.push(one),
+    onFailing: (one) => failing.push(one),
     onLimited: () => {},
     ...options,
   });
@@ -106,6 +110,7 @@ export function lending(options: Partial<CredentialProviderOptions> = {}): Lendi
   return {
     clock,
     refused,
+    failing,
     lender,
     lend,
     fault: async (...stored) => {

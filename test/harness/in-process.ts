@@ -227,6 +227,7 @@ export function stubGateway(options: StubOptions = {}): Stub {
       upstream,
       clock,
       onRefused: (one) => refused.push(one),
+      onFailing: () => {},
       onLimited: () => {},
     }),
     logins: openLogins({ upstream, clock, onFault: () => {} }),

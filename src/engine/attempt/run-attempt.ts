@@ -129,6 +129,8 @@ export class AttemptRun<T> {
   /** The number of the breaker's probe; 0 when the attempt is not a probe. */
   #probe: number | null = null;
   #isSettled = false;
+  /** Those of `#open`; before it, only one that was never sent because no credential could be obtained for it. */
+  readonly #requests: AttemptRecorder[] = [];
   #open: OpenAttempt | null = null;
   /** Why the attempt has to end as soon as it is open; `null` when it need not. */
   #endReason: GatewayError | null = null;
@@ -151,7 +153,7 @@ export class AttemptRun<T> {
 
   /** The upstream request that shows how the attempt ended. */
   get endingRequest(): Readonly<Attempt> | undefined {
-    return this.#open === null ? undefined : endingRequest(this.#open)?.row;
+    return (this.#open === null ? this.#requests.at(-1) : endingRequest(this.#open))?.row;
   }
 
   /** The identity of the credential with which the target was called; `null` without one. */
@@ -174,7 +176,7 @@ export class AttemptRun<T> {
    */
   supersede(): void {
     this.#endReason = new GatewayError("superseded", "Another attempt of this call was faster.");
-    for (const request of this.#open?.requests ?? []) request.endedBy("superseded");
+    for (const request of this.#requests) request.endedBy("superseded");
     this.#lifetime?.end(this.#endReason);
   }
 
@@ -219,7 +221,7 @@ export class AttemptRun<T> {
 
     // 2. a reservation under every limit and budget that applies; its meter charges what is used, and settles, even if
     // the call ends before the attempt does
-    const requests: AttemptRecorder[] = [];
+    const requests = this.#requests;
     const reserving = reserve(candidate, ready.ready, call, requests);
     const meter = isPending(reserving) ? await reserving : reserving;
     if (meter instanceof GatewayError) return { kind: "refused", reason: meter };
@@ -232,8 +234,15 @@ export class AttemptRun<T> {
     await call.lifetime.enterLedger();
 
     // 4. a credential
-    const resolving = resolveCredential(withoutCredential, candidate, call, this.#chosen.tried);
-    const resolved = isPending(resolving) ? await resolving : resolving;
+    const resolveMs = call.clock.elapsedMs();
+    let resolved: Resolved;
+    try {
+      const resolving = resolveCredential(withoutCredential, candidate, call, this.#chosen.tried);
+      resolved = isPending(resolving) ? await resolving : resolving;
+    } catch (thrown) {
+      this.#credentialFailed(thrown, withoutCredential, resolveMs);
+      throw thrown;
+    }
     const fitted = fittedAt(ready.ready, resolved, call);
     const conversation = candidate.cachedConversation();
     const prompt = conversation === null ? null : watchPrompt(conversation, candidate, resolved, call);
@@ -300,6 +309,19 @@ export class AttemptRun<T> {
       settle,
     };
     return { kind: "open", attempt: this.#open };
+  }
+
+  /** Records what failed for want of a credential like a request that did not arrive: the target cannot be called. */
+  #credentialFailed(thrown: unknown, { target }: Resolved, startMs: number): void {
+    const call = this.#call;
+    // what ended the attempt or its call has ended the wait
+    if (this.#endReason !== null || call.signal.aborted) return;
+    const request = call.beginAttempt(target, startMs);
+    this.#requests.push(request);
+    request.accepted(false);
+    request.ended();
+    request.failed(asGatewayError(thrown).code);
+    this.#enterBreaker();
   }
 
   /** Throws UnfitForTarget. */

@@ -190,14 +190,14 @@ export class CallRecorder {
     this.#record.keepAlives++;
   }
 
-  /** `vendor` is as in `Attempt`. */
-  beginAttempt(provider: string, vendor: string, model: string): AttemptRecorder {
+  /** `vendor` and `startMs` are as in `Attempt`. */
+  beginAttempt(provider: string, vendor: string, model: string, startMs: number): AttemptRecorder {
     const sent = {
       provider,
       vendor,
       model,
       round: this.#record.rounds,
-      startMs: this.#clock.elapsedMs(),
+      startMs,
       spanId: this.newSpanId(),
     };
     const attempt = new AttemptRecorder(sent, this.#clock);

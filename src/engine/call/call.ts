@@ -248,9 +248,10 @@ export class Call {
     this.recorder.answeredBy(requests.at(-1)?.row);
   }
 
-  beginAttempt({ providerId, family, model }: Target): AttemptRecorder {
+  /** `startMs` is the time of the call at which the attempt began; the present one when absent. */
+  beginAttempt({ providerId, family, model }: Target, startMs = this.clock.elapsedMs()): AttemptRecorder {
     const vendor = this.context.providers.get(family)?.vendor ?? family;
-    return this.recorder.beginAttempt(providerId, vendor, model);
+    return this.recorder.beginAttempt(providerId, vendor, model, startMs);
   }
 
   /**

@@ -113,6 +113,7 @@ export function openCallContext(snapshot: Snapshot, upstreamProxy: ProxySettings
     upstream,
     clock: systemClock,
     onRefused: () => {},
+    onFailing: () => {},
     onLimited: () => {},
   });
   const logins = openLogins({ upstream, clock: systemClock, onFault: () => {} });

@@ -36,9 +36,18 @@ export function openExternalClients({ options, log, closing }: Base, source: Sna
     upstream,
     clock: systemClock,
     onRefused(refused, news) {
-      log.warn({ ...refusedFields(refused) }, "a credential was refused and is not used for a while");
+      const { reason, forMs } = refused;
+      log.warn(
+        { ...credentialFields(refused), reason, minutes: forMs / 60_000 },
+        "a credential was refused and is not used for a while",
+      );
       machine?.credentialRefused(news);
     },
+    onFailing: (failing) =>
+      log.warn(
+        { ...credentialFields(failing), error_detail: failing.detail },
+        "no token can be obtained for a credential",
+      ),
     // the row of the call says it, so that the log needs no line
     onLimited: (news) => machine?.credentialRefused(news),
   });
@@ -60,19 +69,12 @@ export function openExternalClients({ options, log, closing }: Base, source: Sna
 }
 
 /** The log shows no more of a credential than its last four characters. */
-function refusedFields({
+function credentialFields({
   providerId,
   kind,
   lastFour,
-  reason,
-  forMs,
-}: RefusedCredential): Readonly<Record<string, unknown>> {
-  return {
-    provider: providerId,
-    credential: lastFour === null ? kind : `${kind} …${lastFour}`,
-    reason,
-    minutes: forMs / 60_000,
-  };
+}: Pick<RefusedCredential, "providerId" | "kind" | "lastFour">): Readonly<Record<string, unknown>> {
+  return { provider: providerId, credential: lastFour === null ? kind : `${kind} …${lastFour}` };
 }
 
 /** For the most calls that may be in flight, with the rest that docs/sizing.md counts. */
