@@ -2,7 +2,7 @@
 // in the order of the file.
 import type { z } from "zod";
 import { boundedBytes } from "./bounded-file.ts";
-import type { Variables } from "./expansion.ts";
+import type { ReadSecretFile, Variables } from "./expansion.ts";
 import { issueProblems } from "./issues.ts";
 import { pathFault } from "./path-fault.ts";
 import { ConfigurationError, MAX_PROBLEMS, problemIn, type ConfigurationProblem, type Path } from "./problem.ts";
@@ -45,6 +45,8 @@ export interface ConfigFile<Schema extends z.ZodType> {
   readonly text: string;
   readonly schema: Schema;
   readonly environment: Variables;
+  /** Reads the files of secrets that the text names; from the disk when absent. */
+  readonly readSecret?: ReadSecretFile | undefined;
 }
 
 /** The value of a configuration file. An empty text is an empty mapping. Throws ConfigurationError. */
@@ -53,10 +55,11 @@ export function readConfigFile<Schema extends z.ZodType>({
   text,
   schema,
   environment,
+  readSecret,
 }: ConfigFile<Schema>): z.output<Schema> {
   if (Buffer.byteLength(text) > MAX_CONFIG_FILE_BYTES)
     throw new ConfigurationError([problemIn(file, `is larger than ${MAX_CONFIG_FILE_BYTES} bytes`)]);
-  const document = parseYaml(file, text, environment);
+  const document = parseYaml(file, text, environment, readSecret);
   const value = document.value ?? {};
   let result = schema.safeParse(value);
   if (!result.success && coerceExpanded(value, result.error.issues, document)) result = schema.safeParse(value);

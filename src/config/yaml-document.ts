@@ -15,7 +15,7 @@ import {
   type ErrorCode,
   type ParsedNode,
 } from "yaml";
-import { expand, type Variables } from "./expansion.ts";
+import { expand, type ReadSecretFile, type Variables } from "./expansion.ts";
 import { readSecretFile } from "./secret-file.ts";
 import { formatPath, MAX_PROBLEMS, problemIn, type ConfigurationProblem, type Path } from "./problem.ts";
 
@@ -54,7 +54,12 @@ type Root = Document.Parsed;
 type Node = ParsedNode | null | undefined;
 
 /** Does not throw, whatever the text contains. */
-export function parseYaml(file: string, text: string, variables: Variables) {
+export function parseYaml(
+  file: string,
+  text: string,
+  variables: Variables,
+  readSecret: ReadSecretFile = readSecretFile,
+) {
   const lines = new LineCounter();
   const problems: ConfigurationProblem[] = [];
   const problemAtOffset = (offset: number, path: Path, message: string): ConfigurationProblem => {
@@ -77,7 +82,7 @@ export function parseYaml(file: string, text: string, variables: Variables) {
     if (problems.length < MAX_PROBLEMS) problems.push(problemAtOffset(at, path, message));
   };
   const readable = root !== null && root.errors.length === 0;
-  const value = readable ? read(root.contents, [], { variables, expanded, report }) : null;
+  const value = readable ? read(root.contents, [], { variables, readSecret, expanded, report }) : null;
   return {
     /** Null when the file contains null or nothing; null members of a mapping become undefined, which means "not set". */
     value,
@@ -102,6 +107,7 @@ export function parsedYaml(text: string, lineCounter: LineCounter, version: "1.1
 
 interface Reading {
   readonly variables: Variables;
+  readonly readSecret: ReadSecretFile;
   readonly expanded: Map<string, string>;
   /** Reports a problem at the key of `path`, or at an offset. */
   readonly report: (node: ParsedNode, path: Path, message: string, at?: number) => void;
@@ -135,7 +141,7 @@ function read(node: Node, path: Path, reading: Reading): unknown {
 }
 
 function readText(node: ParsedNode, text: string, path: Path, reading: Reading): string | undefined {
-  const result = expand(text, reading.variables, readSecretFile);
+  const result = expand(text, reading.variables, reading.readSecret);
   for (const problem of result.problems) reading.report(node, path, problem);
   if (result.problems.length > 0) return undefined;
   if (result.expanded) reading.expanded.set(JSON.stringify(path), result.text);

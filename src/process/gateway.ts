@@ -108,7 +108,7 @@ export async function openGateway(
 }
 
 async function openAll(base: Base, parts: ProcessParts): Promise<ServingGateway> {
-  const given = givenFirstToken(base.environment);
+  const given = parts.firstStart === null ? null : givenFirstToken(base.environment);
   const common = await openGatewayParts(base, parts, {
     openClients: (source) => openExternalClients(base, source, parts.machine),
     openMetrics: ({ source, records, replicas, clients, notifications }, limits) =>
@@ -224,7 +224,7 @@ async function openListener(base: Base, common: ServingParts, listener: Listener
   closing.add(() => server.cut());
   sharedPort?.listens();
   // The first token is made last, because a start that fails must not use up a token that is shown only once.
-  const first = await firstStart(store, given);
+  const first = (await firstStart?.(store, given)) ?? null;
   if (first !== null) await source.reload();
   const hurried = Promise.withResolvers<void>();
   const mayStop = Promise.withResolvers<void>();

@@ -69,8 +69,8 @@ async function openAll(base: Base): Promise<Gateway> {
       }),
   });
   const { source, records } = parts;
-  let restartText = base.loaded.text;
-  const pool = await openPool(base, parts, { traffic, port, restartText: () => restartText });
+  let atRestart = base.loaded;
+  const pool = await openPool(base, parts, { traffic, port, atRestart: () => atRestart });
   const reload = async (): Promise<void> => {
     const asked = channelsOf(pool).map((channel) => channel.request("reload", null).catch(onFault));
     await Promise.all([source.reload(), ...asked]);
@@ -86,9 +86,10 @@ async function openAll(base: Base): Promise<Gateway> {
     logged: () => log.written(),
     reload,
     follow: () => source.follow(),
-    restart() {
-      restartText = source.text();
-      return pool.restart();
+    async restart() {
+      await source.reload();
+      atRestart = source.loaded();
+      await pool.restart();
     },
     callsInFlight: () => pool.workers.reduce((sum, { callsInFlight }) => sum + callsInFlight, 0),
     async close(withinMs = source.current().limits.drainMs) {
@@ -113,7 +114,7 @@ const SUPERVISOR_PARTS = {
 
 /** Starts the workers, with what they have of their supervisor. */
 async function openPool(
-  { options, loaded, log, closing, onFault }: Base,
+  { options, log, closing, onFault }: Base,
   parts: GatewayParts<
     { readonly upstream: UpstreamClient },
     Pick<Metrics, "limitStoreAnswered" | "samples">,
@@ -122,8 +123,8 @@ async function openPool(
   {
     traffic,
     port,
-    restartText,
-  }: { readonly traffic: ChannelTraffic; readonly port: number; readonly restartText: () => string },
+    atRestart,
+  }: { readonly traffic: ChannelTraffic; readonly port: number; readonly atRestart: () => LoadedConfiguration },
 ): Promise<WorkerPool> {
   const { source, storage, notifications, metrics, limits, records } = parts;
   const shared = openSharedParts({
@@ -154,7 +155,11 @@ async function openPool(
     port,
     command: ownCommand(),
     environmentOf: (id) => workerEnvironment({ id, channel: socket.path }),
-    startOf: () => ({ file: loaded.file, text: source.text(), restartText: restartText(), places }),
+    startOf() {
+      const { file, text, secrets } = source.loaded();
+      const { text: restartText, secrets: restartSecrets } = atRestart();
+      return { file, text, restartText, secrets: { ...restartSecrets, ...secrets }, places };
+    },
     clock: systemClock,
     onChannel(worker, channel) {
       traffic.join(channel);

@@ -79,8 +79,8 @@ export async function runWorker(
   channel.handle("follow", async () => await (await opened.promise).follow());
   const ended = whenEnded(channel, opened.promise);
   const loaded = loadedAt(start, environment);
-  const { file, text, restartText } = start;
-  const atRestart = restartText === text ? loaded : loadedAt({ file, text: restartText }, environment);
+  const { text, restartText } = start;
+  const atRestart = restartText === text ? loaded : loadedAt({ ...start, text: restartText }, environment);
   const options = { ...resolveServerOptions({ flags, environment, file: atRestart.configuration }), ...start.places };
   const holder = holderOf(id);
   const lock = await lockHolder(options.dataFolder, holder);
@@ -109,14 +109,17 @@ export async function runWorker(
 }
 
 /**
- * The configuration that the supervisor uses, or used at a restart: the file may be broken or removed by now, and is
- * followed from there. A newer program may not accept it any more, and then begins with the file as it is now. Throws
- * ConfigurationError.
+ * The configuration that the supervisor uses, or used at a restart: its file and those of its secrets may be broken or
+ * removed by now, and are followed from there. A newer program may not accept it any more, and then begins with the files
+ * as they are now. Throws ConfigurationError.
  */
-function loadedAt({ file, text }: Pick<WorkerStart, "file" | "text">, environment: Environment): LoadedConfiguration {
+function loadedAt(
+  { file, text, secrets }: Pick<WorkerStart, "file" | "text" | "secrets">,
+  environment: Environment,
+): LoadedConfiguration {
   const source = { file, families: PROVIDER_FAMILIES, environment };
   try {
-    return loadConfiguration({ ...source, text });
+    return loadConfiguration({ ...source, text, secrets });
   } catch (thrown) {
     if (!(thrown instanceof ConfigurationError)) throw thrown;
     return loadConfiguration(source);
@@ -195,7 +198,7 @@ function workerParts(channel: SupervisorChannel, holder: string, sharedPort: Sha
       return worker.routing;
     },
     machine: machineOf(channel, slots),
-    firstStart: () => Promise.resolve(null),
+    firstStart: null,
     sharedPort,
   };
 }

@@ -11,8 +11,9 @@ import { contentLogSection } from "../auth/settings/content-settings.ts";
 import { NO_PROVIDER, policiesSection, serviceProvider } from "../policies/policy-settings.ts";
 import { settingsSection } from "../auth/settings/scope-settings.ts";
 import { memoizePerObject } from "../core/memoization.ts";
-import type { Variables } from "../config/expansion.ts";
+import type { ReadSecretFile, Variables } from "../config/expansion.ts";
 import { readConfigFile, readConfigText } from "../config/file.ts";
+import { readSecretFile } from "../config/secret-file.ts";
 import { corsSection, logSection, opsSection, serverSection } from "../config/sections.ts";
 import { integrationsSection } from "../observe/integrations/integration-settings.ts";
 import { webhooksSection } from "../observe/webhooks/webhook-settings.ts";
@@ -108,26 +109,34 @@ export interface ConfigurationInput {
   readonly text: string;
   readonly families: readonly ProviderFamily[];
   readonly environment: Variables;
+  /** As in `ConfigFile`. */
+  readonly readSecret?: ReadSecretFile;
 }
 
 /** Throws ConfigurationError. */
-export function parseConfiguration({ file, text, families, environment }: ConfigurationInput): Configuration {
-  return readConfigFile({ file, text, schema: configurationSchema(families), environment });
+export function parseConfiguration({ families, ...file }: ConfigurationInput): Configuration {
+  return readConfigFile({ ...file, schema: configurationSchema(families) });
 }
 
-export interface ConfigurationSource extends Omit<ConfigurationInput, "text" | "file"> {
+export interface ConfigurationSource extends Pick<ConfigurationInput, "families" | "environment"> {
   readonly file: string | null;
   /** What names the file, for the error when it cannot be read. */
   readonly setting?: string;
   /** What was read from the file earlier; it is read now when this is left out. */
   readonly text?: string;
+  /** As in `LoadedConfiguration`: files of these paths are not read. */
+  readonly secrets?: SecretTexts;
 }
 
-/** A configuration, and the text from which it was read. */
+/** What the files of secrets hold that a configuration names, by their paths. */
+export type SecretTexts = Readonly<Record<string, string>>;
+
+/** A configuration, and what it was read from. */
 export interface LoadedConfiguration {
   /** `null` for the defaults, whose text is empty. */
   readonly file: string | null;
   readonly text: string;
+  readonly secrets: SecretTexts;
   readonly configuration: Configuration;
 }
 
@@ -136,7 +145,17 @@ export function loadConfiguration({
   file,
   setting,
   text = file === null ? "" : readConfigText(file, setting),
-  ...rest
+  secrets: known = {},
+  families,
+  environment,
 }: ConfigurationSource): LoadedConfiguration {
-  return { file, text, configuration: parseConfiguration({ ...rest, file: file ?? "defaults", text }) };
+  const secrets: Record<string, string> = {};
+  const readSecret: ReadSecretFile = (path) => {
+    const given = known[path];
+    const found = given === undefined ? readSecretFile(path) : { text: given };
+    if ("text" in found) secrets[path] = found.text;
+    return found;
+  };
+  const configuration = parseConfiguration({ file: file ?? "defaults", text, families, environment, readSecret });
+  return { file, text, secrets, configuration };
 }

@@ -16,7 +16,7 @@ import type { ProviderFamily } from "../providers/settings.ts";
 import type { Contents } from "../store/configuration/contents.ts";
 import type { Store } from "../store/store.ts";
 import { compileSnapshot, configurationNotices, storedProblems } from "./compile.ts";
-import { type Configuration, type LoadedConfiguration, parseConfiguration } from "./configuration.ts";
+import { type Configuration, loadConfiguration, type LoadedConfiguration } from "./configuration.ts";
 import { openMemoizer } from "./memoize.ts";
 import { readAhead } from "./stored.ts";
 
@@ -86,8 +86,7 @@ export class SnapshotSource {
   readonly #storeTimer: ReturnType<typeof setInterval>;
   readonly #endWatch: () => void;
   readonly #memoize = openMemoizer();
-  #configuration: Configuration;
-  #text: string;
+  #loaded: LoadedConfiguration;
   /** Why the text that the file has now is not in use; `null` where it is. */
   #textFault: string | null = null;
   #contents: Contents;
@@ -106,12 +105,10 @@ export class SnapshotSource {
   #closed = false;
 
   constructor(options: SnapshotSourceOptions, contents: Contents) {
-    const { file, text, configuration } = options.loaded;
+    const { file, text, configuration } = (this.#loaded = options.loaded);
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
     this.#storeReachedMs = this.#clock.monotonic();
-    this.#configuration = configuration;
-    this.#text = text;
     this.#contents = contents;
     this.#snapshot = compileSnapshot({ ...options, configuration, ...contents, version: 1, memoize: this.#memoize });
     this.#reportNotices(this.#noticesOf(configuration, contents));
@@ -138,12 +135,12 @@ export class SnapshotSource {
 
   /** The configuration from which `current()` was made. */
   configuration(): Configuration {
-    return this.#configuration;
+    return this.#loaded.configuration;
   }
 
-  /** The text of the file from which `configuration()` was read, or an empty one when there is no file. */
-  text(): string {
-    return this.#text;
+  /** `configuration()`, with what it was read from. */
+  loaded(): LoadedConfiguration {
+    return this.#loaded;
   }
 
   /**
@@ -151,7 +148,7 @@ export class SnapshotSource {
    * no file: `sha256sum <file> | cut -c1-16`.
    */
   fingerprint(): string {
-    return fingerprintOf(this.#text);
+    return fingerprintOf(this.#loaded.text);
   }
 
   /** Why the file as it is now is not in use; `null` where it is, and where there is no file. */
@@ -164,7 +161,7 @@ export class SnapshotSource {
    * and the configuration says to refuse then (promise 2.6).
    */
   refusal(): string | null {
-    if (this.#configuration.server.staleSnapshot === "serve" || this.#unreachedMs() < STALE_MS) return null;
+    if (this.#loaded.configuration.server.staleSnapshot === "serve" || this.#unreachedMs() < STALE_MS) return null;
     return `The gateway has not reached its database for ${Math.round(this.#unreachedMs() / 1000)} s and accepts no calls until it is back.`;
   }
 
@@ -204,8 +201,8 @@ export class SnapshotSource {
 
   #applyText(file: string, text: string): void {
     try {
-      this.#swap(parseConfiguration({ ...this.#options, file, text }), this.#contents);
-      this.#text = text;
+      const { families, environment } = this.#options;
+      this.#swap(loadConfiguration({ file, text, families, environment }), this.#contents);
       this.#textFault = null;
     } catch (thrown) {
       this.#textFault = messageOf(thrown);
@@ -223,7 +220,7 @@ export class SnapshotSource {
     if (nowMs - Math.max(this.#storeReachedMs, this.#staleReportedMs) < STALE_MS) return;
     this.#staleReportedMs = nowMs;
     const what =
-      this.#configuration.server.staleSnapshot === "refuse"
+      this.#loaded.configuration.server.staleSnapshot === "refuse"
         ? "new calls are refused until it is back"
         : "calls continue with the last known configuration, so tokens revoked since then still work";
     this.#options.onProblem({
@@ -279,7 +276,7 @@ export class SnapshotSource {
     await inTurns(readAhead(contents.resources, this.#options.families, this.#memoize), this.#clock);
     // A late answer must not replace that of a later read.
     if (reading < this.#appliedRead) return;
-    this.#swap(this.#configuration, contents);
+    this.#swap(this.#loaded, contents);
     this.#appliedRead = reading;
   }
 
@@ -292,8 +289,9 @@ export class SnapshotSource {
   }
 
   /** An exception before the assignments leaves the former snapshot in use; nothing after them can undo the change. */
-  #swap(configuration: Configuration, contents: Contents): void {
+  #swap(loaded: LoadedConfiguration, contents: Contents): void {
     if (this.#closed) return;
+    const { configuration } = loaded;
     const snapshot = compileSnapshot({
       ...this.#options,
       configuration,
@@ -302,7 +300,7 @@ export class SnapshotSource {
       memoize: this.#memoize,
     });
     const notices = this.#noticesOf(configuration, contents);
-    this.#configuration = configuration;
+    this.#loaded = loaded;
     this.#contents = contents;
     this.#snapshot = snapshot;
     this.#reportNotices(notices);

@@ -28,11 +28,13 @@ export interface ProcessParts {
   readonly openRouting: (base: Base, events: Events) => Routing;
   /** `null` when this process is the whole gateway. */
   readonly machine: Machine | null;
-  /** On the very first start only: what it has made, with the first access token where that has to be shown. */
-  readonly firstStart: (
-    store: Storage["store"],
-    given: ParsedToken | null,
-  ) => Promise<{ readonly token: string | null } | null>;
+  /**
+   * On the very first start only: what it has made, with the first access token where that has to be shown. `null` where
+   * another process does it.
+   */
+  readonly firstStart:
+    | ((store: Storage["store"], given: ParsedToken | null) => Promise<{ readonly token: string | null } | null>)
+    | null;
   /** `null` when no other process listens on the port. */
   readonly sharedPort: SharedPort | null;
 }

@@ -126,8 +126,11 @@ export interface WorkerHello {
   readonly protocol: number;
 }
 
-/** What a worker begins with, whatever has become of the configuration file since the supervisor read it. */
-export interface WorkerStart extends Pick<LoadedConfiguration, "file" | "text"> {
+/**
+ * What a worker begins with, whatever has become of the configuration file and of its secrets' files since the supervisor
+ * read them.
+ */
+export interface WorkerStart extends Pick<LoadedConfiguration, "file" | "text" | "secrets"> {
   /** The text at the start, or at the last rolling restart: in every worker, what needs a restart is as it says. */
   readonly restartText: string;
   /** What the supervisor and its workers use together. */

@@ -59,6 +59,9 @@ function tokensOf(dataFolder: string): number {
 const ended = (gateway: GatewayProcess): number =>
   gateway.lines().filter(({ msg }) => msg === "a worker has ended unexpectedly and is replaced").length;
 
+const replaced = (gateway: GatewayProcess): number =>
+  gateway.lines().filter(({ msg }) => msg === "a worker serves calls").length;
+
 describe("two workers", () => {
   test("[d13.1] serve one address, have one log and one ledger, and end together without leaving anything", async () => {
     const { gateway, dataFolder } = await openWorld(
@@ -198,6 +201,68 @@ describe("two workers", () => {
     await until(() => logged() >= before + 20, "both workers log their calls");
     expect(existsSync(elsewhere)).toBe(false);
     expect(existsSync(join(dataFolder, "ledger"))).toBe(true);
+  });
+
+  test("[d13.2] a worker is replaced although the files of secrets and of the first token are gone", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-workers-"));
+    ends.push(() => rmSync(folder, { recursive: true, force: true }));
+    const keyFile = join(folder, "key");
+    const tokenFile = join(folder, "token");
+    const token = newAccessToken("project").text;
+    writeFileSync(keyFile, "secret-of-the-file\n");
+    writeFileSync(tokenFile, token);
+    const upstream = startUpstream(() => Response.json(openaiAnswer("hello")));
+    ends.push(() => upstream.stop());
+    const gateway = await startWorkers(2, {
+      dataFolder: join(folder, "data"),
+      environment: { DRAGOMAN_FIRST_TOKEN_FILE: tokenFile },
+      config: `
+providers:
+  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: "\${file:${keyFile}}", models: [model]}
+`,
+    });
+    ends.push(() => gateway.stop("SIGKILL"));
+    rmSync(keyFile);
+    rmSync(tokenFile);
+    for (const worker of childrenOf(gateway.pid)) {
+      const before = replaced(gateway);
+      process.kill(worker, "SIGKILL");
+      await until(() => replaced(gateway) > before, "the worker is replaced");
+    }
+    for (let call = 0; call < 10; call++) expect(await statusOf(callAlone(gateway, MODEL, { token }))).toBe(200);
+    expect(new Set(upstream.seen.map(({ headers }) => headers["authorization"]))).toEqual(
+      new Set(["Bearer secret-of-the-file"]),
+    );
+    const errors = gateway.lines().filter(({ level }) => level === "error");
+    expect(errors.map(({ msg }) => msg)).toEqual(
+      Array<string>(2).fill("a worker has ended unexpectedly and is replaced"),
+    );
+  });
+
+  test("[d13.2] a restart of the workers reads the files of secrets again", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-workers-"));
+    ends.push(() => rmSync(folder, { recursive: true, force: true }));
+    const keyFile = join(folder, "key");
+    writeFileSync(keyFile, "first-secret\n");
+    const upstream = startUpstream(() => Response.json(openaiAnswer("hello")));
+    ends.push(() => upstream.stop());
+    const gateway = await startWorkers(2, {
+      config: `
+providers:
+  mine: {type: custom, base_url: "${upstream.url}/v1", api_key: "\${file:${keyFile}}", models: [model]}
+`,
+    });
+    ends.push(() => gateway.stop("SIGKILL"));
+    expect(await statusOf(callAlone(gateway, MODEL))).toBe(200);
+    writeFileSync(keyFile, "second-secret\n");
+    const old = childrenOf(gateway.pid);
+    process.kill(gateway.pid, "SIGUSR2");
+    await until(() => !old.some(isRunning), "the workers are restarted");
+    expect(await statusOf(callAlone(gateway, MODEL))).toBe(200);
+    expect(upstream.seen.map(({ headers }) => headers["authorization"])).toEqual([
+      "Bearer first-secret",
+      "Bearer second-secret",
+    ]);
   });
 
   test("[d13.2] a worker that hangs is ended and replaced; one that gets no CPU is left alone, and gets no connections", async () => {

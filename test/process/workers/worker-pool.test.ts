@@ -39,6 +39,7 @@ async function openPool(mode: Mode, count = 2) {
     startOf: () => ({
       file: null,
       text: "",
+      secrets: {},
       restartText: "",
       places: {
         host: "127.0.0.1",
