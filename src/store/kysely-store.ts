@@ -109,7 +109,9 @@ async function changing<T>(
       if (dryRun || !hasWritten(written)) throw new RolledBack({ result, changes, version: null });
       const version = await writeHistory(tx, { actor, atMs, revision: counter, entries, steps, rolledBackTo, remark });
       await addEvents(tx, changes, actor, atMs);
-      await announce?.(tx, counter);
+      // a saved view, for example, is nothing that gateways hold: none has to read again
+      if (entries.some(({ isChange }) => isChange)) await announce?.(tx, counter);
+      else await moveRevision(tx, -1n);
       isCommitting = true;
       return { result, changes, version };
     });
@@ -138,10 +140,10 @@ function reencryptWithNewestKey(
   });
 }
 
-async function moveRevision(tx: Tx): Promise<bigint> {
+async function moveRevision(tx: Tx, by = 1n): Promise<bigint> {
   const { counter } = await tx
     .updateTable("revisions")
-    .set((row) => ({ counter: row("counter", "+", 1n) }))
+    .set((row) => ({ counter: row("counter", "+", by) }))
     .where("name", "=", WATCHED)
     .returning("counter")
     .executeTakeFirstOrThrow();

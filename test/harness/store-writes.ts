@@ -34,6 +34,7 @@ type Writes = Pick<
   | "removeResource"
   | "rollBack"
   | "keepAnswer"
+  | "createView"
 > & { setTokenCaps(tenantId: string, caps: TokenCaps): Promise<unknown> };
 
 export function writes(store: Pick<Store, "change">, actor: Actor = LOCAL_ACTOR): Writes {
@@ -58,6 +59,7 @@ export function writes(store: Pick<Store, "change">, actor: Actor = LOCAL_ACTOR)
     removeResource: (...what) => run((writer) => writer.removeResource(...what)),
     rollBack: (...what) => run((writer) => writer.rollBack(...what)),
     keepAnswer: (answer) => run((writer) => writer.keepAnswer(answer)),
+    createView: (view) => run((writer) => writer.createView(view)),
     setTokenCaps: (tenantId, tokenCaps) =>
       run((writer) => writer.changeTenant(tenantId, (tenant) => ({ ...tenant, tokenCaps }))),
   };

@@ -190,11 +190,16 @@ async function verified(
   }
 }
 
+/** The id of the user of a login that is linked to no user of the database. */
+export function loginUserId({ name }: Pick<LoginIssuer, "name">, subject: string): string {
+  return `${name}.${PLAIN_SUBJECT.test(subject) ? subject : `_${Bun.SHA256.hash(subject, "base64url")}`}`;
+}
+
 function asPersonalToken(payload: JWTPayload, issuer: LoginIssuer, nowMs: number): AccessToken {
   const subject = claimAt(payload, issuer.subjectClaim);
   if (typeof subject !== "string" || subject === "" || subject.length > 1024)
     throw invalid(`its claim ${issuer.subjectClaim} names no user`);
-  const userId = `${issuer.name}.${PLAIN_SUBJECT.test(subject) ? subject : `_${Bun.SHA256.hash(subject, "base64url")}`}`;
+  const userId = loginUserId(issuer, subject);
   const name = claimAt(payload, issuer.nameClaim);
   const grants = issuer.grants.filter(
     ({ claim, value }) => value === null || valuesAt(payload, claim).some(compileGlob(value)),

@@ -62,8 +62,8 @@ export function viewWrites(work: Work): Pick<Writer, "createView" | "changeView"
 }
 
 /** Those of a user who is removed. */
-export async function removeViewsOf({ tx }: Work, userId: string): Promise<void> {
-  await tx.deleteFrom("console_views").where("user_id", "=", userId).execute();
+export async function removeViewsOf({ tx }: Work, tenantId: string, userId: string): Promise<void> {
+  await tx.deleteFrom("console_views").where("tenant_id", "=", tenantId).where("user_id", "=", userId).execute();
 }
 
 function noted(

@@ -146,8 +146,10 @@ export function projectWrites(work: Work): Pick<Writer, "createProject" | "chang
     fields: PROJECT_FIELDS,
     find: (id) => readerOf(work).findProject(id),
     async check({ id, tenantId }) {
-      if ((await readerOf(work).findProject(id)) === null)
-        await requireRoomFor(work, rowsOfTenant(work, "projects", tenantId), MOST_STORED.projects, "projects");
+      if ((await readerOf(work).findProject(id)) !== null) return;
+      await requireRoomFor(work, rowsOfTenant(work, "projects", tenantId), MOST_STORED.projects, "projects");
+      // The people of a former project of this id may have been others: nothing of its versions can be read or come back.
+      await tx.deleteFrom("version_changes").where("tenant_id", "=", tenantId).where("project_id", "=", id).execute();
     },
     placeOf: ({ id, tenantId }) => ({ tenantId, projectId: id }),
     async removeDependents({ id, tenantId }) {
@@ -196,9 +198,10 @@ export function userWrites(work: Work): Pick<Writer, "createUser" | "changeUser"
         .execute())
         await removeMembership(work, id, projectId);
       await revokeClaimsOf(work, { id, tenantId });
-      await removeViewsOf(work, id);
+      await removeViewsOf(work, tenantId, id);
       // Another user may take the id later, and must not see what was typed here, nor get an answer to an earlier request.
-      await tx.deleteFrom("drafts").where("owner", "=", id).execute();
+      // A person with a company login of another tenant may have it now.
+      await tx.deleteFrom("drafts").where("tenant_id", "=", tenantId).where("owner", "=", id).execute();
       await tx.deleteFrom("kept_answers").where("token_id", "=", `${LINKED}${id}`).execute();
     },
   });

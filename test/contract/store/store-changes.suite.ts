@@ -421,6 +421,29 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         });
       });
 
+      test("of a removed project reach no other project of its id, neither to be read nor to be restored", async () => {
+        await writes(store).createResource({
+          kind: "provider",
+          tenantId: "acme",
+          projectId: "site",
+          name: "openai",
+          document: { api_key: SECRET },
+        });
+        await limit(1, null);
+        const [last] = (await store.listVersions({ limit: 1 })).data;
+        const former = last!.number;
+        await writes(store).removeProject("site");
+        await writes(store).createProject({ id: "site", tenantId: "acme", name: "another" });
+        await limit(2, "site");
+        const site = { tenantId: "acme", projectId: "site" };
+        expect((await store.listVersions({ limit: 5 }, site)).data.map(({ changes }) => changes)).toEqual([1]);
+        for (const scope of [site, { tenantId: "acme", projectId: null }])
+          await writes(store, ANN).rollBack(scope, former);
+        const there = (await store.listResources({ limit: 10 }, site)).data;
+        expect(there.filter(({ kind }) => kind === "provider")).toEqual([]);
+        expect((await store.listResources({ limit: 10 }, { tenantId: "acme", projectId: null })).data).toHaveLength(1);
+      });
+
       test("of a removed tenant are removed with it, and nothing of a tenant reaches another's scope", async () => {
         await limit(1);
         expect((await store.listVersions({ limit: 5 }, { tenantId: "beta", projectId: null })).data).toEqual([]);
@@ -559,6 +582,34 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         ]);
       });
 
+      test("what no gateway holds, such as a saved view, leaves the revision as it was: none reads everything again", async () => {
+        await limit(1);
+        const before = await store.revision();
+        const known = await store.readContents();
+        const view = {
+          id: "view",
+          owner: { tenantId: "acme", projectId: null, userId: "ann" },
+          screen: "calls",
+          name: "mine",
+          query: "",
+          isDefault: false,
+          createdBy: "ann",
+          createdAtMs: nowMs,
+        };
+        await writes(store).createView(view);
+        await store.change(ANN, (writer) => {
+          writer.note({ action: "read", outcome: "done", kind: "call", tenantId: "acme" });
+          return Promise.resolve();
+        });
+        expect(await store.revision()).toBe(before);
+        await limit(2, "app");
+        // what has changed since is read alone
+        const after = await store.readContents(known);
+        expect(after.revision).toBe(String(BigInt(before) + 1n));
+        expect(after.resources.limit).toHaveLength(2);
+        expect(after.identities.users[0]).toBe(known.identities.users[0]);
+      });
+
       test("drafts go with their user: who takes the id later sees none of them", async () => {
         const asks = { tenantId: "acme", projectId: null, owner: "zoe", kind: "policy" as const, name: "asks" };
         const zoe = { id: "zoe", tenantId: "acme", name: "Zoe" };
@@ -570,6 +621,27 @@ export function storeChangesSuite(name: string, newPlace: () => Promise<StorePla
         expect(await store.drafts.findDraft(asks)).toBeNull();
         expect(await store.drafts.listDrafts(asks)).toEqual([]);
         expect(await store.drafts.findDraft({ ...asks, owner: "ann" })).toMatchObject({ text: "typed" });
+      });
+
+      test("drafts and saved views of a person of another tenant, whose company login has the id, do not go with a user", async () => {
+        const theirs = { tenantId: "acme", projectId: null };
+        const draft = { ...theirs, owner: "corp.alice", kind: "policy" as const, name: "asks" };
+        await store.drafts.saveDraft({ ...draft, text: "typed", base: null, savedAtMs: nowMs });
+        const owner = { ...theirs, userId: "corp.alice" };
+        await writes(store).createView({
+          id: "view",
+          owner,
+          screen: "calls",
+          name: "mine",
+          query: "status=500",
+          isDefault: false,
+          createdBy: "corp.alice",
+          createdAtMs: nowMs,
+        });
+        await writes(store).createUser({ id: "corp.alice", tenantId: "beta", name: "x" });
+        await writes(store).removeUser("corp.alice");
+        expect(await store.drafts.findDraft(draft)).toMatchObject({ text: "typed" });
+        expect((await store.listViews({ limit: 5 }, { owner })).data).toMatchObject([{ name: "mine" }]);
       });
 
       test("answers to requests with a key go with their user, where that had come by a login link", async () => {

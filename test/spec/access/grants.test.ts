@@ -1,6 +1,10 @@
 // No caller grants more than it has (promise 2.11), over all roles: granted roles and permissions, returned secrets,
 // objects set by a higher role, routes of maintainers, restricted tokens; and what callers cannot do to themselves.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { loginUserId } from "../../../src/auth/logins/logins.ts";
 import { type Role, ROLES, roleAtLeast } from "../../../src/core/identity.ts";
 import { LOCAL_ACTOR } from "../../../src/store/records.ts";
 import { type AdminWorld, openAdminWorld } from "../../harness/admin.ts";
@@ -118,6 +122,58 @@ describe("[d2.11] roles", () => {
           ),
         ),
       ]).toEqual([step, "403 insufficient_role"]);
+  });
+
+  test("[d2.11] no caller links the login of a person with a higher role to another user", async () => {
+    const issuer = "https://login.example";
+    const strange = "ann@acme.example";
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-logins-"));
+    const file = join(folder, "dragoman.yaml");
+    writeFileSync(
+      file,
+      `oidc:\n${[
+        ["corp", "acme"],
+        ["other", "beta"],
+      ]
+        .map(([name, tenant]) => `  - {name: ${name}, issuer: "${issuer}", audience: gateway, tenant: ${tenant}}\n`)
+        .join("")}`,
+    );
+    const own = await openAdminWorld({ file });
+    try {
+      // the people of the company have their roles under the ids of their logins
+      await own.store.change(LOCAL_ACTOR, async (writer) => {
+        for (const role of ["viewer", "owner"] as const) {
+          await writer.createUser({ id: `corp.${role}`, tenantId: "acme", name: role });
+          await writer.putMembership({ userId: `corp.${role}`, tenantId: "acme", projectId: null, role });
+        }
+        const id = loginUserId({ name: "corp" }, strange);
+        await writer.createUser({ id, tenantId: "acme", name: "Ann" });
+        await writer.putMembership({ userId: id, tenantId: "acme", projectId: null, role: "owner" });
+      });
+      const link = (as: string, subject: string) =>
+        own.send(as, "POST", `${A}/tenants/acme/users?dry_run=true`, { id: "x", login: { issuer, subject } });
+      expect(code(await link("acme.admin", "viewer"))).toBe("done");
+      expect(code(await link("acme.admin", "nobody"))).toBe("done");
+      expect(code(await link("acme.owner", "owner"))).toBe("done");
+      for (const subject of ["owner", strange]) {
+        expect([subject, code(await link("acme.admin", subject))]).toEqual([subject, "403 insufficient_role"]);
+        const changed = await own.send("acme.admin", "PATCH", `${A}/tenants/acme/users/acme-viewer?dry_run=true`, {
+          login: { issuer, subject },
+        });
+        expect([subject, code(changed)]).toEqual([subject, "403 insufficient_role"]);
+      }
+      // the user of that id is the person whose login it is
+      expect(
+        code(
+          await own.send("acme.owner", "PATCH", `${A}/tenants/acme/users/corp.owner`, {
+            login: { issuer, subject: "owner" },
+          }),
+        ),
+      ).toBe("done");
+    } finally {
+      await own.close();
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test("[d2.11] no caller takes over a login of another tenant, nor learns that it exists there", async () => {

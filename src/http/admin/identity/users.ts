@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { hasRole } from "../../../auth/memberships.ts";
 import { requireOperator, requireRoleWithin, nothingThere, placeText } from "../../../auth/grants.ts";
+import { loginUserId } from "../../../auth/logins/logins.ts";
 import { requireGivesRoles } from "../../../auth/tokens/restriction-grants.ts";
 import { UNSTORED_ETAG } from "../../../core/configured/configured.ts";
 import { conflict } from "../../../core/refusals.ts";
@@ -75,6 +76,25 @@ export async function requireNotAbove(
   for (const { role } of data) requireRoleWithin(own, role, param);
 }
 
+/**
+ * A login that is linked to another user no longer reaches the one to whom it belonged by its own id. Throws if that one
+ * has a higher role than the caller, or is an operator and the caller is not.
+ */
+async function requireNoneAboveLosesLogin(
+  call: AdminCall,
+  store: Reader,
+  { issuer, subject }: z.output<typeof login>,
+  linkedId: string | undefined,
+): Promise<void> {
+  const { tenantId } = call.place!;
+  for (const one of call.snapshot.logins) {
+    if (one.tenantId !== tenantId || one.issuer !== issuer) continue;
+    const user = await store.findUser(loginUserId(one, subject));
+    if (user === null || user.tenantId !== tenantId || user.id === linkedId) continue;
+    await requireNotAbove(call, store, user, "login");
+  }
+}
+
 /** No user could administer a tenant without an owner any more. */
 async function requireAnotherOwner(store: Reader, tenantId: string, userId: string): Promise<void> {
   const { data } = await store.listMemberships({ limit: 2 }, { tenantId, projectId: null, role: "owner" });
@@ -109,8 +129,10 @@ const USER: Thing<StoredUser> = {
     name: NAME,
     email: member("email", z.string().nullable(), email.nullish()),
     login: member("login", login.nullable(), login.nullish(), {
-      async allow({ caller }, _store, given) {
-        if (given != null) requireGivesRoles(caller.token, "login");
+      async allow(call, store, given, current) {
+        if (given == null) return;
+        requireGivesRoles(call.caller.token, "login");
+        await requireNoneAboveLosesLogin(call, store, given, current?.id);
       },
     }),
     role: {
