@@ -120,6 +120,7 @@ function scopeProblems(
       ];
     }),
     ...aliasProblems(entries, [...base, "routes"], known),
+    ...(named.only === null ? [] : nameTakenProblems(entries, [...base, "routes"], named.only)),
     ...loopProblems(base, judged, scopes),
   ];
 }
@@ -128,10 +129,12 @@ function scopeProblems(
 function aliasProblems(
   entries: readonly (readonly [string, RouteEntry])[],
   base: Path,
-  { routes, providers }: Known,
+  { routes, providers, only }: Known,
 ): readonly Finding[] {
-  const seen = new Set<string>();
-  return entries.flatMap(([name, { aliases = [] }]) =>
+  // what one route alone is judged for is an alias that any of the others has
+  const seen = new Set(entries.flatMap(([name, { aliases = [] }]) => (only === null || name === only ? [] : aliases)));
+  const judged = only === null ? entries : entries.filter(([name]) => name === only);
+  return judged.flatMap(([name, { aliases = [] }]) =>
     aliases.flatMap((alias, index): readonly Finding[] => {
       const path = [...base, name, "aliases", index];
       const isTaken = seen.has(alias);
@@ -150,6 +153,23 @@ function aliasProblems(
           ];
     }),
   );
+}
+
+/** A route whose name is the alias of another would take its calls. */
+function nameTakenProblems(
+  entries: readonly (readonly [string, RouteEntry])[],
+  base: Path,
+  only: string,
+): readonly Finding[] {
+  const holder = entries.find(([name, { aliases = [] }]) => name !== only && aliases.includes(only));
+  return holder === undefined
+    ? []
+    : [
+        {
+          path: [...base, only, "name"],
+          message: `the route ${holder[0]} has this name as an alias; take it from there first`,
+        },
+      ];
 }
 
 function targetProblems({ targets }: RouteEntry, base: Path, known: Names): readonly Finding[] {

@@ -71,6 +71,61 @@ describe("documents", () => {
   ])("%j is refused", (text, words) => expect(() => wanted(text)).toThrow(new RegExp(words, "i")));
 });
 
+describe("names and aliases of routes", () => {
+  const document = (name: string, ...aliases: readonly string[]): string =>
+    `kind: route\nproject: red\nname: ${name}\nspec: ${JSON.stringify({ targets: ["sandbox:echo"], ...(aliases.length > 0 && { aliases }) })}\n`;
+  const there = (name: string, ...aliases: readonly string[]): ActualState =>
+    route(name, { targets: ["sandbox:echo"], ...(aliases.length > 0 && { aliases }) });
+  const shown = ({ steps }: ApplyPlan): readonly string[] =>
+    steps.map(({ action, what: { name }, desired, actual }) => {
+      const aliases = (desired?.spec["aliases"] ?? []) as readonly string[];
+      return `${action} ${name}${desired === null ? "" : ` [${aliases.join()}]`}${actual?.etag === null ? ", whatever its ETag" : ""}`;
+    });
+
+  test("[d9.3] a route that is renamed and keeps its former name as an alias gets it after the former one is removed", () => {
+    const renamed = plan(document("fast-v2", "fast", "quick"), [there("fast")], { prune: true });
+    expect(shown(renamed)).toEqual(["create fast-v2 [quick]", "remove fast", "change fast-v2 [fast,quick]"]);
+    expect(renamed.steps[2]!.differences).toEqual([{ path: "aliases", from: ["quick"], to: ["fast", "quick"] }]);
+    // without the removal, the gateway says what is in the way
+    expect(shown(plan(document("fast-v2", "fast"), [there("fast")]))).toEqual(["create fast-v2 [fast]"]);
+  });
+
+  test("[d9.3] an alias that moves is given up first, in whatever order the documents and the routes are", () => {
+    const [a, b] = [document("a"), document("b", "x")];
+    const present = [there("a", "x", "kept"), there("b")];
+    for (const text of [`${a}---\n${b}`, `${b}---\n${a}`]) {
+      const steps = shown(plan(text, present));
+      expect(steps[0]).toBe("change a [kept]");
+      expect(steps.slice(1).toSorted()).toEqual(["change a [], whatever its ETag", "change b [x]"]);
+    }
+    expect(shown(plan(`${document("a", "y")}---\n${document("b", "x")}`, [there("a", "x"), there("b", "y")]))).toEqual([
+      "change a []",
+      "change b []",
+      "change a [y], whatever its ETag",
+      "change b [x], whatever its ETag",
+    ]);
+    expect(shown(plan(document("b", "x"), [there("a", "x"), there("b")], { prune: true }))).toEqual([
+      "change a []",
+      "change b [x]",
+      "remove a, whatever its ETag",
+    ]);
+  });
+
+  test("[d9.3] an alias is given up before a route of that name is made", () => {
+    const text = `${document("fast")}---\n${document("b")}`;
+    expect(shown(plan(text, [there("b", "fast")]))).toEqual([
+      "change b []",
+      "create fast []",
+      "change b [], whatever its ETag",
+    ]);
+  });
+
+  test("what no other takes changes in one step, and names of another place are others", () => {
+    const text = `${document("a", "z")}---\n${document("b", "x").replace("red", "blue")}`;
+    expect(shown(plan(text, [there("a", "x")]))).toEqual(["change a [z]", "create b [x]"]);
+  });
+});
+
 describe("a plan", () => {
   test("creates objects before those that refer to them, whatever the order of the documents", () => {
     const kinds = [

@@ -70,7 +70,73 @@ export function planOf(
     else if (present.origin === "file") readOnly.push(one);
     else steps.push({ action: "change", what: one, desired: one, actual: present, differences });
   }
-  return { steps: [...steps, ...(prune ? removals(desired, actual) : [])], unchanged, readOnly };
+  return { steps: withNamesInTurn([...steps, ...(prune ? removals(desired, actual) : [])]), unchanged, readOnly };
+}
+
+/**
+ * Names and aliases of the routes of a place are one space: what a route gives up has to be free before another takes it.
+ * Aliases are given up first of all. The name of a route that is removed becomes the alias of another after the removal.
+ */
+function withNamesInTurn(steps: readonly Step[]): readonly Step[] {
+  const routes = steps.filter(({ what }) => what.kind === "route");
+  const taken = new Set(routes.flatMap((step) => namesTaken(step).map((name) => placed(step, name))));
+  const isTaken = (step: Step, name: string): boolean => taken.has(placed(step, name));
+  const removed = new Set(
+    routes.filter(({ action }) => action === "remove").map((step) => placed(step, step.what.name)),
+  );
+  const first: Step[] = [];
+  const last: Step[] = [];
+  const others = steps.map((step): Step => {
+    if (step.what.kind !== "route") return step;
+    const { actual, desired } = step;
+    const before = aliasesOf(actual);
+    const after = aliasesOf(desired);
+    const kept = before.filter((name) => after.includes(name) || !isTaken(step, name));
+    const isGiving = actual !== null && kept.length < before.length;
+    if (isGiving) first.push(aliasStep(step, actual.spec, before, kept, actual.etag));
+    // what was changed by then has another ETag
+    const now = isGiving ? { ...step, actual: { ...actual, etag: null } } : step;
+    const free = after.filter((name) => !removed.has(placed(step, name)));
+    if (desired === null || free.length === after.length) return now;
+    last.push(aliasStep(step, desired.spec, free, after, null));
+    return { ...now, desired: { ...desired, spec: withAliases(desired.spec, free) } };
+  });
+  return [...first, ...others, ...last];
+}
+
+/** The step in which a route with `spec` gets other aliases than it has by then. */
+function aliasStep(
+  { what, desired, actual }: Step,
+  spec: JsonObject,
+  from: readonly string[],
+  to: readonly string[],
+  etag: string | null,
+): Step {
+  return {
+    action: "change",
+    what,
+    desired: { ...what, from: desired?.from ?? "no document", spec: withAliases(spec, to) },
+    actual: actual === null ? null : { ...actual, etag },
+    differences: [{ path: "aliases", from, to }],
+  };
+}
+
+function withAliases(spec: JsonObject, aliases: readonly string[]): JsonObject {
+  if (aliases.length > 0) return { ...spec, aliases };
+  return Object.fromEntries(Object.entries(spec).filter(([name]) => name !== "aliases"));
+}
+
+const placed = ({ what: { tenant, project } }: Step, name: string): string => [tenant, project, name].join(" ");
+
+function namesTaken({ action, what, desired, actual }: Step): readonly string[] {
+  const before = aliasesOf(actual);
+  const aliases = aliasesOf(desired).filter((name) => !before.includes(name));
+  return action === "create" ? [what.name, ...aliases] : aliases;
+}
+
+function aliasesOf(route: Pick<DesiredState, "spec"> | null): readonly string[] {
+  const aliases = route?.spec["aliases"];
+  return Array.isArray(aliases) ? (aliases as readonly Json[]).filter((one) => typeof one === "string") : [];
 }
 
 /** Finds the current resource by its name or id. */
