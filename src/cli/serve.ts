@@ -24,6 +24,10 @@ import { printError, printLine } from "./output.ts";
 export async function serve(flags: ServerFlags, environment: Environment, launcher: Launcher): Promise<number> {
   const worker = workerIdentity();
   if (worker !== null) return process.exit(await runWorker(worker, flags, environment));
+  const opened = Promise.withResolvers<Gateway>();
+  // By default these signals end the process, also one that is starting, which may wait for its database.
+  process.on("SIGHUP", () => void opened.promise.then((gateway) => gateway.reload()));
+  process.on("SIGUSR2", () => void opened.promise.then(restarted));
   const loaded = namedConfiguration(flags, environment);
   const options = resolveServerOptions({ flags, environment, file: loaded.configuration });
   let gateway: Gateway;
@@ -36,17 +40,18 @@ export async function serve(flags: ServerFlags, environment: Environment, launch
     // The log's timer and the store would keep the process alive although it serves nothing.
     process.exit(1);
   }
-  process.on("SIGHUP", () => void gateway.reload());
-  process.on("SIGUSR2", () => {
-    if (gateway.restart === undefined) printError("no workers to restart: server.workers is 1");
-    else void gateway.restart();
-  });
+  opened.resolve(gateway);
   const end = ended(gateway, launcher);
   // Log lines of the start about the data come before the line that says that it is complete.
   await gateway.logged();
   greet(gateway, options, loaded.file, environment);
   if (options.hasConsole && isConsoleBuilt()) await greetWithConsole(gateway, options, loaded.file, environment);
   return await end;
+}
+
+async function restarted(gateway: Gateway): Promise<void> {
+  if (gateway.restart === undefined) printError("no workers to restart: server.workers is 1");
+  else await gateway.restart();
 }
 
 function startFailure(

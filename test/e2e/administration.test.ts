@@ -1,9 +1,11 @@
 // The command line on the admin API of a real process: every noun, `apply` and `export`, and the messages of errors.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Ran, runHere } from "../harness/processes/command-line.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
+import { gatewayCommand } from "../harness/processes/gateway-program.ts";
+import { runToEnd } from "../harness/processes/processes.ts";
 import { untilFound } from "../harness/time/until.ts";
 
 let gateway: GatewayProcess;
@@ -315,6 +317,42 @@ describe("apply and export", () => {
     expect((await cli("apply", "-f", out)).stdout).toMatch(/^Nothing to do: \d+ unchanged\.\n$/);
   });
 
+  test("[d9.3] an export that cannot be written leaves the one before it whole", async () => {
+    const out = join(gateway.folder, "kept");
+    expect((await cli("export", "-o", out)).code).toBe(0);
+    const written = (): object =>
+      Object.fromEntries(readdirSync(out).map((file) => [file, readFileSync(join(out, file), "utf8")]));
+    const before = written();
+    const set = ["--set", "effect=deny", "--set", `rule=request.metadata.a == "${"x".repeat(1500)}"`];
+    expect((await cli("policy", "create", "later", "--project", "search", ...set)).stderr).toBe("");
+    // no file may have more than a kilobyte, as on a disk that is nearly full
+    const { code } = await runToEnd(["bash", "-c", 'ulimit -f 1; "$@"', "-", ...gatewayCommand, "export", "-o", out], {
+      cwd: gateway.folder,
+      env: cleanEnvironment({ DRAGOMAN_URL: gateway.url, DRAGOMAN_TOKEN: token }),
+    });
+    expect(code).not.toBe(0);
+    const left = Object.entries(written()).filter(([file]) => !file.endsWith(".unfinished"));
+    expect(Object.fromEntries(left)).toEqual(before);
+    expect((await cli("policy", "delete", "later", "--project", "search")).code).toBe(0);
+    expect((await cli("export", "-o", out)).code).toBe(0);
+  });
+
+  test("a folder is read without what is hidden in it, as a mounted volume has its files", async () => {
+    const mounted = join(gateway.folder, "mounted");
+    mkdirSync(join(mounted, "..2026_11_22"), { recursive: true });
+    mkdirSync(join(mounted, "not-a-file.yaml"));
+    writeFileSync(
+      join(mounted, "..2026_11_22", "route.yaml"),
+      "kind: route\nname: mounted\nspec: { targets: [sandbox:echo] }\n",
+    );
+    symlinkSync("..2026_11_22", join(mounted, "..data"));
+    symlinkSync("..data/route.yaml", join(mounted, "route.yaml"));
+    const { code, stdout, stderr } = await cli("apply", "-f", mounted);
+    expect([code, stderr]).toEqual([0, ""]);
+    expect(stdout).toContain("+ route mounted");
+    expect((await cli("route", "delete", "mounted")).code).toBe(0);
+  });
+
   test.each([
     ["tenant", "nowhere"],
     ["project", "nowhere"],
@@ -410,6 +448,57 @@ describe("apply and export", () => {
     expect(
       (await json("route", "list", "--project", "search", "--filter", "origin=store")).map((one: any) => one.name),
     ).toEqual(["fast", "slow"]);
+  });
+
+  test("[d9.3] names and aliases of routes move as the documents say, and a second run changes nothing", async () => {
+    const file = join(gateway.folder, "aliases.yaml");
+    const documents = (routes: Readonly<Record<string, readonly string[]>>): void =>
+      writeFileSync(
+        file,
+        Object.entries(routes)
+          .map(
+            ([name, aliases]) =>
+              `kind: route\nname: ${name}\nspec: {targets: ["sandbox:echo"], aliases: ${JSON.stringify(aliases)}}\n`,
+          )
+          .join("---\n"),
+      );
+    expect((await cli("project", "create", "named", "--tenant", "default")).code).toBe(0);
+    const inPlace = (text: string): string => text.replaceAll("kind: route\n", "kind: route\nproject: named\n");
+    for (const routes of [
+      { one: ["first"], two: ["second"] },
+      { two: ["first"], one: ["second"] },
+      { "one-v2": ["one", "second"], two: ["first"] },
+      { first: [], two: ["one"] },
+    ]) {
+      documents(routes);
+      writeFileSync(file, inPlace(readFileSync(file, "utf8")));
+      const made = await cli("apply", "-f", file, "--prune");
+      expect([routes, made.code, made.stderr]).toEqual([routes, 0, ""]);
+      expect((await cli("apply", "-f", file, "--prune")).stdout).toContain("Nothing to do");
+      const shown = await json("route", "list", "--project", "named", "--filter", "origin=store");
+      expect(Object.fromEntries(shown.map((one: any) => [one.name, one.aliases ?? []]))).toEqual(routes);
+    }
+    // a change beside these is refused, whichever of the two routes is listed first
+    for (const name of ["aaa", "zzz"]) {
+      const { code, stderr } = await cli(
+        "route",
+        "create",
+        name,
+        "--project",
+        "named",
+        "--set",
+        'targets=["sandbox:echo"]',
+        "--set",
+        'aliases=["one"]',
+      );
+      expect([name, code, stderr]).toEqual([name, 1, expect.stringContaining("alias")]);
+    }
+    const shadowing = await cli("route", "create", "one", "--project", "named", "--set", 'targets=["sandbox:echo"]');
+    expect([shadowing.code, shadowing.stderr]).toEqual([
+      1,
+      expect.stringContaining("the route two has this name as an alias"),
+    ]);
+    expect((await cli("project", "delete", "named", "--yes")).code).toBe(0);
   });
 
   test("apply stops at the first refusal and reports what was done; objects of the file are not changed", async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { chanceOf, printedSeed } from "../harness/time/chance.ts";
 import { cleanEnvironment, type GatewayProcess, runCli, startGateway } from "../harness/processes/gateway-process.ts";
-import { projectFolder } from "../harness/processes/gateway-program.ts";
+import { gatewayCommand, projectFolder } from "../harness/processes/gateway-program.ts";
 import { type Run, runToEnd } from "../harness/processes/processes.ts";
 import { readStream } from "../harness/sse.ts";
 import { eventStream, openaiAnswer, openaiChunk, startUpstream } from "../harness/servers/upstream.ts";
@@ -479,6 +479,45 @@ describe("configuration", () => {
     process.kill(gateway.pid, "SIGHUP");
     await until(async () => (await models())[0] === "mine:third");
     expect(await gateway.stop()).toBe(0);
+  });
+
+  test("[d9.5] a signal to read it again, or to restart the workers, does not end a gateway that is starting", async () => {
+    // a database that accepts connections and says nothing
+    const asked = Promise.withResolvers<void>();
+    const connections = new Set<{ end(): void }>();
+    const database = Bun.listen({
+      hostname: "127.0.0.1",
+      port: 0,
+      socket: {
+        open: (socket) => void connections.add(socket),
+        data: () => asked.resolve(),
+      },
+    });
+    const folder = mkdtempSync(join(tmpdir(), "dragoman-process-"));
+    const child = Bun.spawn([...gatewayCommand, "serve", "--port", "0", "--data", folder], {
+      cwd: folder,
+      env: cleanEnvironment({
+        DATABASE_URL: `postgresql://dragoman@127.0.0.1:${database.port}/dragoman`,
+        DRAGOMAN_MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+      }),
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+    });
+    try {
+      await asked.promise;
+      child.kill("SIGHUP");
+      child.kill("SIGUSR2");
+      database.stop();
+      for (const connection of connections) connection.end();
+      const words = await child.stderr.text();
+      expect([await child.exited, child.signalCode]).toEqual([2, null]);
+      expect(words).toContain("database");
+    } finally {
+      child.kill("SIGKILL");
+      database.stop(true);
+      rmSync(folder, { recursive: true });
+    }
   });
 
   test("that changes in the middle of a stream does not change that stream", async () => {

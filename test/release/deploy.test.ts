@@ -38,6 +38,15 @@ test("what the image sets is known to the gateway", () => {
   expect(variables.filter((name) => !page.includes(`\`${name}\``) && !launcher.includes(name))).toEqual([]);
 });
 
+test("the unit is started again however often the database is away, and after a reload that came too early", () => {
+  const set = (name: string): string | undefined => new RegExp(`^${name}=(.*)$`, "m").exec(UNIT)?.[1];
+  expect([set("StartLimitIntervalSec"), set("Restart"), set("RestartForceExitStatus")]).toEqual([
+    "0",
+    "on-failure",
+    "SIGHUP",
+  ]);
+});
+
 test.skipIf(analyze === null)("systemd accepts the unit, and finds little that it could harm", async () => {
   const folder = mkdtempSync(join(tmpdir(), "dragoman-unit-"));
   const unit = join(folder, "dragoman.service");
@@ -84,6 +93,18 @@ describe("the files of Compose", () => {
     expect(isReadOnly).toBe(true);
   });
 
+  test("give the key that encrypts the secrets of the database to the gateway alone", () => {
+    const page = readFileSync(join(import.meta.dir, "../../docs/install.md"), "utf8");
+    const files = (name: string): readonly string[] => shared.services[name]!.env_file ?? [];
+    expect(page).toContain("DRAGOMAN_MASTER_KEY=$(openssl");
+    const [, sharedFile] = /cat > (\S+\.env) <<END\n(?:\w+=.*\n)*DRAGOMAN_MASTER_KEY=/.exec(page)!;
+    expect(files("gateway")).toContain(sharedFile!);
+    for (const name of Object.keys(shared.services)) {
+      if (name !== "gateway") expect([name, files(name).includes(sharedFile!)]).toEqual([name, false]);
+      for (const file of files(name).filter((one) => one !== "provider-keys.env")) expect(page).toContain(`> ${file}`);
+    }
+  });
+
   test("wait for services that exist and have a health check, and declare each volume", () => {
     for (const { services, volumes } of [alone, shared]) {
       for (const { depends_on: needed = {}, volumes: mounted = [] } of Object.values(services)) {
@@ -128,6 +149,7 @@ interface ComposedService {
   readonly volumes?: readonly string[];
   readonly ports?: readonly string[];
   readonly read_only?: boolean;
+  readonly env_file?: readonly string[];
   readonly depends_on?: Readonly<Record<string, unknown>>;
   readonly healthcheck?: unknown;
   readonly stop_grace_period?: string;

@@ -1,7 +1,7 @@
 // The documents that `dragoman apply` reads and `dragoman export` writes: YAML with a kind, a place, a name and the
 // desired fields. `spec` has the same fields as the configuration file and the admin API.
 import { readdirSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { join, sep } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { type Variables, expand } from "../../config/expansion.ts";
 import { readConfigText } from "../../config/file.ts";
@@ -52,9 +52,10 @@ export interface DesiredState {
  */
 export async function readDocuments(paths: readonly string[], variables: Variables): Promise<readonly DesiredState[]> {
   const texts = await Promise.all(
-    paths
-      .flatMap(filesOf)
-      .map(async (file) => ({ file, text: file === "-" ? await Bun.stdin.text() : readConfigText(file) })),
+    paths.flatMap(filesOf).map(async (file) => ({
+      file,
+      text: file === "-" ? await Bun.stdin.text() : readConfigText(file, null, MOST_BYTES),
+    })),
   );
   const all = texts.flatMap(({ file, text }) => documentsOf(text, file, variables));
   const seen = new Map<string, string>();
@@ -67,12 +68,17 @@ export async function readDocuments(paths: readonly string[], variables: Variabl
   return all;
 }
 
+/** Of one file: an export has all documents of a kind in one. */
+const MOST_BYTES = 64 * 1024 * 1024;
+
+/** Hidden files and folders are not read: those of a checkout, and those to which the files of a mounted volume are links. */
 function filesOf(path: string): readonly string[] {
   if (path === "-" || !isFolder(path)) return [path];
   return readdirSync(path, { recursive: true, encoding: "utf8" })
-    .filter((name) => /\.(ya?ml|json)$/.test(name))
+    .filter((name) => /\.(ya?ml|json)$/.test(name) && !name.split(sep).some((step) => step.startsWith(".")))
     .toSorted()
-    .map((name) => join(path, name));
+    .map((name) => join(path, name))
+    .filter((file) => !isFolder(file));
 }
 
 function isFolder(path: string): boolean {

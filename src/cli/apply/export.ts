@@ -1,6 +1,6 @@
 // `dragoman export`: writes the content of the gateway's database as documents that `dragoman apply` reads. Secrets are
 // placeholders for the stored ones.
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import type { Environment } from "../../config/environment.ts";
@@ -8,6 +8,7 @@ import { literalText } from "../../config/expansion.ts";
 import { withTexts } from "../../core/json.ts";
 import { type AdminClient, type GatewayFlags, openAdminClient } from "../admin/client.ts";
 import { DEFAULT_TENANT, type PlaceFlags } from "../admin/run.ts";
+import { unfinishedPath } from "../../store/copies/unfinished-file.ts";
 import { printJson, printLine, printYaml } from "../output.ts";
 import { type Kind, KINDS, KINDS_IN_PROJECT, KINDS_IN_TENANT } from "./documents.ts";
 import { type AppliedPlace, readActualState } from "./gateway-state.ts";
@@ -79,23 +80,28 @@ function documentOf({ kind, tenant, project, name, spec }: ActualState): object 
   };
 }
 
-/** Writes one file for each kind. That of an earlier export is removed where there is nothing of its kind any more. */
+/**
+ * Writes one file for each kind. That of an earlier export is removed where there is nothing of its kind any more. An export
+ * that does not end leaves the earlier one as it was: the beginning of a file would look like a whole one to `apply`.
+ */
 function writeFolder(folder: string, all: readonly ActualState[], kinds: readonly Kind[], isJson: boolean): void {
   mkdirSync(folder, { recursive: true });
-  const counts: Record<string, number> = {};
   const ofKinds = Map.groupBy(all, (one) => one.kind);
-  for (const kind of kinds) {
+  const files = kinds.map((kind) => {
     const file = join(folder, `${kind.replace("_", "-")}.yaml`);
-    const some = ofKinds.get(kind);
-    if (some === undefined) {
-      if (!existsSync(file)) continue;
-      rmSync(file);
-      counts[file] = 0;
-    } else {
-      writeFileSync(file, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""));
-      counts[file] = some.length;
-    }
+    return { file, unfinished: unfinishedPath(file), some: ofKinds.get(kind) ?? [] };
+  });
+  const written = files.filter(({ some }) => some.length > 0);
+  const gone = files.filter(({ file, some }) => some.length === 0 && existsSync(file));
+  try {
+    for (const { unfinished, some } of written)
+      writeFileSync(unfinished, some.map((one) => `---\n${stringify(documentOf(one))}`).join(""), { flush: true });
+    for (const { file, unfinished } of written) renameSync(unfinished, file);
+  } finally {
+    for (const { unfinished } of written) rmSync(unfinished, { force: true });
   }
+  for (const { file } of gone) rmSync(file);
+  const counts = Object.fromEntries([...written, ...gone].map(({ file, some }) => [file, some.length]));
   if (isJson) return printJson(counts);
   for (const [file, count] of Object.entries(counts))
     printLine(`${file}: ${count === 0 ? "removed, because nothing of this kind is left" : count}`);
