@@ -13,6 +13,8 @@ import { useMe } from "../../session/session.tsx";
 
 const ROLES = ["developer", "viewer", "maintainer"] as const;
 const DAYS = [7, 30, 90, 365] as const;
+/** The longest that the gateway gives by itself: a tenant may allow less. */
+const DEFAULT_DAYS = { personal: 90, project: 365 } as const;
 
 interface NewTokenProps {
   readonly made: (token: IssuedToken) => void;
@@ -29,7 +31,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<string>("developer");
   const [user, setUser] = useState(me.user?.id ?? "");
-  const [days, setDays] = useState(isPersonal ? 90 : 365);
+  const [days, setDays] = useState("");
   const [models, setModels] = useState("");
   const [routes, setRoutes] = useState("");
   const [tools, setTools] = useState("");
@@ -37,7 +39,7 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
   const [isForOther, setIsForOther] = useState(false);
   const request = {
     name: name.trim(),
-    expires_in_days: days,
+    ...(days !== "" && { expires_in_days: Number(days) }),
     ...(isPersonal ? { user_id: user.trim() } : { role }),
     models: listOf(models),
     routes: listOf(routes),
@@ -65,9 +67,12 @@ export function NewToken({ made, linked, close }: NewTokenProps) {
         )}
         <Select
           label="Expires in"
-          value={String(days)}
-          choices={DAYS.map((one) => [String(one), `${one} days`])}
-          change={(chosen) => setDays(Number(chosen))}
+          value={days}
+          choices={[
+            ["", `${DEFAULT_DAYS[isPersonal ? "personal" : "project"]} days, or fewer where the tenant allows no more`],
+            ...DAYS.map((one) => [String(one), `${one} days`] as const),
+          ]}
+          change={setDays}
         />
         <details>
           <summary>Narrow what it may call</summary>
