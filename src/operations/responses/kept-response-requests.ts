@@ -22,6 +22,7 @@ import {
   removeResponse,
 } from "./keeping/kept-responses.ts";
 import { noteOpened, opensTo, type Reader, requireChanging } from "./keeping/opened-responses.ts";
+import { withoutSecrets } from "./request/repeated-members.ts";
 
 export interface KeptResponseRequest extends Reader {
   readonly kept: KeptStores;
@@ -129,7 +130,7 @@ function markedIn({ kept, clock }: KeptStores): MarkedStores {
 
 /** The newest item is the first, unless the request says otherwise. */
 export async function inputItems(request: KeptResponseRequest): Promise<JsonObject> {
-  const input = eachOnce(shownInput(await openedIn(request, "read")));
+  const input = eachOnce(shownInput(await openedIn(request, "read")).map(withoutSecrets));
   const { query } = request;
   const order = query("order") ?? "desc";
   if (order !== "asc" && order !== "desc") throw invalid("order", '"asc" or "desc"', order);

@@ -49,6 +49,8 @@ export interface KeptInput {
   readonly items: readonly JsonObject[];
   /** The indexes of items with a carrier that the client was not shown. */
   readonly hidden: readonly number[];
+  /** For each item, the members that it has for being listed, and that the client has not written. */
+  readonly supplied: readonly (readonly string[])[];
 }
 
 export function memoOf({ written }: ChatRequest): RequestMemo {

@@ -13,7 +13,7 @@ import { cannedUpstream, type StubOptions } from "../../harness/in-process.ts";
 import { limitSet } from "../../harness/limited.ts";
 import { fakeToolServers, says } from "../../harness/tools/fake-tools.ts";
 import { keepResponse } from "../../../src/operations/responses/keeping/kept-responses.ts";
-import { deletedResponse } from "../../../src/operations/responses/kept-response-requests.ts";
+import { deletedResponse, inputItems } from "../../../src/operations/responses/kept-response-requests.ts";
 import { policiesFor } from "../../policies/policy-documents.ts";
 import { answerOf, scriptedModel } from "../tools/scripted-rounds.ts";
 import {
@@ -249,6 +249,64 @@ forShortAndLongRequests(() => {
         "Two.",
       ]);
     }
+  });
+
+  test("[d12.3, d12.8] a vendor is sent no id and no status that its client has not written, in whatever turn, and the list has them", async () => {
+    const call = {
+      id: "fc_1",
+      type: "function_call",
+      status: "completed",
+      call_id: "call_1",
+      name: "weather",
+      arguments: "{}",
+    };
+    const said = { id: "msg_1", type: "message", role: "assistant", status: "completed", content: [] };
+    const answers = [[call], [said], [said]];
+    const stub = keeping({
+      families: providers,
+      upstream: cannedUpstream(() => ({
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({
+          id: "resp_vendor",
+          object: "response",
+          status: "completed",
+          model: "gpt-9",
+          output: answers.shift(),
+        }),
+      })),
+    });
+    const tools = [weather];
+    const first = await stub.answer({ model: "openai:gpt-9", input: "One.", tools });
+    const written = [
+      { type: "function_call_output", call_id: "call_1", output: "warm" },
+      { type: "reasoning", summary: [], encrypted_content: "gAAAA-of-the-client" },
+      { id: "msg_own", status: "completed", type: "message", role: "user", content: "Two." },
+    ];
+    const second = await stub.answer({
+      model: "openai:gpt-9",
+      input: written,
+      tools,
+      previous_response_id: first["id"],
+    });
+    await stub.answer({ model: "openai:gpt-9", input: "Three.", tools, previous_response_id: second["id"] });
+    const sent = stub.bodies().at(-1)!["input"] as readonly any[];
+    expect(sent.map(({ type = "message", id, status }) => [type, id, status])).toEqual([
+      ["message", undefined, undefined],
+      ["function_call", "fc_1", "completed"],
+      ["function_call_output", undefined, undefined],
+      ["reasoning", undefined, undefined],
+      ["message", "msg_own", "completed"],
+      ["message", "msg_1", "completed"],
+      ["message", undefined, undefined],
+    ]);
+    expect(sent.slice(2, 4)).toEqual(written.slice(0, 2));
+    const listed = await inputItems({
+      ...keptReader(stub),
+      id: second["id"],
+      query: (name) => (name === "order" ? "asc" : undefined),
+    });
+    for (const item of listed["data"] as readonly any[])
+      expect([item.type, typeof item.id, item.status ?? "completed"]).toEqual([item.type, "string", "completed"]);
   });
 
   describe("what is kept", () => {

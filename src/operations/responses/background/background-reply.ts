@@ -18,7 +18,7 @@ import { dataOf } from "../../written-events.ts";
 import { liveEvents } from "./background-events.ts";
 import { BEAT_MS, RunMarks } from "./background-marks.ts";
 import type { HiddenCarrier } from "../keeping/hidden-carriers.ts";
-import { keepResponse, type KeptResponse } from "../keeping/kept-responses.ts";
+import { keepResponse, type KeptResponse, keptWith } from "../keeping/kept-responses.ts";
 import { memoOf } from "../request-memo.ts";
 import { responseAnswers } from "../response-answers.ts";
 import { type KeptPlace, placeOf } from "../keeping/response-keeping.ts";
@@ -197,9 +197,8 @@ class BackgroundWork {
     return {
       owner,
       response,
-      input: input.items,
       hidden: this.#hidden,
-      hiddenInput: input.hidden,
+      ...keptWith(input),
       isStreamed: this.#isStreamed,
       eventParts: this.#marks.parts,
     };

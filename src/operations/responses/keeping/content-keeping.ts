@@ -18,7 +18,7 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
     isStored: true,
     isAway: false,
     untilMs,
-    async keep({ owner, response, input, hidden = [], hiddenInput = [], isStreamed, eventParts }) {
+    async keep({ owner, response, input, hidden = [], hiddenInput = [], supplied = [], isStreamed, eventParts }) {
       const values = [response, ...input];
       const [kept, ...items] = (await redactedForKeeping(values, guards, call.schedulerOfKept(tenantId))).map(
         (value, index) => withStructure(values[index]!, value),
@@ -38,6 +38,7 @@ export function contentKeeping({ call, principal }: ReadyCall, durable: DurableS
         input: items,
         hidden,
         hiddenInput,
+        supplied,
         ...(redacted.length > 0 && { redacted }),
         ...streamed,
       };

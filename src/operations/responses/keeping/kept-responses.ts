@@ -10,6 +10,7 @@ import { isObject, type Json, type JsonObject, leastJsonLength, listIn } from ".
 import { isPending, type MaybePromise } from "../../../core/maybe-promise.ts";
 import type { Store } from "../../../store/store.ts";
 import { type HiddenCarrier, itemsById, withHiddenCarriers } from "./hidden-carriers.ts";
+import type { KeptInput } from "../request-memo.ts";
 import { type KeptOwner, noteOpened, opensTo, type Reader, requireRecentReading } from "./opened-responses.ts";
 
 /** Where responses are kept; `null` where there is no such place. */
@@ -34,6 +35,8 @@ export interface KeptResponse {
   readonly hidden?: readonly HiddenCarrier[];
   /** The indexes of the items of the input that have a carrier, which the client was not shown either. */
   readonly hiddenInput?: readonly number[];
+  /** For each item of the input, the members that are not the client's: as in `KeptInput`. */
+  readonly supplied?: readonly (readonly string[])[];
   /** The ids of requests for approval in its output that were redacted: what is kept of them is not what the client saw. */
   readonly redacted?: readonly string[];
   /** Of a call in the background: whether its events are kept, and in how many parts so far. */
@@ -148,14 +151,20 @@ export function earlierResponses({ previous, others }: FoundResponses): EarlierR
   const hidden = new Set<Json | undefined>();
   const redacted = new Set<Json>();
   for (const found of previous === null ? others : [previous, ...others]) {
-    for (const [id, list] of itemsById(itemsIn(found))) items.set(id, list);
+    const input = sentInput(found);
+    const sent = new Map(found.input.map((item, at) => [item, input[at]!]));
+    for (const [id, list] of itemsById(itemsIn(found)))
+      items.set(
+        id,
+        list.map((item) => sent.get(item) ?? item),
+      );
     for (const { carrier } of found.hidden ?? []) if (carrier !== null) hidden.add(carrier);
     for (const item of listIn(found.response["output"]))
       if (isObject(item) && found.redacted?.includes(item["id"] as string) === true) redacted.add(item);
     for (const at of found.hiddenInput ?? []) hidden.add(found.input[at]?.["encrypted_content"]);
   }
   return {
-    itemsOf: (id) => (previous?.response["id"] === id ? itemsIn(previous) : null),
+    itemsOf: (id) => (previous?.response["id"] === id ? itemsIn({ ...previous, input: sentInput(previous) }) : null),
     item: (id) => items.get(id) ?? null,
     hides: (item) =>
       isObject(item) && typeof item["encrypted_content"] === "string" && hidden.has(item["encrypted_content"]),
@@ -221,6 +230,26 @@ function itemsIn({ input, response, hidden = [] }: KeptResponse): readonly JsonO
 }
 
 /**
+ * Returns the items of an input as providers are sent them: without the ids and states that they have for being listed,
+ * which vendors take for their own and refuse.
+ */
+function sentInput({ input, supplied = [] }: KeptResponse): readonly JsonObject[] {
+  return input.map((item, at) => {
+    const names = supplied[at] ?? [];
+    return names.length === 0
+      ? item
+      : Object.fromEntries(Object.entries(item).filter(([name]) => !names.includes(name)));
+  });
+}
+
+/** Returns what is kept of the input of a response. */
+export const keptWith = ({ items, hidden, supplied }: KeptInput) => ({
+  input: items,
+  hiddenInput: hidden,
+  supplied,
+});
+
+/**
  * Keeps a response; the result is false when it is too large. Items of earlier responses count with it, because it holds
  * them when those are gone. Throws, or rejects with, `kept_store_unavailable`.
  */
@@ -247,14 +276,22 @@ function ownItem({ tokenId, userId }: Pick<KeptOwner, "tokenId" | "userId">, id:
   return JSON.stringify([userId === null ? "token" : "user", userId ?? tokenId, id]);
 }
 
+/** The members that an item of an input need not have. */
+const SUPPLIED = ["id", "status"] as const;
+
 /** Returns items as they are listed: each with an id, a type and a status, and texts as parts. */
-export function listedItems(input: Json | undefined, isHidden: (item: Json) => boolean): readonly JsonObject[] {
-  if (typeof input === "string") return [listedItem({ role: "user", content: input })];
-  return Array.isArray(input)
-    ? (input as readonly Json[])
-        .filter(isObject)
-        .map((item) => (isHidden(item) && item["id"] === undefined ? item : listedItem(item)))
-    : [];
+export function listedItems(
+  input: readonly Json[],
+  isHidden: (item: Json) => boolean,
+): Pick<KeptInput, "items" | "supplied"> {
+  const own = input.filter(isObject);
+  const items = own.map((item) => (isHidden(item) && item["id"] === undefined ? item : listedItem(item)));
+  return {
+    items,
+    supplied: own.map((item, at) =>
+      SUPPLIED.filter((name) => item[name] === undefined && Object.hasOwn(items[at]!, name)),
+    ),
+  };
 }
 
 function listedItem(item: JsonObject): JsonObject {

@@ -14,7 +14,7 @@ import { type ResponsesStore, settingsOf, type Snapshot } from "../../../core/sn
 import { parseJson } from "../../../wire/json/json.ts";
 import { contentKeeping } from "./content-keeping.ts";
 import type { HiddenCarrier } from "./hidden-carriers.ts";
-import { type Keeper, keepResponse } from "./kept-responses.ts";
+import { type Keeper, keepResponse, keptWith } from "./kept-responses.ts";
 import type { KeptOwner } from "./opened-responses.ts";
 import { type KeptInput, memoOf } from "../request-memo.ts";
 
@@ -74,7 +74,7 @@ export function responseKeeping(ready: ReadyCall): ResponseKeeping | null {
   const keeping = (response: JsonObject, hidden: readonly HiddenCarrier[]): MaybePromise<boolean> =>
     // no store writes the JSON of what it would not keep, which takes long
     leastJsonLength(response, KEEPING_BOUNDS.objectBytes) <= KEEPING_BOUNDS.objectBytes &&
-    keeper.keep({ owner, response, input: input.items, hidden, hiddenInput: input.hidden });
+    keeper.keep({ owner, response, hidden, ...keptWith(input) });
   return request.params.stream === true ? ofStream(keeper, keeping, call.lifetime) : ofBody(keeper, keeping);
 }
 

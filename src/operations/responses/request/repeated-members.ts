@@ -1,6 +1,6 @@
 // The members of a response object that repeat its request. Open Responses requires each of them, so that those that
 // were not sent have the default of the API. https://www.openresponses.org/specification
-import { isObject, type Json, type JsonObject } from "../../../core/json.ts";
+import { isObject, type Json, type JsonObject, objectsIn } from "../../../core/json.ts";
 
 const DEFAULTS: JsonObject = {
   background: false,
@@ -58,13 +58,15 @@ function reasoningOf(reasoning: Json | undefined): JsonObject {
   return { effort: effort ?? null, summary: summary ?? null };
 }
 
-/** Secrets of tool servers are not repeated. */
 function toolsOf(tools: Json | undefined): readonly Json[] {
-  if (!Array.isArray(tools)) return [];
-  return (tools as readonly JsonObject[]).map((tool) => {
-    if (tool["type"] === "function") return { description: null, parameters: null, strict: null, ...tool };
-    if (tool["type"] !== "mcp") return tool;
-    const { authorization: _authorization, headers: _headers, ...shown } = tool;
-    return shown;
-  });
+  return objectsIn(tools).map((tool) =>
+    tool["type"] === "function" ? { description: null, parameters: null, strict: null, ...tool } : withoutSecrets(tool),
+  );
+}
+
+/** Returns a tool, or an item of an input that offers tools, without the secrets of tool servers: they are not repeated. */
+export function withoutSecrets(value: JsonObject): JsonObject {
+  const { authorization: _authorization, headers: _headers, ...shown } = value;
+  if (value["type"] === "mcp") return shown;
+  return Array.isArray(value["tools"]) ? { ...value, tools: objectsIn(value["tools"]).map(withoutSecrets) } : value;
 }

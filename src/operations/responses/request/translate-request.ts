@@ -11,6 +11,7 @@ import {
   type Json,
   type JsonObject,
   leastJsonLength,
+  listIn,
   textOrEmpty,
 } from "../../../core/json.ts";
 import { KEEPING_BOUNDS } from "../../../engine/keeping/kept-store.ts";
@@ -158,7 +159,7 @@ function translatedRequest(sent: JsonObject, earlier: EarlierResponses | null): 
     listed: new Set([...listedServers(before), ...listedServers(input)]),
     showsLogprobs,
     mayBeKept: body["store"] !== false,
-    kept: keeps ? keptInput(before, body["input"], earlier) : null,
+    kept: keeps ? keptInput(before, body, earlier) : null,
     isBackground: keeps && body["background"] === true,
     showsCarriers: includes.has(ENCRYPTED_REASONING),
   };
@@ -204,17 +205,16 @@ function withEarlier(
 
 /** A provider that speaks the form itself is sent the items in place of what refers to them. */
 function itemsInPlace({ input }: JsonObject, before: readonly JsonObject[]): readonly Json[] {
-  const own: readonly Json[] =
-    typeof input === "string" ? [{ role: "user", content: input }] : ((input ?? []) as readonly Json[]);
+  const own: readonly Json[] = typeof input === "string" ? [{ role: "user", content: input }] : listIn(input);
   return [...before, ...own];
 }
 
-function keptInput(before: readonly JsonObject[], input: Json | undefined, { hides }: EarlierResponses): KeptInput {
-  const items = [...before, ...listedItems(input, hides)];
+function keptInput(before: readonly JsonObject[], body: JsonObject, { hides }: EarlierResponses): KeptInput {
+  const { items, supplied } = listedItems(itemsInPlace(body, before), hides);
   // the input of a long request comes from another thread, and is read in the thread that serves calls
   if (leastJsonLength(items, KEEPING_BOUNDS.objectBytes) > KEEPING_BOUNDS.objectBytes)
-    return { items: [], hidden: [], isTooLarge: true };
-  return { items, hidden: items.flatMap((item, at) => (hides(item) ? [at] : [])) };
+    return { items: [], hidden: [], supplied: [], isTooLarge: true };
+  return { items, supplied, hidden: items.flatMap((item, at) => (hides(item) ? [at] : [])) };
 }
 
 /** Returns the labels of the servers whose tools an item lists, because an earlier response had it. */
