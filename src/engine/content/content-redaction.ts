@@ -9,6 +9,7 @@ import type { GuardScheduler } from "../guards/guard-scheduler.ts";
 import type { Found } from "../../guards/guarded-text.ts";
 import type { Json } from "../../core/json.ts";
 import { isWord } from "./content-size.ts";
+import { opaque, SEALED } from "../guards/guard-request.ts";
 import { type KindOf, mapMessage, namesAndNumbers } from "../guards/guarded-values.ts";
 import { textGuard, type TextGuard } from "../guards/text-guard.ts";
 
@@ -22,8 +23,17 @@ export function redactedValues(values: readonly Json[], guard: TextGuard): reado
   return values.map((value) => namesAndNumbers(mapMessage(value, read, kindOf), read));
 }
 
+/** Members that may hold a file. */
+const FILES: ReadonlySet<string> = new Set(["url", "image_url", "file_url", "file_data"]);
+/** A file and nothing else, whatever its bytes say. */
+const FILE = /^data:[\w.+-]+\/[\w.+-]+(?:;[\w.+-]+=[\w.+-]+)*;base64,[A-Za-z0-9+/_=-]*$/;
+
+/** What is kept is sent again: a chance match would break an image, or what a vendor has encrypted. */
 const kindOf: KindOf = (name, owner) => {
   if (name === "arguments") return "json";
+  const value = owner[name];
+  if (FILES.has(name) && typeof value === "string" && FILE.test(value)) return "file";
+  if (SEALED.has(name) && opaque(value) === "skip") return "skip";
   return (name === "role" || name === "type") && isWord(owner[name]) ? "skip" : "plain";
 };
 

@@ -452,6 +452,39 @@ describe("what is kept", () => {
     ]);
   });
 
+  test("[d11.3] no chance match breaks a picture or what a vendor has encrypted, and texts in files and addresses are searched", () => {
+    const guard = textGuard(
+      [
+        policiesFor({ name: "digits", guard: { patterns: ["[0-9]{4}"], action: "mask", mask: "[n]" } }).of(
+          "default",
+          "default",
+        )!.all[0] as GuardPolicy,
+      ],
+      () => {},
+    );
+    const picture = `data:image/png;base64,${Buffer.from([0x89, 0x50, 0x4e, 0x47, 0, 1, 2]).toString("base64")}1234AAAA`;
+    const text = (words: string): string => `data:text/plain;base64,${Buffer.from(words).toString("base64")}`;
+    const sealed = `gAAAA1234${"Ab9".repeat(20)}`;
+    const kept = [
+      { type: "input_image", image_url: picture },
+      { type: "image_url", image_url: { url: picture } },
+      { type: "input_file", filename: "a.txt", file_data: text("call 1234") },
+      { type: "input_image", image_url: "https://a.example/1234.png" },
+      { type: "reasoning", encrypted_content: sealed },
+      { type: "reasoning", encrypted_content: "pin 1234" },
+      { type: "input_text", text: `${picture} pin 1234` },
+    ];
+    expect(redactedValues(kept, guard)).toEqual([
+      kept[0]!,
+      kept[1]!,
+      { type: "input_file", filename: "a.txt", file_data: text("call [n]") },
+      { type: "input_image", image_url: "https://a.example/[n].png" },
+      kept[4]!,
+      { type: "reasoning", encrypted_content: "pin [n]" },
+      { type: "input_text", text: `${picture.replace("1234", "[n]")} pin [n]` },
+    ]);
+  });
+
   test("[d11.3] a secret that is divided between parts of a long message is found as well", async () => {
     const one = world({ enabled: true, max_characters: 1_000_000 }, { upstream: answer("ok") });
     await (await one.stub.chat(hello(parts(`${"word ".repeat(16_000)}${SECRET} and so on`, 9)))).text();
