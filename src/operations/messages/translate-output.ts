@@ -27,7 +27,10 @@ export function translateOutput(body: JsonObject, left: Untranslated[]) {
   const newer = given(config, "format");
   const format = newer ?? given(body, "output_format");
   const formatPath = newer === undefined ? "output_format" : "output_config.format";
+  const thinking = given(body, "thinking");
   return {
+    /** Whether the client asks for a summary of the thinking, which some models write only then. */
+    isSummarized: isObject(thinking) && thinking["display"] === "summarized",
     params: {
       ...(effort !== null && { reasoning_effort: effort }),
       ...(format !== undefined && responseFormat(format, formatPath, left)),

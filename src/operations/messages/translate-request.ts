@@ -111,6 +111,7 @@ function translate(body: JsonObject, needsBound: boolean): Translation {
     advisory: advisory.map((name) => ({ name })),
     memo,
     ...(removed.length > 0 && { removed }),
+    ...(output.isSummarized && { reasoningSummary: "auto" }),
   };
 }
 

@@ -147,6 +147,13 @@ test("[d12.4] adjacent messages of the assistant are one turn; signed and redact
   expect(unsigned).toEqual({ role: "assistant", content: "Hi", reasoning_content: "Hm." });
 });
 
+test("[d12.4] a wish to see a summary of the thinking is one in every translation", () => {
+  const summaryOf = (thinking: JsonObject): unknown => parse({ thinking }).written!.reasoningSummary;
+  expect(summaryOf({ type: "adaptive", display: "summarized" })).toBe("auto");
+  expect(summaryOf({ type: "adaptive", display: "omitted" })).toBeUndefined();
+  expect(summaryOf({ type: "adaptive" })).toBeUndefined();
+});
+
 test("[d12.4] tools, choices, bounds, efforts and formats have their counterparts", () => {
   const schema = { type: "object", properties: {} };
   const request = parse({
