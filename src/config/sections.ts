@@ -85,7 +85,7 @@ const PLACE = {
     .meta({
       title: "Workers",
       description:
-        "Number of processes that serve calls on the same address; `auto` starts one for each core that the gateway may use. Limits are exact over all of them. More than 1 needs Linux. A change needs a restart.",
+        "Number of processes that serve calls on the same address; `auto` starts one for each core that the gateway may use, as far as its memory has room for them. Limits are exact over all of them. More than 1 needs Linux. A change needs a restart.",
       variable: "DRAGOMAN_WORKERS",
       flag: "--workers",
     }),

@@ -15,36 +15,54 @@ export function parseWorkerCount(text: string): WorkerCount | undefined {
   return count >= 1 && count <= MAX_WORKERS ? count : undefined;
 }
 
-/** What of the system says how many cores this process may use. */
-export type CoreSources = ReturnType<typeof systemSources>;
+/** What of the system says how many cores and how much memory this process may use. */
+export type BoundSources = ReturnType<typeof systemSources>;
 
-/** One worker for each core that this process may use; a part of a core counts as one. */
-export function usableCores(sources: CoreSources = systemSources()): number {
-  const quotas = quotaCores(sources);
-  return Math.min(MAX_WORKERS, Math.max(1, Math.ceil(Math.min(sources.cores, ...quotas))));
+const MIB = 1_048_576;
+/** About what a worker takes under load, and their supervisor (docs/sizing.md). */
+const WORKER_BYTES = 256 * MIB;
+const SUPERVISOR_BYTES = 192 * MIB;
+
+/**
+ * One worker for each core that this process may use, a part of a core counting as one, and no more than its memory has
+ * room for: a control group that runs out of memory loses all of them.
+ */
+export function usableWorkers(sources: BoundSources = systemSources()): number {
+  const { cores, bytes } = boundsOf(sources);
+  const withRoom = Math.floor((Math.min(...bytes) - SUPERVISOR_BYTES) / WORKER_BYTES);
+  return Math.min(MAX_WORKERS, Math.max(1, Math.min(withRoom, Math.ceil(Math.min(sources.cores, ...cores)))));
 }
 
-/** The quota of the own control group and of each above it, in cores, for both versions of control groups. */
-function quotaCores({ cgroup, readLimit }: CoreSources): readonly number[] {
-  const quotas: number[] = [];
-  const add = (quota: number, period: number): void => {
-    if (quota > 0 && period > 0) quotas.push(quota / period);
+/** The bounds of the own control group and of each above it, for both versions of control groups. */
+function boundsOf({ cgroup, readLimit }: BoundSources) {
+  const cores: number[] = [];
+  const bytes: number[] = [];
+  const addCores = (quota: number, period: number): void => {
+    if (quota > 0 && period > 0) cores.push(quota / period);
+  };
+  const addBytes = (text: string | null): void => {
+    if (Number(text) > 0) bytes.push(Number(text));
   };
   for (const line of (cgroup ?? "0::/").split("\n")) {
     const [, controllers, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
     if (controllers === undefined || path === undefined) continue;
-    for (const folder of foldersUpTo(path))
+    const named = controllers.split(",");
+    for (const folder of foldersUpTo(path)) {
+      const read = (name: string): string | null => readLimit(join("/", controllers, folder, name));
       if (controllers === "") {
-        // https://docs.kernel.org/admin-guide/cgroup-v2.html, "<quota> <period>" or "max <period>"
-        const [quota, period] = (readLimit(join(folder, "cpu.max")) ?? "max").trim().split(" ");
-        add(Number(quota), Number(period));
-      } else if (controllers.split(",").includes("cpu")) {
-        // https://docs.kernel.org/scheduler/sched-bwc.html, -1 for no quota
-        const read = (name: string): number => Number(readLimit(join("/", controllers, folder, name)) ?? -1);
-        add(read("cpu.cfs_quota_us"), read("cpu.cfs_period_us"));
+        // https://docs.kernel.org/admin-guide/cgroup-v2.html, "<quota> <period>" or "max <period>", and bytes or "max"
+        const [quota, period] = (read("cpu.max") ?? "max").trim().split(" ");
+        addCores(Number(quota), Number(period));
+        addBytes(read("memory.max"));
       }
+      // https://docs.kernel.org/scheduler/sched-bwc.html, -1 for no quota
+      if (named.includes("cpu"))
+        addCores(Number(read("cpu.cfs_quota_us") ?? -1), Number(read("cpu.cfs_period_us") ?? -1));
+      // https://docs.kernel.org/admin-guide/cgroup-v1/memory.html, more than any machine has for no limit
+      if (named.includes("memory")) addBytes(read("memory.limit_in_bytes"));
+    }
   }
-  return quotas;
+  return { cores, bytes };
 }
 
 /** `/a/b`, `/a` and `/`: a group has no more than the groups that it is in. */

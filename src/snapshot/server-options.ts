@@ -4,7 +4,7 @@
 import { existsSync } from "node:fs";
 import { parseHost, parsePort, type Environment } from "../config/environment.ts";
 import { listensLocally } from "../config/loopback.ts";
-import { EXPECTED_WORKERS, parseWorkerCount, usableCores, type WorkerCount } from "../config/worker-count.ts";
+import { EXPECTED_WORKERS, parseWorkerCount, usableWorkers, type WorkerCount } from "../config/worker-count.ts";
 import { ConfigurationError, problemIn, type ConfigurationProblem } from "../config/problem.ts";
 import type { LogLevel, PlaceSettings } from "../config/sections.ts";
 import type { LimitStoreSettings } from "../admission/limit-store-settings.ts";
@@ -112,7 +112,7 @@ export function resolveServerOptions({
 
 /** Throws ConfigurationError where the system does not spread the connections of one port over several processes. */
 function workerCount(configured: WorkerCount, platform: NodeJS.Platform): number {
-  if (platform === "linux") return configured === "auto" ? usableCores() : configured;
+  if (platform === "linux") return configured === "auto" ? usableWorkers() : configured;
   if (configured === "auto" || configured === 1) return 1;
   throw new ConfigurationError([
     problemIn(

@@ -323,6 +323,16 @@ describe.skipIf(helm === null)("[d16.5] what the chart renders", () => {
       { ...ALONE, metrics: { serviceMonitor: { enabled: true } } },
       "needs metrics.serviceMonitor.tokenSecret",
     ],
+    [
+      "a number of workers in the configuration",
+      { ...ALONE, config: { server: { workers: 4 } } },
+      "config.server.workers has no effect",
+    ],
+    [
+      "a time to end that is known to the gateway alone",
+      { ...ALONE, config: { server: { drain_s: "${DRAIN}" } } },
+      "config.server.drain_s has to be a number",
+    ],
     ["a value of another type", { ...ALONE, replicas: "many" }, "replicas"],
     ["a value that does not exist", { ...ALONE, replica: 2 }, "replica"],
   ])("refuses %s", (_, values, told) => {

@@ -1,7 +1,7 @@
 // Flags, environment and file: their precedence, and their mistakes.
 import { describe, expect, test } from "bun:test";
 import { readEnvironment } from "../../src/config/environment.ts";
-import { usableCores } from "../../src/config/worker-count.ts";
+import { usableWorkers } from "../../src/config/worker-count.ts";
 import { ConfigurationError } from "../../src/config/problem.ts";
 import {
   resolveConfigFile,
@@ -111,7 +111,7 @@ describe("precedence of settings", () => {
     expect(workers({}, {}, 3)).toBe(3);
     expect(workers({}, { DRAGOMAN_WORKERS: "4" }, 3)).toBe(4);
     expect(workers({ workers: "5" }, { DRAGOMAN_WORKERS: "4" }, 3)).toBe(5);
-    expect(workers({ workers: "auto" }, {}, 3)).toBe(usableCores());
+    expect(workers({ workers: "auto" }, {}, 3)).toBe(usableWorkers());
     expect(() => workers({}, {}, 2, "darwin")).toThrow(
       "server.workers: several workers can share one port on Linux only",
     );

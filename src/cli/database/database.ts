@@ -63,14 +63,15 @@ export function placeOf(flags: DatabaseFlags, environment: Environment): Omit<Da
   const file = resolveConfigFile({ flags, environment });
   const named = flags.data ?? environment.dataFolder ?? "";
   const { databaseUrl } = environment;
-  if (named !== "" && (databaseUrl !== null || file === null || !namesDatabase(file)))
+  if (named !== "" && (databaseUrl !== null || file === null || !namesPlaces(file)))
     return { dataFolder: named, databaseUrl };
   return namedServerOptions(flags, environment);
 }
 
-function namesDatabase(file: string): boolean {
+/** Whether the configuration may say where the database or the ledger is. */
+function namesPlaces(file: string): boolean {
   try {
-    return readFileSync(file, "utf8").includes("database_url");
+    return /\b(?:database_url|ledger)\b/.test(readFileSync(file, "utf8"));
   } catch {
     return false; // A file that was not needed may be absent.
   }

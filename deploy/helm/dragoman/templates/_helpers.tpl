@@ -41,6 +41,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- if not .Values.firstToken.secret -}}
 {{- fail "firstToken.secret is empty: create a secret with the output of `dragoman token text`, and name it there. Without it, the first start would print its token into the log." -}}
 {{- end -}}
+{{- $server := default dict .Values.config.server -}}
+{{- if hasKey $server "workers" -}}
+{{- fail "config.server.workers has no effect, because the chart sets the number itself: set workers beside config." -}}
+{{- end -}}
+{{- if kindIs "string" (default 30 $server.drain_s) -}}
+{{- fail "config.server.drain_s has to be a number here: the time that Kubernetes gives a gateway to end is computed from it." -}}
+{{- end -}}
 {{- if and .Values.database.secret (not .Values.masterKey.secret) -}}
 {{- fail "database.secret needs masterKey.secret: the key that encrypts the secrets in PostgreSQL must not be kept beside them." -}}
 {{- end -}}
